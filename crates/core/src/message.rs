@@ -1,0 +1,217 @@
+//! Messages: who said what, in blocks of text, image, tool call, tool result, thinking and opaque matter.
+//!
+//! Foreign shapes stop at `formats`; a message here is what the model read or wrote, and where and when.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Who a message is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+impl Role {
+    /// Returns the role's name as every interface prints it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MillisSinceEpoch(pub i64);
+
+/// A call of a tool, as the model wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    pub id: Arc<str>,
+    pub name: Arc<str>,
+    /// The arguments as recorded: JSON for most tools, free text for some. Never re-ordered.
+    pub arguments: Arc<str>,
+}
+
+/// What a tool answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The id of the call that it answers.
+    pub call_id: Arc<str>,
+    /// The text that the model read; parts of a list joined by a line break.
+    pub text: Arc<str>,
+    /// Images that came with the text.
+    pub images: Vec<Image>,
+    /// Whether the tool itself said that it failed; exit statuses inside the text are not looked at here.
+    pub is_error: bool,
+}
+
+/// An image, known by its media type and its encoded data or address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    pub media_type: Arc<str>,
+    /// Base64 data, or a URL, as recorded.
+    pub data: Arc<str>,
+}
+
+/// Reasoning that the provider returned beside the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thinking {
+    pub text: Arc<str>,
+    /// The provider's opaque proof, or empty.
+    pub signature: Arc<str>,
+}
+
+/// Something that is passed on and not understood: a provider's own block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opaque {
+    /// The foreign block's own type name.
+    pub kind: Arc<str>,
+    /// The block as recorded.
+    pub raw: Arc<str>,
+}
+
+/// One part of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    Text(Arc<str>),
+    Image(Image),
+    ToolCall(ToolCall),
+    ToolResult(ToolResult),
+    Thinking(Thinking),
+    Opaque(Opaque),
+}
+
+/// The prompt and answer size that a provider reported beside an assistant message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// All input tokens of the request: plain, read from the cache and written to it.
+    pub prompt_tokens: u64,
+    /// The part of `prompt_tokens` that was read from the cache.
+    pub cached_tokens: u64,
+    pub output_tokens: u64,
+}
+
+/// Something said: role, blocks, and what is known of when and where.
+///
+/// Only role and blocks make the identity of a message ([`crate::ContentHash`]); the rest is circumstance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub role: Role,
+    pub blocks: Vec<Block>,
+    pub time: Option<MillisSinceEpoch>,
+    /// Line (JSON Lines) or element (JSON array) of the file that it was read from, counted from 1.
+    pub source: Option<u32>,
+    /// The cascade phase that it belongs to.
+    pub phase: Option<Arc<str>>,
+    /// The name under which somebody marked it as important.
+    pub callout: Option<Arc<str>>,
+    /// Assistant messages only: what the provider reported.
+    pub usage: Option<Usage>,
+}
+
+impl Message {
+    /// Makes a message of `role` without circumstance.
+    pub fn new(role: Role, blocks: Vec<Block>) -> Self {
+        Self { role, blocks, time: None, source: None, phase: None, callout: None, usage: None }
+    }
+
+    /// Makes a message of one text block.
+    pub fn text(role: Role, text: impl Into<Arc<str>>) -> Self {
+        Self::new(role, vec![Block::Text(text.into())])
+    }
+
+    /// Makes a tool message that answers the call `call_id`.
+    pub fn result(call_id: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        Self::new(
+            Role::Tool,
+            vec![Block::ToolResult(ToolResult {
+                call_id: call_id.into(),
+                text: text.into(),
+                images: Vec::new(),
+                is_error: false,
+            })],
+        )
+    }
+
+    /// Returns the tool calls in it, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Returns the tool results in it, in order.
+    pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+
+    /// Returns all that a model reads of it: text, and for each tool call a line `NAME ARGUMENTS`.
+    ///
+    /// Images stand as `[image]`. Thinking and opaque blocks are left out: providers drop, hide or re-encode them,
+    /// and nothing in this crate ever changes them.
+    pub fn shown(&self) -> String {
+        let mut out = String::new();
+        let mut texts = 0;
+        let mut text = |out: &mut String, part: &str| {
+            if texts > 0 {
+                out.push('\n');
+            }
+            texts += 1;
+            out.push_str(part);
+        };
+        for block in &self.blocks {
+            match block {
+                Block::Text(part) => text(&mut out, part),
+                Block::Image(_) => text(&mut out, "[image]"),
+                Block::ToolResult(result) => {
+                    text(&mut out, &result.text);
+                    for _ in &result.images {
+                        text(&mut out, "[image]");
+                    }
+                }
+                Block::ToolCall(_) | Block::Thinking(_) | Block::Opaque(_) => {}
+            }
+        }
+        for call in self.calls() {
+            out.push('\n');
+            out.push_str(&call.name);
+            out.push(' ');
+            out.push_str(&call.arguments);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shown_is_text_then_a_line_for_each_call() {
+        let call = ToolCall { id: "1".into(), name: "read".into(), arguments: "{}".into() };
+        let message = Message::new(
+            Role::Assistant,
+            vec![
+                Block::Text("a".into()),
+                Block::ToolCall(call),
+                Block::Thinking(Thinking { text: "hidden".into(), signature: "".into() }),
+                Block::Text("b".into()),
+            ],
+        );
+        assert_eq!(message.shown(), "a\nb\nread {}");
+    }
+}

@@ -1,0 +1,201 @@
+//! The transcript: an append-only list of messages, each hashed and counted once.
+//!
+//! A call and all its results are one [`Exchange`]; a turn is one assistant message with all that follows it until the next.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::hash::ContentHash;
+use crate::message::{Message, MillisSinceEpoch, Role};
+use crate::tokens::Tokenizer;
+
+/// The place of a message in a transcript, counted from 0.
+pub type Position = usize;
+
+/// A message with what was computed of it when it was appended.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub message: Arc<Message>,
+    pub hash: ContentHash,
+    /// Tokens of all that a model reads of it, overhead included.
+    pub tokens: u32,
+    /// Turns that began up to and including this message: 0 before the first assistant message.
+    pub turn: u32,
+    /// The exchange it belongs to, as an index into [`Transcript::exchanges`].
+    pub exchange: Option<usize>,
+}
+
+/// An assistant message that calls tools, with the messages that answer it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    pub call: Position,
+    /// In the order of the transcript; each stands behind `call`.
+    pub results: Vec<Position>,
+    /// Call ids not yet answered.
+    pub open: Vec<Arc<str>>,
+}
+
+/// An append-only list of messages.
+#[derive(Debug, Clone)]
+pub struct Transcript {
+    entries: Vec<Entry>,
+    exchanges: Vec<Exchange>,
+    tokenizer: Tokenizer,
+    /// Where each unanswered call stands, by call id.
+    unanswered: HashMap<Arc<str>, usize>,
+    tokens: u64,
+}
+
+impl Transcript {
+    /// Makes an empty transcript whose messages are counted by `tokenizer`.
+    pub fn new(tokenizer: Tokenizer) -> Self {
+        Self {
+            entries: Vec::new(),
+            exchanges: Vec::new(),
+            tokenizer,
+            unanswered: HashMap::new(),
+            tokens: 0,
+        }
+    }
+
+    /// Appends `message`, hashing and counting it; what is already there is not touched.
+    pub fn push(&mut self, message: impl Into<Arc<Message>>) -> Position {
+        let message = message.into();
+        let position = self.entries.len();
+        let mut turn = self.entries.last().map_or(0, |last| last.turn);
+        let mut exchange = None;
+        match message.role {
+            Role::Assistant => {
+                turn += 1;
+                let open: Vec<Arc<str>> = message.calls().map(|call| call.id.clone()).collect();
+                if !open.is_empty() {
+                    exchange = Some(self.exchanges.len());
+                    self.unanswered
+                        .extend(open.iter().map(|id| (id.clone(), self.exchanges.len())));
+                    self.exchanges.push(Exchange { call: position, results: Vec::new(), open });
+                }
+            }
+            _ => {
+                for result in message.results() {
+                    if let Some(index) = self.unanswered.remove(&result.call_id) {
+                        let found = &mut self.exchanges[index];
+                        found.open.retain(|id| *id != result.call_id);
+                        if found.results.last() != Some(&position) {
+                            found.results.push(position);
+                        }
+                        exchange = exchange.or(Some(index));
+                    }
+                }
+            }
+        }
+        let tokens = self.tokenizer.count_message(&message);
+        self.tokens += u64::from(tokens);
+        let hash = ContentHash::of(&message);
+        self.entries.push(Entry { message, hash, tokens, turn, exchange });
+        position
+    }
+
+    /// Returns all messages, oldest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns all exchanges, by the position of their call.
+    pub fn exchanges(&self) -> &[Exchange] {
+        &self.exchanges
+    }
+
+    /// Returns how its messages are counted.
+    pub fn tokenizer(&self) -> Tokenizer {
+        self.tokenizer
+    }
+
+    /// Returns the sum of all messages' tokens.
+    pub fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Returns the turns that have begun.
+    pub fn turns(&self) -> u32 {
+        self.entries.last().map_or(0, |last| last.turn)
+    }
+
+    /// Returns the time of the newest message that has one, among those before `end`.
+    pub fn time_before(&self, end: Position) -> Option<MillisSinceEpoch> {
+        self.entries[..end].iter().rev().find_map(|entry| entry.message.time)
+    }
+
+    /// Returns the positions at which a model was asked: assistant messages with something before them.
+    pub fn requests(&self) -> impl Iterator<Item = Position> + '_ {
+        self.entries
+            .iter()
+            .enumerate()
+            .filter(|(position, entry)| *position > 0 && entry.message.role == Role::Assistant)
+            .map(|(position, _)| position)
+    }
+
+    /// Finds the original of a ref by a prefix of its hash.
+    ///
+    /// Errors: `None` where no message or two different ones begin so.
+    pub fn find(&self, prefix: &str) -> Option<Position> {
+        let mut found: Option<Position> = None;
+        for (position, entry) in self.entries.iter().enumerate() {
+            if entry.hash.full().starts_with(prefix) {
+                match found {
+                    Some(first) if self.entries[first].hash != entry.hash => return None,
+                    Some(_) => {}
+                    None => found = Some(position),
+                }
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Block, ToolCall};
+
+    fn calls(ids: &[&str]) -> Message {
+        let call = |id: &&str| {
+            Block::ToolCall(ToolCall { id: (*id).into(), name: "t".into(), arguments: "{}".into() })
+        };
+        Message::new(Role::Assistant, ids.iter().map(call).collect())
+    }
+
+    #[test]
+    fn parallel_calls_and_their_results_are_one_exchange() {
+        let mut transcript = Transcript::new(Tokenizer::Estimate);
+        transcript.push(Message::text(Role::User, "go"));
+        transcript.push(calls(&["a", "b"]));
+        transcript.push(Message::result("b", "two"));
+        transcript.push(Message::result("a", "one"));
+        transcript.push(calls(&["c"]));
+        assert_eq!(transcript.exchanges()[0].results, [2, 3]);
+        assert!(transcript.exchanges()[0].open.is_empty());
+        assert_eq!(transcript.exchanges()[1].open.len(), 1);
+        let turns: Vec<u32> = transcript.entries().iter().map(|entry| entry.turn).collect();
+        assert_eq!(turns, [0, 1, 1, 1, 2]);
+        assert_eq!(transcript.requests().collect::<Vec<_>>(), [1, 4]);
+    }
+
+    #[test]
+    fn counts_add_up() {
+        let mut transcript = Transcript::new(Tokenizer::Estimate);
+        transcript.push(Message::text(Role::User, "12345678"));
+        transcript.push(Message::text(Role::Assistant, "1234"));
+        assert_eq!(transcript.tokens(), 2 + 4 + 1 + 4);
+    }
+
+    #[test]
+    fn originals_are_found_by_a_unique_prefix() {
+        let mut transcript = Transcript::new(Tokenizer::Estimate);
+        transcript.push(Message::text(Role::User, "one"));
+        transcript.push(Message::text(Role::User, "two"));
+        transcript.push(Message::text(Role::User, "one"));
+        let hash = transcript.entries()[0].hash.short();
+        assert_eq!(transcript.find(&hash[..8]), Some(0));
+        assert_eq!(transcript.find(""), None);
+    }
+}
