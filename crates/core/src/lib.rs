@@ -2,8 +2,12 @@
 //!
 //! Everything here takes values and returns values; time, ids and files belong to others.
 
+pub mod cost;
 mod hash;
 mod message;
+pub mod names;
+pub mod plan;
+pub mod reuse;
 pub mod tokens;
 mod transcript;
 

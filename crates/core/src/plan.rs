@@ -1,0 +1,390 @@
+//! The plan: for each message a treatment, a reason, and the form in which it is sent.
+//!
+//! A plan outlives its turn: the next turn's plan begins as this one, so that a form, once sent, stays until a pass
+//! changes it. Passes change a plan only through [`Plan::reduce`], which holds two laws for all of them: a message never
+//! grows, and what a pass protected is not touched by a later one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::hash::{ContentHash, Ref};
+use crate::message::{Message, Role};
+use crate::tokens::Tokenizer;
+use crate::transcript::{Entry, Position, Transcript};
+
+/// What is done with a message, least lossy first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Treatment {
+    /// As it was said.
+    Keep,
+    /// Long reasoning, or a call's long arguments, cut in the middle.
+    Shorten,
+    /// A large result as exact lines, with counts of what was left out and the names that occur in it.
+    Excerpt,
+    /// One line: tool, arguments, size, first line, ref.
+    Stub,
+    /// Failed attempts of a loop, told in short.
+    Merge,
+    /// Not sent.
+    Omit,
+}
+
+impl Treatment {
+    /// Returns the treatment's name as every interface prints it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Shorten => "shorten",
+            Self::Excerpt => "excerpt",
+            Self::Stub => "stub",
+            Self::Merge => "merge",
+            Self::Omit => "omit",
+        }
+    }
+}
+
+/// Why a message has its treatment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "why")]
+pub enum Reason {
+    /// It arrived since the model last spoke, or within the window.
+    Fresh,
+    /// Nothing about it asks for a change.
+    Small,
+    /// The system prompt, the task, or another message that a pass protected.
+    Protected,
+    /// It holds an error, and the setting keeps such messages whole.
+    ErrorKept,
+    /// Longer than the limit for fresh results.
+    Giant,
+    /// Read once, and cheaper as an excerpt from here on.
+    Settled,
+    /// Another message shows the same, and it is still in the context.
+    Superseded { by: Position },
+    /// Older than the window.
+    OutsideWindow,
+    /// Older than `mask_observations_after` turns.
+    Masked,
+    /// The cache was cold, so the change cost nothing.
+    Cold,
+    /// The saving pays for rewriting what stands behind it.
+    PaysBack,
+    /// The budget would have been passed.
+    Ceiling,
+    /// Cleared in a batch by `clear-tool-uses`.
+    Cleared,
+    /// Not among the newest messages that fit.
+    NotNewest,
+    /// Left out by trimming; told in the summary.
+    Summarised,
+    /// An earlier attempt of a loop.
+    EarlierAttempt,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Fresh => "fresh",
+            Self::Small => "no change would save enough",
+            Self::Protected => "protected",
+            Self::ErrorKept => "holds an error (preserve_errors)",
+            Self::Giant => "longer than the limit for fresh results",
+            Self::Settled => "read once; an excerpt is cheaper from here on",
+            Self::Superseded { by } => return write!(f, "shown again by message {by}"),
+            Self::OutsideWindow => "older than the window",
+            Self::Masked => "older than mask_observations_after",
+            Self::Cold => "the cache was cold, so the change was free",
+            Self::PaysBack => "pays back before the expected end",
+            Self::Ceiling => "the budget would have been passed",
+            Self::Cleared => "cleared in a batch",
+            Self::NotNewest => "not among the newest that fit",
+            Self::Summarised => "told in the summary",
+            Self::EarlierAttempt => "an earlier attempt",
+        };
+        f.write_str(text)
+    }
+}
+
+/// A message in the form in which it is sent.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    /// Where its original stands; `None` for a text that the renderer added.
+    pub position: Option<Position>,
+    pub message: Arc<Message>,
+    pub hash: ContentHash,
+    pub tokens: u32,
+}
+
+impl Sent {
+    /// Makes the form of an entry as it was said.
+    pub fn whole(position: Position, entry: &Entry) -> Self {
+        Self {
+            position: Some(position),
+            message: entry.message.clone(),
+            hash: entry.hash,
+            tokens: entry.tokens,
+        }
+    }
+
+    /// Makes a changed form of the message at `position`, or a new text.
+    pub fn rendered(position: Option<Position>, message: Message, tokenizer: Tokenizer) -> Self {
+        let tokens = tokenizer.count_message(&message);
+        let hash = ContentHash::of(&message);
+        Self { position, message: Arc::new(message), hash, tokens }
+    }
+}
+
+/// What is sent, in order.
+pub type Context = Vec<Arc<Sent>>;
+
+/// The decision about one message.
+#[derive(Debug, Clone)]
+pub struct Decision {
+    pub treatment: Treatment,
+    pub reason: Reason,
+    /// The form that is sent, also kept while the message is omitted.
+    pub form: Arc<Sent>,
+    /// The turn in which the treatment was last changed.
+    pub since: u32,
+    protected: bool,
+}
+
+/// A change of state in one turn, as the receipt records it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    pub position: Position,
+    pub treatment: Treatment,
+    pub reason: Reason,
+    pub tokens_before: u32,
+    pub tokens_after: u32,
+    #[serde(rename = "ref")]
+    pub original: Ref,
+}
+
+/// Decisions for the first messages of a transcript, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    decisions: Vec<Decision>,
+    /// Texts that belong before a position: a note, a summary.
+    added: Vec<(Position, Arc<Sent>)>,
+    turn: u32,
+    changes: Vec<Change>,
+    tokens: u64,
+}
+
+impl Plan {
+    /// Begins a turn: messages of `transcript` before `end` that are not planned yet are kept, fresh.
+    pub fn extend(&mut self, transcript: &Transcript, end: Position) {
+        self.changes.clear();
+        let entries = &transcript.entries()[..end];
+        self.turn = entries.last().map_or(0, |entry| entry.turn) + 1;
+        for (position, entry) in entries.iter().enumerate().skip(self.decisions.len()) {
+            self.tokens += u64::from(entry.tokens);
+            self.decisions.push(Decision {
+                treatment: Treatment::Keep,
+                reason: Reason::Fresh,
+                form: Arc::new(Sent::whole(position, entry)),
+                since: self.turn,
+                protected: false,
+            });
+        }
+    }
+
+    /// Returns the decisions, oldest message first.
+    pub fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    /// Returns the changes made since [`Plan::extend`].
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Returns the turn that is being planned, counted from 1.
+    pub fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    /// Returns the tokens of the context as planned.
+    pub fn tokens(&self) -> u64 {
+        self.tokens + self.added.iter().map(|(_, sent)| u64::from(sent.tokens)).sum::<u64>()
+    }
+
+    /// Keeps the message at `position` from every later pass, in the form that it has.
+    pub fn protect(&mut self, position: Position) {
+        let decision = &mut self.decisions[position];
+        decision.protected = true;
+        if decision.treatment == Treatment::Keep {
+            decision.reason = Reason::Protected;
+        }
+    }
+
+    /// Tells whether a pass protected the message.
+    pub fn is_protected(&self, position: Position) -> bool {
+        self.decisions[position].protected
+    }
+
+    /// Lifts all protection, so that the passes of the next turn say anew what they protect.
+    pub fn unprotect(&mut self) {
+        for decision in &mut self.decisions {
+            decision.protected = false;
+        }
+    }
+
+    /// Says why a kept message is kept.
+    pub fn explain(&mut self, position: Position, reason: Reason) {
+        let decision = &mut self.decisions[position];
+        if decision.treatment == Treatment::Keep {
+            decision.reason = reason;
+        }
+    }
+
+    /// Gives a message a smaller form; tells whether it did.
+    ///
+    /// Refused where the message is protected, where the form is not smaller, and where the treatment is a less lossy one
+    /// than the message already has.
+    pub fn reduce(
+        &mut self,
+        transcript: &Transcript,
+        position: Position,
+        treatment: Treatment,
+        reason: Reason,
+        form: Arc<Sent>,
+    ) -> bool {
+        let decision = &mut self.decisions[position];
+        let before = sent_tokens(decision);
+        let after = if treatment == Treatment::Omit { 0 } else { form.tokens };
+        if decision.protected || treatment < decision.treatment || after >= before {
+            return false;
+        }
+        self.tokens = self.tokens - u64::from(before) + u64::from(after);
+        decision.treatment = treatment;
+        decision.reason = reason;
+        decision.form = form;
+        decision.since = self.turn;
+        self.changes.push(Change {
+            position,
+            treatment,
+            reason,
+            tokens_before: before,
+            tokens_after: after,
+            original: Ref::message(transcript.entries()[position].hash),
+        });
+        true
+    }
+
+    /// Leaves out a message together with its whole exchange; tells whether it did.
+    pub fn omit(&mut self, transcript: &Transcript, position: Position, reason: Reason) -> bool {
+        let members = members(transcript, position, self.decisions.len());
+        if members.iter().any(|&member| self.decisions[member].protected) {
+            return false;
+        }
+        for &member in &members {
+            let form = self.decisions[member].form.clone();
+            self.reduce(transcript, member, Treatment::Omit, reason, form);
+        }
+        true
+    }
+
+    /// Puts a text of the renderer's before the message at `position`.
+    pub fn add_before(&mut self, position: Position, text: Sent) {
+        self.added.push((position, Arc::new(text)));
+        self.added.sort_by_key(|(position, _)| *position);
+    }
+
+    /// Returns what is sent: every form that is not omitted, in the transcript's order.
+    pub fn render(&self) -> Context {
+        let mut added = self.added.iter().peekable();
+        let mut context = Context::with_capacity(self.decisions.len() + self.added.len());
+        for (position, decision) in self.decisions.iter().enumerate() {
+            while let Some((_, sent)) = added.next_if(|(before, _)| *before <= position) {
+                context.push(sent.clone());
+            }
+            if decision.treatment != Treatment::Omit {
+                context.push(decision.form.clone());
+            }
+        }
+        context.extend(added.map(|(_, sent)| sent.clone()));
+        context
+    }
+}
+
+/// Returns the positions that must be left out together with `position`, itself among them.
+pub fn members(transcript: &Transcript, position: Position, end: Position) -> Vec<Position> {
+    match transcript.entries()[position].exchange {
+        Some(index) => {
+            let exchange = &transcript.exchanges()[index];
+            std::iter::once(exchange.call)
+                .chain(exchange.results.iter().copied())
+                .filter(|&member| member < end)
+                .collect()
+        }
+        None => vec![position],
+    }
+}
+
+/// Returns the tokens that a decision sends.
+pub fn sent_tokens(decision: &Decision) -> u32 {
+    if decision.treatment == Treatment::Omit { 0 } else { decision.form.tokens }
+}
+
+/// Returns where the messages since the model last spoke begin, among those before `end`.
+///
+/// They are what the model asked for and has not read yet.
+pub fn newest(transcript: &Transcript, end: Position) -> Position {
+    transcript.entries()[..end]
+        .iter()
+        .rposition(|entry| entry.message.role == Role::Assistant)
+        .map_or(0, |position| position + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned() -> (Transcript, Plan) {
+        let mut transcript = Transcript::new(Tokenizer::Estimate);
+        transcript.push(Message::text(Role::User, "a task of some length to begin with"));
+        transcript
+            .push(Message::text(Role::Assistant, "a long thought that is worth cutting down"));
+        let mut plan = Plan::default();
+        plan.extend(&transcript, 2);
+        (transcript, plan)
+    }
+
+    fn small(position: Position) -> Arc<Sent> {
+        Arc::new(Sent::rendered(
+            Some(position),
+            Message::text(Role::Assistant, "cut"),
+            Tokenizer::Estimate,
+        ))
+    }
+
+    #[test]
+    fn a_pass_cannot_enlarge_nor_touch_what_is_protected() {
+        let (transcript, mut plan) = planned();
+        let whole = plan.decisions()[1].form.clone();
+        assert!(!plan.reduce(&transcript, 1, Treatment::Excerpt, Reason::Settled, whole.clone()));
+        plan.protect(0);
+        assert!(!plan.reduce(&transcript, 0, Treatment::Stub, Reason::Settled, small(0)));
+        assert!(plan.reduce(&transcript, 1, Treatment::Stub, Reason::Settled, small(1)));
+        assert!(!plan.reduce(&transcript, 1, Treatment::Excerpt, Reason::Settled, whole));
+        assert_eq!(plan.tokens(), plan.render().iter().map(|sent| u64::from(sent.tokens)).sum());
+    }
+
+    #[test]
+    fn forms_stay_when_the_plan_grows() {
+        let (mut transcript, mut plan) = planned();
+        plan.reduce(&transcript, 1, Treatment::Stub, Reason::Settled, small(1));
+        let before = plan.render();
+        transcript.push(Message::text(Role::User, "more"));
+        plan.extend(&transcript, 3);
+        let after = plan.render();
+        assert!(before.iter().zip(&after).all(|(a, b)| Arc::ptr_eq(a, b)));
+        assert_eq!(after.len(), 3);
+        assert!(plan.changes().is_empty());
+    }
+}
