@@ -91,7 +91,7 @@ pub struct Ref {
 }
 
 /// The fewest hex digits by which a ref may be given (`DESIGN` 4: any unique prefix of at least 8).
-pub const SHORTEST_PREFIX: usize = 8;
+const SHORTEST_PREFIX: usize = 8;
 
 impl Ref {
     /// Makes the ref of a message.

@@ -3,10 +3,13 @@
 //! Everything here takes values and returns values; time, ids and files belong to others.
 
 pub mod cost;
+pub mod error_lines;
 mod hash;
 mod message;
 pub mod names;
 pub mod plan;
+pub mod policy;
+pub mod render;
 pub mod reuse;
 pub mod tokens;
 mod transcript;

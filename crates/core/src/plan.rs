@@ -372,7 +372,10 @@ mod tests {
         assert!(!plan.reduce(&transcript, 0, Treatment::Stub, Reason::Settled, small(0)));
         assert!(plan.reduce(&transcript, 1, Treatment::Stub, Reason::Settled, small(1)));
         assert!(!plan.reduce(&transcript, 1, Treatment::Excerpt, Reason::Settled, whole));
-        assert_eq!(plan.tokens(), plan.render().iter().map(|sent| u64::from(sent.tokens)).sum());
+        assert_eq!(
+            plan.tokens(),
+            plan.render().iter().map(|sent| u64::from(sent.tokens)).sum::<u64>()
+        );
     }
 
     #[test]

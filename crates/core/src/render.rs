@@ -1,0 +1,389 @@
+//! Rendering: the only place that writes text a model will see.
+//!
+//! Every form that is not the original says how much is missing and carries the ref that gives it back.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::error_lines::{head, is_error_line, tail};
+use crate::hash::Ref;
+use crate::message::{Block, Message, Role, ToolCall, ToolResult};
+
+/// Characters of old reasoning that are kept (`auto-context.md`, `_process_older_message`).
+pub const REASONING_KEPT: usize = 2000;
+/// Characters of a call's arguments in a stub; chosen so that a path or a short command fits.
+const ARGUMENTS_IN_STUB: usize = 160;
+/// Characters of the first line in a stub.
+const FIRST_LINE_IN_STUB: usize = 120;
+/// Error lines in a stub, and their width.
+const ERRORS_IN_STUB: usize = 5;
+const ERROR_WIDTH: usize = 300;
+
+/// Returns `message` with each tool result's text replaced by what `text` makes of it; images are left out.
+///
+/// Returns `None` where there is no result.
+pub fn replace_results(
+    message: &Message,
+    mut text: impl FnMut(&ToolResult) -> String,
+) -> Option<Message> {
+    let mut found = false;
+    let blocks = message
+        .blocks
+        .iter()
+        .map(|block| match block {
+            Block::ToolResult(result) => {
+                found = true;
+                Block::ToolResult(ToolResult {
+                    text: text(result).into(),
+                    images: Vec::new(),
+                    ..result.clone()
+                })
+            }
+            other => other.clone(),
+        })
+        .collect();
+    found.then(|| Message { blocks, ..message.clone() })
+}
+
+/// Writes the stub of a result: tool, arguments, size, first line, ref, and its error lines.
+pub fn stub_text(
+    result: &ToolResult,
+    call: Option<&ToolCall>,
+    original: Ref,
+    errors: bool,
+) -> String {
+    let mut out = String::from("[");
+    match call {
+        Some(call) => {
+            out.push_str(&call.name);
+            if !call.arguments.is_empty() && &*call.arguments != "{}" {
+                out.push(' ');
+                push_cut(&mut out, &one_line(&call.arguments), ARGUMENTS_IN_STUB);
+            }
+        }
+        None => out.push_str("result"),
+    }
+    let lines = result.text.lines().count();
+    let characters = result.text.chars().count();
+    let _ = write!(out, " gave {lines} {}, {characters} characters", plural(lines, "line"));
+    if !result.images.is_empty() {
+        let _ = write!(out, ", {} {}", result.images.len(), plural(result.images.len(), "image"));
+    }
+    if let Some(first) = result.text.lines().find(|line| !line.trim().is_empty()) {
+        out.push_str("; first line: ");
+        push_cut(&mut out, first.trim(), FIRST_LINE_IN_STUB);
+    }
+    let _ = write!(out, "; {original}]");
+    if errors {
+        for line in error_lines(&result.text).take(ERRORS_IN_STUB) {
+            out.push('\n');
+            push_cut(&mut out, line, ERROR_WIDTH);
+        }
+    }
+    out
+}
+
+/// Writes what stands in the place of a result that is cleared in a batch.
+pub fn cleared_text(original: Ref) -> String {
+    format!("[Old tool result content cleared; {original}]")
+}
+
+/// Returns the lines of `text` that report errors, each once.
+pub fn error_lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut last = "";
+    text.lines().filter(move |line| {
+        let new = *line != last && is_error_line(line);
+        if new {
+            last = line;
+        }
+        new
+    })
+}
+
+/// Returns an assistant message's reasoning cut to [`REASONING_KEPT`] characters a text block.
+pub fn shorten_reasoning(message: &Message, original: Ref) -> Option<Message> {
+    replace_texts(message, |text| {
+        (text.chars().count() > REASONING_KEPT).then(|| {
+            let kept: String = text.chars().take(REASONING_KEPT).collect();
+            format!("{kept}\n[... truncated for context efficiency ...; {original}]")
+        })
+    })
+}
+
+/// Returns an assistant message as its first line and its size.
+pub fn stub_reasoning(message: &Message, original: Ref) -> Option<Message> {
+    replace_texts(message, |text| {
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim();
+        let mut out = String::new();
+        push_cut(&mut out, first, FIRST_LINE_IN_STUB);
+        let _ = write!(out, "\n[{} characters in all; {original}]", text.chars().count());
+        (out.len() < text.len()).then_some(out)
+    })
+}
+
+/// Replaces text blocks for which `change` has something else; `None` where nothing changed.
+pub fn replace_texts(
+    message: &Message,
+    mut change: impl FnMut(&str) -> Option<String>,
+) -> Option<Message> {
+    let mut changed = false;
+    let blocks = message
+        .blocks
+        .iter()
+        .map(|block| match block {
+            Block::Text(text) => match change(text) {
+                Some(new) => {
+                    changed = true;
+                    Block::Text(new.into())
+                }
+                None => block.clone(),
+            },
+            other => other.clone(),
+        })
+        .collect();
+    changed.then(|| Message { blocks, ..message.clone() })
+}
+
+/// Shortens long values in the arguments of a message's calls to `keep` characters each; `None` where nothing is longer.
+///
+/// Shape: arguments that were a JSON object are one again, with the same keys in the same order, so that the API and the
+/// tool's own reader accept them; arguments that were free text stay text.
+pub fn shorten_arguments(message: &Message, keep: usize, original: Ref) -> Option<Message> {
+    let mut changed = false;
+    let blocks = message
+        .blocks
+        .iter()
+        .map(|block| match block {
+            Block::ToolCall(call) => match short_arguments(&call.arguments, keep, original) {
+                Some(arguments) => {
+                    changed = true;
+                    Block::ToolCall(ToolCall { arguments, ..call.clone() })
+                }
+                None => block.clone(),
+            },
+            other => other.clone(),
+        })
+        .collect();
+    changed.then(|| Message { blocks, ..message.clone() })
+}
+
+fn short_arguments(arguments: &Arc<str>, keep: usize, original: Ref) -> Option<Arc<str>> {
+    // A value is only worth cutting where the marker is small beside what it replaces.
+    if arguments.len() < 2 * keep {
+        return None;
+    }
+    match serde_json::from_str::<serde_json::Value>(arguments) {
+        Ok(mut value @ serde_json::Value::Object(_)) => {
+            let mut changed = false;
+            shorten_value(&mut value, keep, original, &mut changed);
+            (changed).then(|| value.to_string().into())
+        }
+        // Not an object: a list or number is left alone, free text is cut as text.
+        Ok(_) => None,
+        Err(_) => Some(cut_middle(arguments, keep, original).into()),
+    }
+}
+
+fn shorten_value(value: &mut serde_json::Value, keep: usize, original: Ref, changed: &mut bool) {
+    match value {
+        serde_json::Value::String(text) if text.len() >= 2 * keep => {
+            *text = cut_middle(text, keep, original);
+            *changed = true;
+        }
+        serde_json::Value::Array(items) => {
+            items.iter_mut().for_each(|item| shorten_value(item, keep, original, changed));
+        }
+        serde_json::Value::Object(fields) => {
+            fields.values_mut().for_each(|field| shorten_value(field, keep, original, changed));
+        }
+        _ => {}
+    }
+}
+
+/// Keeps the beginning and the end of `text`, whole lines where there are some, `keep` bytes in all.
+pub fn cut_middle(text: &str, keep: usize, original: Ref) -> String {
+    let first = back_to_line(head(text, keep * 2 / 3));
+    let last = forward_to_line(tail(text, keep / 3));
+    let left_out = &text[first.len()..text.len() - last.len()];
+    let lines = left_out.lines().count();
+    let amount = if lines > 2 {
+        format!("{lines} lines")
+    } else {
+        format!("{} characters", left_out.chars().count())
+    };
+    format!("{first}[… {amount} left out; {original}]\n{last}")
+}
+
+fn back_to_line(text: &str) -> &str {
+    match text.rfind('\n') {
+        Some(end) if end * 2 > text.len() => &text[..=end],
+        _ => text,
+    }
+}
+
+fn forward_to_line(text: &str) -> &str {
+    match text.find('\n') {
+        Some(end) if end * 2 < text.len() => &text[end + 1..],
+        _ => text,
+    }
+}
+
+/// Appends `text`, cut to `most` characters with an ellipsis.
+pub fn push_cut(out: &mut String, text: &str, most: usize) {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => {
+            out.push_str(&text[..end]);
+            out.push('…');
+        }
+        None => out.push_str(text),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns `noun`, with an s unless `count` is 1.
+pub fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
+
+/// One failed attempt of a loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// Counted from 1.
+    pub number: u32,
+    pub output: String,
+    /// The validator's own words.
+    pub reason: String,
+}
+
+/// Characters of an attempt's output that a retry is told (`auto-context.md`, `_build_loop_retry_context`).
+const ATTEMPT_KEPT: usize = 500;
+
+/// Builds the context of a loop's retry: system prompt, original task, the last attempts with the validator's words, and
+/// the line that asks again.
+///
+/// Shape: messages in the order and wording of `auto-context.md`; `limit` attempts at most, the newest.
+pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32) -> Vec<Message> {
+    let mut context = Vec::new();
+    if let Some(system) = history.first().filter(|message| message.role == Role::System) {
+        context.push((**system).clone());
+    }
+    if let Some(task) = history.iter().find(|message| message.role == Role::User) {
+        context.push(Message::text(Role::User, format!("[Original Task]\n{}", task.shown())));
+    }
+    let skipped = attempts.len().saturating_sub(limit as usize);
+    for attempt in &attempts[skipped..] {
+        let mut output: String = attempt.output.chars().take(ATTEMPT_KEPT).collect();
+        if output.len() < attempt.output.len() {
+            output.push_str("...");
+        }
+        let told = format!("[Attempt #{}]\n{output}", attempt.number);
+        context.push(Message::text(Role::Assistant, told));
+        let verdict = format!("[Validation Failed]\n{}", attempt.reason);
+        context.push(Message::text(Role::User, verdict));
+    }
+    let next = attempts.len() + 1;
+    let ask =
+        format!("Please try again (Attempt #{next}). Address the validation issues noted above.");
+    context.push(Message::text(Role::User, ask));
+    context
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::ContentHash;
+    use insta::assert_snapshot;
+
+    fn original() -> Ref {
+        Ref::message(ContentHash([0xab; 32]))
+    }
+
+    #[test]
+    fn a_stub_says_what_was_there_and_how_to_get_it_back() {
+        let call = ToolCall {
+            id: "1".into(),
+            name: "bash".into(),
+            arguments: r#"{"command":"make"}"#.into(),
+        };
+        let result = ToolResult {
+            call_id: "1".into(),
+            text: "cc -c a.c\na.c:3: error: expected ;\nmake: stopped\n".into(),
+            images: vec![],
+            is_error: true,
+        };
+        assert_snapshot!(stub_text(&result, Some(&call), original(), true), @r#"
+        [bash {"command":"make"} gave 3 lines, 50 characters; first line: cc -c a.c; ref:message:abababababababab]
+        a.c:3: error: expected ;
+        "#);
+    }
+
+    #[test]
+    fn shortened_arguments_stay_an_object_with_the_same_keys() {
+        let long = "x\\n".repeat(400);
+        let call = ToolCall {
+            id: "1".into(),
+            name: "write".into(),
+            arguments: format!(r#"{{"path":"a.txt","content":"{long}","n":1}}"#).into(),
+        };
+        let message = Message::new(Role::Assistant, vec![Block::ToolCall(call)]);
+        let short = shorten_arguments(&message, 120, original()).expect("long enough");
+        let arguments = short.calls().next().expect("one call").arguments.clone();
+        let value: serde_json::Value = serde_json::from_str(&arguments).expect("still JSON");
+        let keys: Vec<&String> = value.as_object().expect("an object").keys().collect();
+        assert_eq!(keys, ["path", "content", "n"]);
+        assert!(arguments.len() < 300 && arguments.contains("ref:message:abab"), "{arguments}");
+        assert!(shorten_arguments(&message, 10_000, original()).is_none());
+    }
+
+    #[test]
+    fn a_retry_sees_the_task_the_last_attempts_and_the_verdicts() {
+        let history = [
+            Arc::new(Message::text(Role::System, "be exact")),
+            Arc::new(Message::text(Role::User, "fix it")),
+            Arc::new(Message::text(Role::Assistant, "a long way")),
+        ];
+        let attempt = |number| Attempt {
+            number,
+            output: format!("try {number} {}", "z".repeat(600)),
+            reason: format!("test {number} fails"),
+        };
+        let attempts = [attempt(1), attempt(2), attempt(3)];
+        let texts: Vec<String> = retry_context(&history, &attempts, 2)
+            .iter()
+            .map(|message| format!("{}: {:.40}", message.role.as_str(), message.shown()))
+            .collect();
+        assert_snapshot!(texts.join("\n"), @"
+        system: be exact
+        user: [Original Task]
+        fix it
+        assistant: [Attempt #2]
+        try 2 zzzzzzzzzzzzzzzzzzzzz
+        user: [Validation Failed]
+        test 2 fails
+        assistant: [Attempt #3]
+        try 3 zzzzzzzzzzzzzzzzzzzzz
+        user: [Validation Failed]
+        test 3 fails
+        user: Please try again (Attempt #4). Address t
+        ");
+        assert_eq!(retry_context(&history, &attempts, 1).len(), 5);
+    }
+
+    #[test]
+    fn the_middle_is_cut_at_lines() {
+        let text: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        assert_snapshot!(cut_middle(&text, 60, original()), @"
+        line 0
+        line 1
+        line 2
+        line 3
+        line 4
+        [… 93 lines left out; ref:message:abababababababab]
+        line 98
+        line 99
+        ");
+    }
+}
