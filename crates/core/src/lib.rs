@@ -2,14 +2,17 @@
 //!
 //! Everything here takes values and returns values; time, ids and files belong to others.
 
+pub mod bound;
 pub mod cost;
 pub mod error_lines;
 mod hash;
 mod message;
 pub mod names;
+mod passes;
 pub mod plan;
 pub mod policy;
 pub mod render;
+pub mod replay;
 pub mod reuse;
 pub mod tokens;
 mod transcript;

@@ -147,6 +147,8 @@ pub struct Decision {
     pub reason: Reason,
     /// The form that is sent, also kept while the message is omitted.
     pub form: Arc<Sent>,
+    /// The message as it was said.
+    pub whole: Arc<Sent>,
     /// The turn in which the treatment was last changed.
     pub since: u32,
     protected: bool,
@@ -183,13 +185,51 @@ impl Plan {
         self.turn = entries.last().map_or(0, |entry| entry.turn) + 1;
         for (position, entry) in entries.iter().enumerate().skip(self.decisions.len()) {
             self.tokens += u64::from(entry.tokens);
+            let whole = Arc::new(Sent::whole(position, entry));
             self.decisions.push(Decision {
                 treatment: Treatment::Keep,
                 reason: Reason::Fresh,
-                form: Arc::new(Sent::whole(position, entry)),
+                form: whole.clone(),
+                whole,
                 since: self.turn,
                 protected: false,
             });
+        }
+    }
+
+    /// Takes back every decision, for a policy that decides anew at each turn; returns what was sent before.
+    pub fn reset(&mut self) -> Vec<(Treatment, u32)> {
+        let before = self.decisions.iter().map(|one| (one.treatment, sent_tokens(one))).collect();
+        self.tokens = 0;
+        for decision in &mut self.decisions {
+            self.tokens += u64::from(decision.whole.tokens);
+            decision.treatment = Treatment::Keep;
+            decision.reason = Reason::Fresh;
+            decision.form = decision.whole.clone();
+            decision.protected = false;
+        }
+        self.changes.clear();
+        before
+    }
+
+    /// Keeps as changes only what differs from `before`, which [`Plan::reset`] returned.
+    pub fn compare(&mut self, transcript: &Transcript, before: &[(Treatment, u32)]) {
+        self.changes.clear();
+        for (position, decision) in self.decisions.iter_mut().enumerate() {
+            let now = (decision.treatment, sent_tokens(decision));
+            let last =
+                before.get(position).copied().unwrap_or((Treatment::Keep, decision.whole.tokens));
+            if now != last {
+                decision.since = self.turn;
+                self.changes.push(Change {
+                    position,
+                    treatment: now.0,
+                    reason: decision.reason,
+                    tokens_before: last.1,
+                    tokens_after: now.1,
+                    original: Ref::message(transcript.entries()[position].hash),
+                });
+            }
         }
     }
 

@@ -88,3 +88,77 @@ impl Default for IntraPhase {
         }
     }
 }
+
+/// Settings of the three states: whole while fresh, then settled, seldom stubbed (`DESIGN` 3).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settle {
+    /// Results of fewer tokens than this are left alone.
+    pub least: u32,
+    /// Fresh results of more tokens than this are excerpted at once.
+    pub giant: u32,
+    /// Further calls to expect before anything is known of the session.
+    pub calls_expected: u32,
+}
+
+impl Default for Settle {
+    fn default() -> Self {
+        Self { least: 400, giant: 4000, calls_expected: 30 }
+    }
+}
+
+/// Settings of a bounded context.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bounds {
+    /// The ceiling in tokens; rendered messages never exceed it.
+    pub budget: u64,
+    pub intra_phase: IntraPhase,
+    pub settle: Settle,
+}
+
+/// The ceiling where none is given: four fifths of a window of 200,000 tokens, the share at which `context-window.md`
+/// calls a context nearly full.
+pub const DEFAULT_BUDGET: u64 = 160_000;
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            budget: DEFAULT_BUDGET,
+            intra_phase: IntraPhase::default(),
+            settle: Settle::default(),
+        }
+    }
+}
+
+/// What decides the context of each turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "policy")]
+pub enum Policy {
+    /// Everything.
+    Full,
+    /// The states of [`Settle`], or the sliding window of [`IntraPhase`], by its cadence.
+    Bounded(Bounds),
+    /// Old results cleared in batches, as providers' context editing does it.
+    ClearToolUses {
+        /// Tokens of context at which a batch is cleared.
+        trigger: u64,
+        /// The newest results that stay.
+        keep: usize,
+    },
+    /// System prompt, task, and the newest messages that fit.
+    Newest { budget: u64 },
+}
+
+impl Policy {
+    /// Returns the policy that is used where none is named.
+    pub fn plimsoll() -> Self {
+        Self::Bounded(Bounds::default())
+    }
+
+    /// Returns the specification's sliding window.
+    pub fn window() -> Self {
+        let intra_phase = IntraPhase { cadence: Cadence::EveryTurn, ..IntraPhase::default() };
+        Self::Bounded(Bounds { intra_phase, ..Bounds::default() })
+    }
+}

@@ -315,7 +315,7 @@ mod tests {
             is_error: true,
         };
         assert_snapshot!(stub_text(&result, Some(&call), original(), true), @r#"
-        [bash {"command":"make"} gave 3 lines, 50 characters; first line: cc -c a.c; ref:message:abababababababab]
+        [bash {"command":"make"} gave 3 lines, 49 characters; first line: cc -c a.c; ref:message:abababababababab]
         a.c:3: error: expected ;
         "#);
     }

@@ -1,0 +1,185 @@
+//! The use of a plan: one request bounded by a policy, rendered, charged, recorded.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::cost::{Charge, PrefixCache, Prices};
+use crate::message::{Block, MillisSinceEpoch, Role};
+use crate::passes::{self, Settled};
+use crate::plan::{Change, Context, Plan, Sent, Treatment};
+use crate::policy::{Cadence, Policy};
+use crate::transcript::{Position, Transcript};
+
+/// What a session remembers from one request to the next.
+///
+/// It can be rebuilt by bounding the same transcript again: nothing in it comes from a clock or a die.
+#[derive(Debug, Default)]
+pub struct State {
+    plan: Plan,
+    cache: PrefixCache,
+    settled: Settled,
+    masked: Vec<Option<Arc<Sent>>>,
+    last_time: Option<MillisSinceEpoch>,
+}
+
+impl State {
+    /// Returns the plan of the last request.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// Tokens by what they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Components {
+    pub system: u64,
+    pub user: u64,
+    /// What the model said, its calls left out.
+    pub assistant: u64,
+    /// Names and arguments of calls.
+    pub tool_call: u64,
+    pub tool_result: u64,
+}
+
+/// The record of one request: what was decided, and what it cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Receipt {
+    /// Counted from 0, as contexts are.
+    pub turn: u32,
+    /// The place that the model's answer has in the transcript.
+    pub position: Position,
+    /// Messages and tokens of the full history.
+    pub full_messages: usize,
+    pub full_tokens: u64,
+    /// Messages and tokens that were sent.
+    pub messages: usize,
+    pub tokens: u64,
+    pub components: Components,
+    #[serde(flatten)]
+    pub charge: Charge,
+    /// Cost of the input in plain input tokens.
+    pub cost: f64,
+    /// Tokens by which the smallest context that means anything passes the budget; 0 where it fits.
+    pub over_budget: u64,
+    pub changes: Vec<Change>,
+}
+
+/// Bounds the request that the assistant message at `position` answered, or will answer.
+///
+/// Shape: messages before `position` in their order, each in the form of its treatment. `state` must have seen every
+/// earlier request of the session, in order. Time is that of the newest message before `position`.
+pub fn bound(
+    transcript: &Transcript,
+    position: Position,
+    policy: &Policy,
+    prices: &Prices,
+    state: &mut State,
+) -> (Context, Receipt) {
+    let now = transcript.time_before(position);
+    let cold = prices.is_cold(state.last_time, now);
+    let mut over_budget = 0;
+    state.plan.unprotect();
+    state.plan.extend(transcript, position);
+    match policy {
+        Policy::Full => {}
+        Policy::Bounded(bounds) if !bounds.intra_phase.enabled => {}
+        Policy::Bounded(bounds) => match bounds.intra_phase.cadence {
+            Cadence::EveryTurn => {
+                let before = state.plan.reset();
+                passes::protect_ends(transcript, position, &mut state.plan);
+                passes::mask(
+                    transcript,
+                    position,
+                    &bounds.intra_phase,
+                    &mut state.masked,
+                    &mut state.plan,
+                );
+                over_budget = passes::fit(transcript, position, bounds.budget, &mut state.plan);
+                state.plan.compare(transcript, &before);
+            }
+            Cadence::CacheAware => {
+                passes::protect_ends(transcript, position, &mut state.plan);
+                passes::settle(
+                    transcript,
+                    position,
+                    bounds,
+                    prices,
+                    cold,
+                    &mut state.settled,
+                    &mut state.plan,
+                );
+                over_budget = passes::fit(transcript, position, bounds.budget, &mut state.plan);
+            }
+        },
+        Policy::ClearToolUses { trigger, keep } => {
+            passes::clear_tool_uses(transcript, position, *trigger, *keep, &mut state.plan);
+        }
+        Policy::Newest { budget } => {
+            let before = state.plan.reset();
+            passes::keep_newest(transcript, position, *budget, &mut state.plan);
+            state.plan.compare(transcript, &before);
+            over_budget = state.plan.tokens().saturating_sub(*budget);
+        }
+    }
+    let context = state.plan.render();
+    let opens_with_assistant =
+        position > 0 && transcript.entries()[0].message.role == Role::Assistant;
+    let sizes = context.iter().map(|sent| (sent.hash.key(), f64::from(sent.tokens)));
+    // The provider's clock starts when it answers, so the answer's own time stands for the request where it is known.
+    let answered = transcript.entries().get(position).and_then(|entry| entry.message.time);
+    let charge = state.cache.charge(prices, sizes, answered.or(now));
+    state.last_time = answered.or(now).or(state.last_time);
+    let receipt = Receipt {
+        turn: state.plan.turn() - 1 - u32::from(opens_with_assistant),
+        position,
+        full_messages: position,
+        full_tokens: transcript.entries()[..position].iter().map(|one| u64::from(one.tokens)).sum(),
+        messages: context.len(),
+        tokens: state.plan.tokens(),
+        components: components(&context),
+        charge,
+        cost: prices.input_cost(charge.cached, charge.written),
+        over_budget,
+        changes: state.plan.changes().to_vec(),
+    };
+    (context, receipt)
+}
+
+/// Adds up a context's tokens by what they are; a message's tokens are shared out by the length of its parts.
+fn components(context: &Context) -> Components {
+    let mut sum = Components::default();
+    for sent in context {
+        let tokens = u64::from(sent.tokens);
+        match sent.message.role {
+            Role::System => sum.system += tokens,
+            Role::User => sum.user += tokens,
+            Role::Tool => sum.tool_result += tokens,
+            Role::Assistant => {
+                let (mut said, mut called) = (0, 0);
+                for block in &sent.message.blocks {
+                    match block {
+                        Block::Text(text) => said += text.len(),
+                        Block::ToolCall(call) => called += call.name.len() + call.arguments.len(),
+                        _ => {}
+                    }
+                }
+                let calls = if said + called == 0 {
+                    0
+                } else {
+                    tokens * called as u64 / (said + called) as u64
+                };
+                sum.tool_call += calls;
+                sum.assistant += tokens - calls;
+            }
+        }
+    }
+    sum
+}
+
+/// Counts the messages of a plan by treatment, in the order of [`Treatment`].
+pub fn treatments(plan: &Plan) -> [(Treatment, usize); 6] {
+    use Treatment::{Excerpt, Keep, Merge, Omit, Shorten, Stub};
+    [Keep, Shorten, Excerpt, Stub, Merge, Omit]
+        .map(|kind| (kind, plan.decisions().iter().filter(|one| one.treatment == kind).count()))
+}

@@ -1,0 +1,63 @@
+//! Passes: each makes some messages of a plan smaller, and says why.
+
+mod ceiling;
+mod clear;
+mod mask;
+mod newest;
+mod settle;
+
+pub(crate) use ceiling::fit;
+pub(crate) use clear::clear_tool_uses;
+pub(crate) use mask::mask;
+pub(crate) use newest::keep_newest;
+pub(crate) use settle::{Settled, settle};
+
+use std::sync::Arc;
+
+use crate::hash::Ref;
+use crate::message::{Role, ToolCall};
+use crate::plan::{Sent, newest};
+use crate::policy::PreserveErrors;
+use crate::render;
+use crate::transcript::{Position, Transcript};
+
+/// Returns the call that a result answers, if it is on record.
+pub(crate) fn call_of<'t>(
+    transcript: &'t Transcript,
+    position: Position,
+    call_id: &str,
+) -> Option<&'t ToolCall> {
+    let exchange = &transcript.exchanges()[transcript.entries()[position].exchange?];
+    transcript.entries()[exchange.call].message.calls().find(|call| *call.id == *call_id)
+}
+
+/// Returns the stub of a tool message, or `None` where there is no result in it.
+pub(crate) fn stub_of(
+    transcript: &Transcript,
+    position: Position,
+    errors: PreserveErrors,
+) -> Option<Arc<Sent>> {
+    let entry = &transcript.entries()[position];
+    let original = Ref::message(entry.hash);
+    let message = render::replace_results(&entry.message, |result| {
+        let call = call_of(transcript, position, &result.call_id);
+        render::stub_text(result, call, original, errors != PreserveErrors::Off)
+    })?;
+    Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
+}
+
+/// Protects what every policy sends whole: system messages, the task, and what came since the model last spoke.
+pub(crate) fn protect_ends(transcript: &Transcript, end: Position, plan: &mut crate::plan::Plan) {
+    let entries = &transcript.entries()[..end];
+    for (position, entry) in entries.iter().enumerate() {
+        if entry.message.role == Role::System {
+            plan.protect(position);
+        }
+    }
+    if let Some(task) = entries.iter().position(|entry| entry.message.role == Role::User) {
+        plan.protect(task);
+    }
+    for position in newest(transcript, end)..end {
+        plan.protect(position);
+    }
+}

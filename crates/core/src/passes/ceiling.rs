@@ -1,0 +1,47 @@
+//! The ceiling: what is done, least lossy first, when a context would pass its budget.
+
+use crate::message::Role;
+use crate::plan::{Plan, Reason, Treatment, newest};
+use crate::policy::PreserveErrors;
+use crate::transcript::{Position, Transcript};
+
+use super::stub_of;
+
+/// The share of the budget to which a batch goes down, so that the prefix does not break again at the next turn.
+///
+/// Chosen: at 0.7 a session that grows by 1 % of its budget a turn breaks its prefix every 30 turns.
+const AFTER_BATCH: f64 = 0.7;
+
+/// Brings the plan below `budget`; returns by how many tokens it still exceeds it, 0 where it fits.
+///
+/// Old results become stubs in one batch, oldest first; then old exchanges and messages are left out. System messages, the
+/// task and what the model waits for stay: they are the smallest context that means anything.
+pub(crate) fn fit(transcript: &Transcript, end: Position, budget: u64, plan: &mut Plan) -> u64 {
+    if plan.tokens() <= budget {
+        return 0;
+    }
+    let target = (budget as f64 * AFTER_BATCH) as u64;
+    let fresh = newest(transcript, end);
+    for position in 0..fresh {
+        if plan.tokens() <= target {
+            break;
+        }
+        let decision = &plan.decisions()[position];
+        if decision.treatment < Treatment::Stub
+            && transcript.entries()[position].message.role == Role::Tool
+            && let Some(form) = stub_of(transcript, position, PreserveErrors::Lines)
+        {
+            plan.reduce(transcript, position, Treatment::Stub, Reason::Ceiling, form);
+        }
+    }
+    // Results that the model has not read yet come last, and only as far as it takes to fit.
+    if plan.tokens() > budget {
+        for position in 0..fresh {
+            if plan.tokens() <= target {
+                break;
+            }
+            plan.omit(transcript, position, Reason::Ceiling);
+        }
+    }
+    plan.tokens().saturating_sub(budget)
+}

@@ -1,0 +1,73 @@
+//! The sliding window of `auto-context.md`: old results masked, and beyond the window calls and reasoning shortened too.
+
+use std::sync::Arc;
+
+use crate::error_lines::mentions_error;
+use crate::hash::Ref;
+use crate::message::Role;
+use crate::plan::{Plan, Reason, Sent, Treatment};
+use crate::policy::{IntraPhase, PreserveErrors};
+use crate::render;
+use crate::transcript::{Position, Transcript};
+
+use super::stub_of;
+
+/// Characters of a long argument that stay outside the window.
+const ARGUMENT_KEPT: usize = 200;
+
+/// Masks what is older than the settings say; `forms` keeps what was rendered at earlier turns.
+///
+/// Age is in turns: what came since the model last spoke is of age 1.
+pub(crate) fn mask(
+    transcript: &Transcript,
+    end: Position,
+    settings: &IntraPhase,
+    forms: &mut Vec<Option<Arc<Sent>>>,
+    plan: &mut Plan,
+) {
+    forms.resize(forms.len().max(end), None);
+    let now = plan.turn();
+    for (position, entry) in transcript.entries()[..end].iter().enumerate() {
+        let age = now - entry.turn;
+        let outside = age > settings.window;
+        let role = entry.message.role;
+        let masked = role == Role::Tool && (outside || age > settings.mask_observations_after);
+        if !(masked || (outside && role == Role::Assistant)) || plan.is_protected(position) {
+            continue;
+        }
+        if settings.preserve_errors == PreserveErrors::Keyword
+            && mentions_error(&entry.message.shown())
+        {
+            plan.explain(position, Reason::ErrorKept);
+            continue;
+        }
+        let (treatment, reason) = match role {
+            Role::Tool if outside => (Treatment::Stub, Reason::OutsideWindow),
+            Role::Tool => (Treatment::Stub, Reason::Masked),
+            _ => (Treatment::Shorten, Reason::OutsideWindow),
+        };
+        let form = forms[position].get_or_insert_with(|| {
+            shrunk(transcript, position, settings)
+                .unwrap_or_else(|| Arc::new(Sent::whole(position, entry)))
+        });
+        if !plan.reduce(transcript, position, treatment, reason, form.clone()) {
+            plan.explain(position, Reason::Small);
+        }
+    }
+}
+
+fn shrunk(transcript: &Transcript, position: Position, settings: &IntraPhase) -> Option<Arc<Sent>> {
+    let entry = &transcript.entries()[position];
+    if entry.message.role == Role::Tool {
+        return stub_of(transcript, position, settings.preserve_errors);
+    }
+    let original = Ref::message(entry.hash);
+    let message = if entry.message.calls().next().is_some() {
+        render::shorten_arguments(&entry.message, ARGUMENT_KEPT, original)
+    } else if settings.preserve_reasoning {
+        render::shorten_reasoning(&entry.message, original)
+    } else {
+        render::stub_reasoning(&entry.message, original)
+    }?;
+    Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
+}
