@@ -1,1 +1,40 @@
-fn main() {}
+//! `plimsoll`: reads arguments and configuration, runs one command, prints.
+
+mod arguments;
+mod config;
+mod error;
+mod explain;
+mod load;
+mod output;
+mod replay;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use arguments::{Arguments, Command};
+use error::CommandError;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return output::usage(&error),
+    };
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => output::failure(&error),
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), CommandError> {
+    match arguments.command {
+        Command::Replay(replay) => replay::run(&replay),
+        Command::Explain(explain) => explain::run(&explain),
+        Command::Completions { shell } => {
+            let mut command = Arguments::command();
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut command, "plimsoll", &mut text);
+            output::data(&String::from_utf8_lossy(&text))
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::hash::ContentHash;
 use crate::message::{Message, MillisSinceEpoch, Role};
-use crate::tokens::Tokenizer;
+use crate::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 
 /// The place of a message in a transcript, counted from 0.
 pub type Position = usize;
@@ -93,6 +93,36 @@ impl Transcript {
         let hash = ContentHash::of(&message);
         self.entries.push(Entry { message, hash, tokens, turn, exchange });
         position
+    }
+
+    /// Counts anew by `factor`, for a transcript that was counted by plain o200k; other counts stay.
+    ///
+    /// Nothing is read again: a scaled count is the exact one times the factor.
+    #[must_use]
+    pub fn calibrated(mut self, factor: f32) -> Self {
+        let Tokenizer::O200k { factor: before } = self.tokenizer else { return self };
+        let scale = f64::from(factor) / f64::from(before);
+        self.tokens = 0;
+        for entry in &mut self.entries {
+            let text = f64::from(entry.tokens - MESSAGE_OVERHEAD) * scale;
+            entry.tokens = text.round() as u32 + MESSAGE_OVERHEAD;
+            self.tokens += u64::from(entry.tokens);
+        }
+        self.tokenizer = Tokenizer::O200k { factor };
+        self
+    }
+
+    /// Returns for each request with reported usage the tokens counted and the tokens reported.
+    pub fn reported(&self) -> Vec<(u32, u64)> {
+        let mut counted = 0;
+        let mut requests = Vec::new();
+        for entry in &self.entries {
+            if let Some(usage) = entry.message.usage.filter(|usage| usage.prompt_tokens > 0) {
+                requests.push((counted, usage.prompt_tokens));
+            }
+            counted += entry.tokens;
+        }
+        requests
     }
 
     /// Returns all messages, oldest first.

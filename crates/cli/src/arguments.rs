@@ -1,0 +1,102 @@
+//! The command line as clap sees it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// What a model sees, bounded, priced and explained
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, about, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Replay a recorded session: what would have been sent at each turn, what it would have cost, what it would have missed
+    Replay(ReplayArguments),
+    /// Explain one turn: every message's treatment, reason, size and ref
+    Explain(ExplainArguments),
+    /// Print completions for a shell
+    Completions { shell: clap_complete::Shell },
+}
+
+/// How a session is read, counted and priced.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SessionArguments {
+    /// The recorded session; its format is recognised by content
+    pub(crate) file: PathBuf,
+    /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR` instead of by the session's model
+    #[arg(long, value_name = "TOKENIZER")]
+    pub(crate) tokens: Option<String>,
+    /// Prices and cache rules instead of the shipped `pricing.toml`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pricing: Option<PathBuf>,
+    /// Price as this model instead of the recorded one
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Read what the agent had in its context after it compacted, instead of all that was said
+    #[arg(long)]
+    pub(crate) honour_compaction: bool,
+    /// List each skipped or repaired record
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+/// Which settings decide the context.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PolicyArguments {
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The ceiling in tokens, over what the configuration says
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+    #[command(flatten)]
+    pub(crate) settings: PolicyArguments,
+    /// `full`, `window`, `plimsoll`, `clear-tool-uses[:TRIGGER,KEEP]` or `newest[:BUDGET]`; give it again to compare
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Vec<String>,
+    /// Write each turn's context as JSON Lines
+    #[arg(long, value_name = "OUT.jsonl")]
+    pub(crate) contexts: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a self-contained page with the picture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// List what was needed and hidden, with the message it was in
+    #[arg(long)]
+    pub(crate) missed: bool,
+    /// Draw a bar for every turn instead of at most 40
+    #[arg(long)]
+    pub(crate) all_turns: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+    #[command(flatten)]
+    pub(crate) settings: PolicyArguments,
+    /// The turn, counted from 0; the last one where none is given
+    #[arg(long)]
+    pub(crate) turn: Option<u32>,
+    /// As for `replay`
+    #[arg(long, value_name = "POLICY", default_value = "plimsoll")]
+    pub(crate) policy: String,
+    /// Print a message as it was sent, or the original behind a ref
+    #[arg(long, value_name = "MESSAGE|REF")]
+    pub(crate) show: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

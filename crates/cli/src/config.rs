@@ -1,0 +1,193 @@
+//! Configuration: `plimsoll.toml` of the project over the user's, `PLIMSOLL_*` over both, flags over all.
+
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy as _;
+use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
+use serde::Deserialize;
+
+use crate::arguments::PolicyArguments;
+use crate::error::CommandError;
+
+/// The file's name, in the project and in the user's configuration folder.
+const FILE: &str = "plimsoll.toml";
+
+/// `PLIMSOLL_BUDGET`: the ceiling in tokens.
+const BUDGET: &str = "PLIMSOLL_BUDGET";
+
+/// All settings of the command line.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) budget: Option<u64>,
+    pub(crate) intra_phase: IntraPhase,
+    pub(crate) settle: Settle,
+    pub(crate) clear_tool_uses: ClearToolUses,
+    pub(crate) newest: Newest,
+}
+
+/// Settings of the policy `clear-tool-uses`; defaults are the provider's own.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ClearToolUses {
+    pub(crate) trigger: u64,
+    pub(crate) keep: usize,
+}
+
+impl Default for ClearToolUses {
+    fn default() -> Self {
+        Self { trigger: 100_000, keep: 3 }
+    }
+}
+
+/// Settings of the policy `newest`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Newest {
+    pub(crate) budget: u64,
+}
+
+impl Default for Newest {
+    fn default() -> Self {
+        Self { budget: 30_000 }
+    }
+}
+
+/// Reads the configuration that the arguments and the environment name.
+pub(crate) fn config(arguments: &PolicyArguments) -> Result<Config, CommandError> {
+    let path = match &arguments.config {
+        Some(path) => Some(path.clone()),
+        None => usual_file(),
+    };
+    let mut config = match path {
+        Some(path) => parse(&path)?,
+        None => Config::default(),
+    };
+    if let Some(budget) = environment(BUDGET) {
+        config.budget = Some(budget.parse().map_err(|_| {
+            CommandError::usage(anyhow::anyhow!("{BUDGET} is `{budget}`"))
+                .hint("give a whole number of tokens")
+        })?);
+    }
+    config.budget = arguments.budget.or(config.budget);
+    Ok(config)
+}
+
+fn usual_file() -> Option<PathBuf> {
+    let project = PathBuf::from(FILE);
+    if project.is_file() {
+        return Some(project);
+    }
+    let user = etcetera::choose_base_strategy().ok()?.config_dir().join("plimsoll").join(FILE);
+    user.is_file().then_some(user)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn parse(path: &Path) -> Result<Config, CommandError> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        CommandError::usage(
+            anyhow::Error::new(error).context(format!("cannot read {}", path.display())),
+        )
+    })?;
+    toml::from_str(&text).map_err(|error| {
+        let place = error.span().map_or(String::new(), |span| {
+            format!(":{}", text[..span.start].matches('\n').count() + 1)
+        });
+        let message = error.message().to_owned();
+        let named = CommandError::usage(anyhow::anyhow!("{}{place}: {message}", path.display()));
+        match nearest_key(&message) {
+            Some(known) => named.hint(format!("the nearest known key is `{known}`")),
+            None => named,
+        }
+    })
+}
+
+/// Finds the known key that is nearest to the unknown one of a message such as
+/// ``unknown field `windwo`, expected one of `enabled`, `window` ``.
+fn nearest_key(message: &str) -> Option<&str> {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let unknown = quoted.next().filter(|_| message.starts_with("unknown field"))?;
+    quoted.min_by_key(|known| distance(unknown, known))
+}
+
+/// Returns how many single-character edits lie between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+impl Config {
+    /// Returns the policy that `name` means with these settings, `name[:numbers]`.
+    pub(crate) fn policy(&self, name: &str) -> Result<Policy, CommandError> {
+        let unknown = || {
+            CommandError::usage(anyhow::anyhow!("unknown policy `{name}`")).hint(
+                "one of full, window, plimsoll, clear-tool-uses[:TRIGGER,KEEP], newest[:BUDGET]",
+            )
+        };
+        let (word, numbers) = name.split_once(':').unwrap_or((name, ""));
+        let numbers: Vec<u64> = numbers
+            .split(',')
+            .filter(|part| !part.is_empty())
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map_err(|_| unknown())?;
+        match (word, numbers.as_slice()) {
+            ("full", []) => Ok(Policy::Full),
+            ("window", []) => Ok(Policy::Bounded(self.bounds(Some(Cadence::EveryTurn)))),
+            ("plimsoll", []) => Ok(Policy::Bounded(self.bounds(None))),
+            ("clear-tool-uses", []) => Ok(Policy::ClearToolUses {
+                trigger: self.clear_tool_uses.trigger,
+                keep: self.clear_tool_uses.keep,
+            }),
+            ("clear-tool-uses", [trigger]) => {
+                Ok(Policy::ClearToolUses { trigger: *trigger, keep: self.clear_tool_uses.keep })
+            }
+            ("clear-tool-uses", [trigger, keep]) => {
+                Ok(Policy::ClearToolUses { trigger: *trigger, keep: *keep as usize })
+            }
+            ("newest", []) => Ok(Policy::Newest { budget: self.newest.budget }),
+            ("newest", [budget]) => Ok(Policy::Newest { budget: *budget }),
+            _ => Err(unknown()),
+        }
+    }
+
+    fn bounds(&self, cadence: Option<Cadence>) -> Bounds {
+        let mut intra_phase = self.intra_phase.clone();
+        intra_phase.cadence = cadence.unwrap_or(intra_phase.cadence);
+        let budget = self.budget.unwrap_or(plimsoll_core::policy::DEFAULT_BUDGET);
+        Bounds { budget, intra_phase, settle: self.settle.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_names_the_nearest() {
+        let error = toml::from_str::<Config>("[intra_phase]\nwindwo = 3\n").expect_err("unknown");
+        assert_eq!(nearest_key(error.message()), Some("window"));
+    }
+
+    #[test]
+    fn policies_take_numbers() {
+        let config = Config::default();
+        assert_eq!(config.policy("newest:5").ok(), Some(Policy::Newest { budget: 5 }));
+        assert!(config.policy("newest:x").is_err());
+        assert!(config.policy("newst").is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! Loading: a file to a transcript, counted and priced.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_core::cost::{Prices, Pricing};
+use plimsoll_core::{Calibration, Tokenizer, Transcript, tokens};
+use plimsoll_formats::{Compaction, Note, ReadOptions, Session};
+
+use crate::arguments::SessionArguments;
+use crate::error::CommandError;
+use crate::output;
+
+/// A session, ready to be worked on.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) session: Session,
+    pub(crate) transcript: Transcript,
+    /// What the reported usage said, where it was asked.
+    pub(crate) calibration: Option<Calibration>,
+    /// The price family and its prices.
+    pub(crate) family: String,
+    pub(crate) prices: Prices,
+    pub(crate) pricing_date: String,
+}
+
+/// Reads, counts and prices the session that the arguments name.
+pub(crate) fn load(arguments: &SessionArguments) -> Result<Loaded, CommandError> {
+    let bytes = read_file(&arguments.file)?;
+    let session = parse(&arguments.file, &bytes, arguments)?;
+    drop(bytes);
+    warn(&arguments.file, &session.notes, arguments.verbose);
+    let model = arguments.model.as_deref().or(session.header.model.as_deref());
+    let pricing = pricing(arguments.pricing.as_deref())?;
+    let (family, prices) = pricing.of(model);
+    let (family, pricing_date) = (family.to_owned(), pricing.date.clone());
+    let (transcript, calibration) = count(&session, arguments, model)?;
+    Ok(Loaded { session, transcript, calibration, family, prices, pricing_date })
+}
+
+/// Reads a file's bytes.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
+    std::fs::read(path).map_err(|error| {
+        let error = anyhow::Error::new(error).context(format!("cannot read {}", path.display()));
+        CommandError::usage(error).hint("give the path of a recorded session")
+    })
+}
+
+/// Reads a session out of a file's bytes.
+pub(crate) fn parse(
+    path: &Path,
+    bytes: &[u8],
+    arguments: &SessionArguments,
+) -> Result<Session, CommandError> {
+    let compaction =
+        if arguments.honour_compaction { Compaction::Honour } else { Compaction::PassOver };
+    plimsoll_formats::read(bytes, &ReadOptions { compaction }).map_err(|error| {
+        let hint = error.hint();
+        let error = anyhow::Error::new(error).context(path.display().to_string());
+        let error = CommandError::usage(error);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    })
+}
+
+fn warn(path: &Path, notes: &[Note], verbose: bool) {
+    let path = path.display();
+    if verbose {
+        for note in notes {
+            output::warning(&format!("{path}: {note}"));
+        }
+    } else if let [first, ..] = notes {
+        let counts: Vec<String> =
+            Note::count(notes).iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        output::warning(&format!(
+            "{path}: {} (first: {first}; `--verbose` lists them)",
+            counts.join(", ")
+        ));
+    }
+}
+
+fn pricing(path: Option<&Path>) -> Result<Pricing, CommandError> {
+    let Some(path) = path else { return Ok(Pricing::shipped()) };
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        CommandError::usage(
+            anyhow::Error::new(error).context(format!("cannot read {}", path.display())),
+        )
+    })?;
+    Pricing::parse(&text).map_err(|error| {
+        CommandError::usage(anyhow::Error::new(error).context(path.display().to_string()))
+            .hint("the shipped table in the repository shows the shape")
+    })
+}
+
+fn count(
+    session: &Session,
+    arguments: &SessionArguments,
+    model: Option<&str>,
+) -> Result<(Transcript, Option<Calibration>), CommandError> {
+    let fill = |tokenizer| {
+        let mut transcript = Transcript::new(tokenizer);
+        for message in &session.messages {
+            transcript.push(Arc::clone(message));
+        }
+        transcript
+    };
+    if let Some(name) = &arguments.tokens {
+        let tokenizer: Tokenizer = name.parse().map_err(|error| {
+            CommandError::usage(anyhow::Error::new(error))
+                .hint("one of o200k, cl100k, claude, estimate, chars:N, o200k:FACTOR")
+        })?;
+        return Ok((fill(tokenizer), None));
+    }
+    let chosen = model.map_or(Tokenizer::O200k { factor: 1.0 }, Tokenizer::for_model);
+    let exact = matches!(chosen, Tokenizer::Cl100k)
+        || model.is_some_and(|model| model.contains("gpt") || model.contains("/o"));
+    match chosen {
+        Tokenizer::O200k { factor } if !exact => {
+            let transcript = fill(Tokenizer::O200k { factor: 1.0 });
+            let calibration = tokens::calibrate(&transcript.reported());
+            let factor = calibration.map_or(factor, |found| found.factor);
+            Ok((transcript.calibrated(factor), calibration))
+        }
+        other => Ok((fill(other), None)),
+    }
+}
