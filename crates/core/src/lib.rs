@@ -6,7 +6,9 @@ mod allocation;
 mod hash;
 mod message;
 mod pressure;
+mod priority;
 mod spelling;
+mod statistics;
 pub mod tokens;
 mod transcript;
 
@@ -18,6 +20,10 @@ pub use message::{
     Block, Image, Message, MillisSinceEpoch, Opaque, Role, Thinking, ToolCall, ToolResult, Usage,
 };
 pub use pressure::{Pressure, PressureLevel, pressure};
+pub use priority::{ScoredTurn, TurnType, score_turns};
 pub use spelling::nearest;
+pub use statistics::{
+    MessageTokens, Statistics, TokensByRole, TokensByType, ToolTokens, statistics,
+};
 pub use tokens::{Calibration, Tokenizer};
 pub use transcript::{Entry, Exchange, Position, Transcript};
