@@ -3,18 +3,23 @@
 //! Everything here takes values and returns values; time, ids and files belong to others.
 
 mod allocation;
+mod compression;
+mod cut;
 mod hash;
 mod message;
 mod pressure;
 mod priority;
 mod spelling;
 mod statistics;
+mod summary;
 pub mod tokens;
 mod transcript;
+mod trim;
 
 pub use allocation::{
     Allocations, Budgets, ContextBudget, ContextBudgetError, PerSource, calculate_budgets,
 };
+pub use compression::{LARGE_RESULT_TOKENS, compress_result};
 pub use hash::{ContentHash, Ref, RefKind};
 pub use message::{
     Block, Image, Message, MillisSinceEpoch, Opaque, Role, Thinking, ToolCall, ToolResult, Usage,
@@ -25,5 +30,9 @@ pub use spelling::nearest;
 pub use statistics::{
     MessageTokens, Statistics, TokensByRole, TokensByType, ToolTokens, statistics,
 };
+pub use summary::{HEURISTIC_HEADER, MODEL_HEADER, heuristic_summary};
 pub use tokens::{Calibration, Tokenizer};
 pub use transcript::{Entry, Exchange, Position, Transcript};
+pub use trim::{
+    KEPT_PRIORITY, KeptReason, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim,
+};
