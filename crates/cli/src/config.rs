@@ -111,23 +111,8 @@ fn parse(path: &Path) -> Result<Config, CommandError> {
 fn nearest_key(message: &str) -> Option<&str> {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = quoted.next().filter(|_| message.starts_with("unknown field"))?;
-    quoted.min_by_key(|known| distance(unknown, known))
-}
-
-/// Returns how many single-character edits lie between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    let known: Vec<&str> = quoted.collect();
+    plimsoll_core::nearest(unknown, known.iter().copied())
 }
 
 impl Config {

@@ -2,8 +2,11 @@
 //!
 //! Everything here takes values and returns values; time, ids and files belong to others.
 
+mod allocation;
 pub mod bound;
+mod compression;
 pub mod cost;
+mod cut;
 pub mod error_lines;
 mod hash;
 mod message;
@@ -11,15 +14,35 @@ pub mod names;
 mod passes;
 pub mod plan;
 pub mod policy;
+mod pressure;
+mod priority;
 pub mod render;
 pub mod replay;
 pub mod reuse;
+mod spelling;
+mod statistics;
+mod summary;
 pub mod tokens;
 mod transcript;
+mod trim;
 
+pub use allocation::{
+    Allocations, Budgets, ContextBudget, ContextBudgetError, PerSource, calculate_budgets,
+};
+pub use compression::{LARGE_RESULT_TOKENS, compress_result};
 pub use hash::{ContentHash, Ref, RefKind};
 pub use message::{
     Block, Image, Message, MillisSinceEpoch, Opaque, Role, Thinking, ToolCall, ToolResult, Usage,
 };
+pub use pressure::{Pressure, PressureLevel, pressure};
+pub use priority::{ScoredTurn, TurnType, score_turns};
+pub use spelling::nearest;
+pub use statistics::{
+    MessageTokens, Statistics, TokensByRole, TokensByType, ToolTokens, statistics,
+};
+pub use summary::{HEURISTIC_HEADER, MODEL_HEADER, heuristic_summary};
 pub use tokens::{Calibration, Tokenizer};
 pub use transcript::{Entry, Exchange, Position, Transcript};
+pub use trim::{
+    KEPT_PRIORITY, KeptReason, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim,
+};

@@ -1,0 +1,3 @@
+//! Properties of `plimsoll-core`, through its public interface only.
+
+mod window;
