@@ -99,7 +99,7 @@ pub fn bound(
                 state.plan.compare(transcript, &before);
             }
             Cadence::CacheAware => {
-                passes::protect_ends(transcript, position, &mut state.plan);
+                passes::protect_head(transcript, position, &mut state.plan);
                 passes::settle(
                     transcript,
                     position,
@@ -109,6 +109,7 @@ pub fn bound(
                     &mut state.settled,
                     &mut state.plan,
                 );
+                passes::protect_ends(transcript, position, &mut state.plan);
                 over_budget = passes::fit(transcript, position, bounds.budget, &mut state.plan);
             }
         },

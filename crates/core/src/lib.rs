@@ -8,6 +8,7 @@ mod compression;
 pub mod cost;
 mod cut;
 pub mod error_lines;
+pub mod excerpt;
 mod hash;
 mod message;
 pub mod names;
@@ -16,6 +17,7 @@ pub mod plan;
 pub mod policy;
 mod pressure;
 mod priority;
+mod reading;
 pub mod render;
 pub mod replay;
 pub mod reuse;
@@ -25,6 +27,7 @@ mod summary;
 pub mod tokens;
 mod transcript;
 mod trim;
+mod visible;
 
 pub use allocation::{
     Allocations, Budgets, ContextBudget, ContextBudgetError, PerSource, calculate_budgets,

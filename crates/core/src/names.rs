@@ -121,7 +121,8 @@ pub fn each_run(text: &str, mut found: impl FnMut(Key, usize, usize)) {
     });
 }
 
-fn each_word<'a>(text: &'a str, mut found: impl FnMut(&'a str, usize, usize)) {
+/// Calls `found` with each word and the bytes where it begins and ends.
+pub(crate) fn each_word<'a>(text: &'a str, mut found: impl FnMut(&'a str, usize, usize)) {
     let mut start = None;
     for (at, character) in text.char_indices() {
         let in_word = if character.is_ascii() {

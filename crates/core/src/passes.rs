@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::hash::Ref;
 use crate::message::{Role, ToolCall};
-use crate::plan::{Sent, newest};
+use crate::plan::{Plan, Sent, newest};
 use crate::policy::PreserveErrors;
 use crate::render;
 use crate::transcript::{Position, Transcript};
@@ -46,8 +46,8 @@ pub(crate) fn stub_of(
     Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
 }
 
-/// Protects what every policy sends whole: system messages, the task, and what came since the model last spoke.
-pub(crate) fn protect_ends(transcript: &Transcript, end: Position, plan: &mut crate::plan::Plan) {
+/// Protects what no policy changes: system messages and the task.
+pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Plan) {
     let entries = &transcript.entries()[..end];
     for (position, entry) in entries.iter().enumerate() {
         if entry.message.role == Role::System {
@@ -57,6 +57,11 @@ pub(crate) fn protect_ends(transcript: &Transcript, end: Position, plan: &mut cr
     if let Some(task) = entries.iter().position(|entry| entry.message.role == Role::User) {
         plan.protect(task);
     }
+}
+
+/// Protects the head, and what came since the model last spoke.
+pub(crate) fn protect_ends(transcript: &Transcript, end: Position, plan: &mut Plan) {
+    protect_head(transcript, end, plan);
     for position in newest(transcript, end)..end {
         plan.protect(position);
     }

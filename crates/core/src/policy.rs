@@ -93,17 +93,33 @@ impl Default for IntraPhase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settle {
-    /// Results of fewer tokens than this are left alone.
+    /// Messages of fewer tokens than this are left alone.
     pub least: u32,
+    /// Tokens that a change must save at least; four times as many where it hides something.
+    pub least_saved: u32,
     /// Fresh results of more tokens than this are excerpted at once.
     pub giant: u32,
-    /// Further calls to expect before anything is known of the session.
+    /// The fewest further calls that are expected; as many as there were are expected, up to twice this.
     pub calls_expected: u32,
+    /// By what share the rewriting of a broken prefix is priced higher than it is.
+    pub caution: f64,
+    /// How often 300 hidden runs of a result are needed again, for each e-fold of the time since they were last used.
+    pub need_of_result: f64,
+    /// As `need_of_result`, for what the model said itself.
+    pub need_of_said: f64,
 }
 
 impl Default for Settle {
     fn default() -> Self {
-        Self { least: 400, giant: 4000, calls_expected: 30 }
+        Self {
+            least: 60,
+            least_saved: 10,
+            giant: 4000,
+            calls_expected: 30,
+            caution: 0.3,
+            need_of_result: 0.05,
+            need_of_said: 0.5,
+        }
     }
 }
 

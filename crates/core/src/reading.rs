@@ -1,0 +1,199 @@
+//! Reading: a message's names, runs of words and lines, found once when it is first looked at.
+
+use std::ops::Range;
+
+use crate::message::{Block, Message};
+use crate::names::{self, Key};
+
+/// A line of a message: of its text, or of a string in a call's arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Bytes within its part, line break included.
+    pub(crate) bytes: Range<usize>,
+    /// The block that holds it, by index.
+    pub(crate) block: usize,
+    /// The runs that touch its words, as indices into [`Reading::runs`]; empty where it has no word or the message is too
+    /// short for a run.
+    pub(crate) runs: Range<usize>,
+    /// Whether it can be left out and what remains is still of the same form: a line of JSON arguments with a quote in it
+    /// cannot.
+    pub(crate) removable: bool,
+    pub(crate) has_words: bool,
+}
+
+/// What was read of a message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reading {
+    /// Each name once, in ascending order of its key.
+    pub(crate) names: Vec<Key>,
+    /// Each run in the order of the text, repeats included.
+    pub(crate) runs: Vec<Key>,
+    pub(crate) lines: Vec<Line>,
+}
+
+impl Reading {
+    /// Reads all that a model reads of `message`.
+    pub(crate) fn of(message: &Message) -> Self {
+        let shown = message.shown();
+        let mut reading =
+            Self { names: unique(names::names(&shown).into_iter().collect()), ..Self::default() };
+        // Where the last word of each run ends, in bytes of the shown text, to find the runs of a line.
+        let mut words: Vec<usize> = Vec::new();
+        names::each_word(&shown, |_, _, end| words.push(end));
+        names::each_run(&shown, |key, _, _| reading.runs.push(key));
+        let mut first_word = 0;
+        let mut line = |part_start: usize, bytes: Range<usize>, block: usize, removable: bool| {
+            let end = part_start + bytes.end;
+            let words_before = first_word;
+            while first_word < words.len() && words[first_word] <= end {
+                first_word += 1;
+            }
+            let has_words = first_word > words_before;
+            // Word w is in the runs w − 7 to w.
+            let runs = if has_words {
+                let from = (words_before + 1).saturating_sub(names::RUN_WORDS);
+                from.min(reading.runs.len())..first_word.min(reading.runs.len())
+            } else {
+                0..0
+            };
+            reading.lines.push(Line { bytes, block, runs, removable, has_words });
+        };
+        for part in parts(message) {
+            let mut start = 0;
+            for end in breaks(part.text, part.is_json) {
+                let removable = !part.is_json || !has_quote(&part.text[start..end]);
+                line(part.start, start..end, part.block, removable);
+                start = end;
+            }
+        }
+        reading
+    }
+
+    /// Returns each run once, in ascending order.
+    pub(crate) fn run_set(&self) -> Vec<Key> {
+        unique(self.runs.clone())
+    }
+}
+
+/// A part of the shown text: a text block, a result, or a call's arguments.
+struct Part<'m> {
+    /// Where it begins in the shown text.
+    start: usize,
+    text: &'m str,
+    block: usize,
+    is_json: bool,
+}
+
+/// Follows [`Message::shown`]: texts first, a line break between them, then a line for each call.
+fn parts(message: &Message) -> Vec<Part<'_>> {
+    const IMAGE: usize = "[image]".len();
+    let mut parts = Vec::new();
+    let mut at = 0;
+    let mut texts = 0;
+    let mut advance = |at: &mut usize, length: usize| {
+        let start = *at + usize::from(texts > 0);
+        texts += 1;
+        *at = start + length;
+        start
+    };
+    for (block, content) in message.blocks.iter().enumerate() {
+        match content {
+            Block::Text(text) => {
+                let start = advance(&mut at, text.len());
+                parts.push(Part { start, text, block, is_json: false });
+            }
+            Block::ToolResult(result) => {
+                let start = advance(&mut at, result.text.len());
+                parts.push(Part { start, text: &result.text, block, is_json: false });
+                for _ in &result.images {
+                    advance(&mut at, IMAGE);
+                }
+            }
+            Block::Image(_) => {
+                advance(&mut at, IMAGE);
+            }
+            _ => {}
+        }
+    }
+    for (block, content) in message.blocks.iter().enumerate() {
+        if let Block::ToolCall(call) = content {
+            let start = at + 1 + call.name.len() + 1;
+            let is_json = call.arguments.trim_start().starts_with(['{', '[']);
+            parts.push(Part { start, text: &call.arguments, block, is_json });
+            at = start + call.arguments.len();
+        }
+    }
+    parts
+}
+
+/// Returns where the lines of a part end; in JSON a line ends behind an escaped line break.
+fn breaks(text: &str, is_json: bool) -> Vec<usize> {
+    let mut ends = Vec::new();
+    if is_json {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at + 1 < bytes.len() {
+            if bytes[at] == b'\\' {
+                at += 2;
+                if bytes[at - 1] == b'n' {
+                    ends.push(at);
+                }
+            } else {
+                at += 1;
+            }
+        }
+    } else {
+        ends.extend(text.match_indices('\n').map(|(at, _)| at + 1));
+    }
+    if ends.last() != Some(&text.len()) && !text.is_empty() {
+        ends.push(text.len());
+    }
+    ends
+}
+
+/// Tells whether a stretch of JSON has a quote that begins or ends a string.
+fn has_quote(json: &str) -> bool {
+    let mut escaped = false;
+    json.bytes().any(|byte| {
+        let quote = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        quote
+    })
+}
+
+pub(crate) fn unique(mut keys: Vec<Key>) -> Vec<Key> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Role, ToolCall};
+
+    #[test]
+    fn lines_know_the_runs_that_touch_them() {
+        let message = Message::result("1", "a b c d\ne f g h\n\ni j k l\n");
+        let reading = Reading::of(&message);
+        assert_eq!(reading.runs.len(), 5);
+        let runs: Vec<_> = reading.lines.iter().map(|line| line.runs.clone()).collect();
+        assert_eq!(runs, [0..4, 0..5, 0..0, 1..5]);
+    }
+
+    #[test]
+    fn arguments_are_cut_at_escaped_line_breaks_without_quotes() {
+        let call = ToolCall {
+            id: "1".into(),
+            name: "write".into(),
+            arguments: r#"{"path":"a","content":"one\ntwo\\nthree\nfour"}"#.into(),
+        };
+        let message =
+            Message::new(Role::Assistant, vec![Block::Text("hi".into()), Block::ToolCall(call)]);
+        let reading = Reading::of(&message);
+        let removable: Vec<bool> = reading.lines.iter().map(|line| line.removable).collect();
+        assert_eq!(removable, [true, false, true, false]);
+        let Block::ToolCall(call) = &message.blocks[1] else { panic!("a call") };
+        assert_eq!(&call.arguments[reading.lines[2].bytes.clone()], r"two\\nthree\n");
+    }
+}
