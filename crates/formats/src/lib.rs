@@ -1,1 +1,35 @@
-//! core
+//! Reads recorded agent sessions and writes them back.
+//!
+//! A file is recognised by what is in it, never by its name; [`read`] turns it into messages in the order in which the
+//! model met them, with every tool call answered directly behind it. What could not be read, and what had to be
+//! repaired, is told in [`Session::notes`]. [`write`] puts a changed context back into the file's own format.
+
+mod anthropic;
+mod arguments;
+mod blocks;
+mod claude_code;
+mod codex;
+mod draft;
+mod error;
+mod gemini_cli;
+mod json;
+mod mini_swe_agent;
+mod note;
+mod openai;
+mod openhands;
+mod pi;
+mod places;
+mod recognise;
+mod repair;
+mod session;
+mod swe_agent;
+mod time;
+mod write;
+
+pub use error::{ReadError, WriteError};
+pub use note::{Note, NoteKind, Place};
+pub use places::{FoundSession, UsualPlace, sessions_under, usual_places};
+pub use session::{
+    Compaction, CompactionSeen, Format, Header, Origin, Piece, ReadOptions, Session, read,
+};
+pub use write::{Written, write};

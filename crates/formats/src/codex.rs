@@ -1,0 +1,274 @@
+//! Codex: JSON lines of response items, wrapped in `payload` since version 0.30, bare before.
+//!
+//! `event_msg` lines repeat what response items say and are passed over, except for the token counts.
+
+use std::sync::Arc;
+
+use plimsoll_core::{Block, MillisSinceEpoch, Opaque, Role, ToolCall, ToolResult};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::arguments;
+use crate::blocks::Content;
+use crate::draft::{Draft, Recorded, usage};
+use crate::json::{self, Count, Stamp, Text};
+use crate::session::{Compaction, ReadOptions};
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(default)]
+    timestamp: Stamp,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    id: Option<Text<'a>>,
+    instructions: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    role: Option<Text<'a>>,
+    #[serde(default)]
+    content: Content<'a>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    action: Option<&'a RawValue>,
+    name: Option<Text<'a>>,
+    call_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    cwd: Option<Text<'a>>,
+    model: Option<Text<'a>>,
+    #[serde(default)]
+    timestamp: Stamp,
+    instructions: Option<Text<'a>>,
+    base_instructions: Option<Instructions<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Instructions<'a> {
+    #[serde(borrow, default)]
+    text: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    model_context_window: Option<Count>,
+    info: Option<TokenInfo>,
+}
+
+#[derive(Deserialize)]
+struct TokenInfo {
+    last_token_usage: Option<TokenUsage>,
+    model_context_window: Option<Count>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+#[expect(clippy::struct_field_names, reason = "the names are the wire's")]
+struct TokenUsage {
+    input_tokens: Count,
+    cached_input_tokens: Count,
+    output_tokens: Count,
+}
+
+#[derive(Deserialize)]
+struct Compacted<'a> {
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+    replacement_history: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Output<'a> {
+    #[serde(borrow, default)]
+    content: Content<'a>,
+}
+
+/// Reads a Codex session of either generation.
+pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
+    let mut draft = Draft::of_lines();
+    // Reasoning and server-side calls stand before the assistant message that they belong to.
+    let mut pending: Vec<(u32, Block)> = Vec::new();
+    json::each_line(bytes, &mut draft, |draft, number, text| {
+        let line: Line<'_> = serde_json::from_str(text)?;
+        let time = line.timestamp.0;
+        let Some(payload) = line.payload else {
+            if line.kind.is_some() {
+                item(draft, &mut pending, number, time, text)?;
+            } else if let Some(instructions) = line.instructions {
+                let header = &mut draft.header;
+                header.id = line.id.map(|id| id.0.into_owned());
+                header.instructions = Some(instructions.0.into_owned());
+                header.started = time;
+            }
+            return Ok(());
+        };
+        match line.kind.as_deref().unwrap_or_default() {
+            "response_item" => item(draft, &mut pending, number, time, payload.get())?,
+            "session_meta" | "turn_context" => meta(draft, serde_json::from_str(payload.get())?),
+            "event_msg" => event(draft, serde_json::from_str(payload.get())?),
+            "compacted" => {
+                let compacted: Compacted<'_> = serde_json::from_str(payload.get())?;
+                if options.compaction == Compaction::Honour {
+                    honour(draft, &mut pending, number, time, compacted);
+                } else {
+                    draft.compacted(number, None);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    draft
+}
+
+fn meta(draft: &mut Draft, meta: Meta<'_>) {
+    let owned = |text: Option<Text<'_>>| text.map(|text| text.0.into_owned());
+    let instructions = meta
+        .base_instructions
+        .map(|base| base.text)
+        .or(meta.instructions)
+        .filter(|text| !text.is_empty());
+    let header = &mut draft.header;
+    header.id = header.id.take().or(owned(meta.id));
+    header.working_directory = header.working_directory.take().or(owned(meta.cwd));
+    header.model = owned(meta.model).or(header.model.take());
+    header.instructions = header.instructions.take().or(owned(instructions));
+    header.started = header.started.or(meta.timestamp.0);
+}
+
+fn event(draft: &mut Draft, event: Event<'_>) {
+    let window = event
+        .model_context_window
+        .or(event.info.as_ref().and_then(|info| info.model_context_window));
+    if let Some(window) = window {
+        draft.header.context_window = Some(window.0);
+    }
+    if event.kind.as_str() == "token_count"
+        && let Some(counts) = event.info.and_then(|info| info.last_token_usage)
+        && let Some(usage) =
+            usage(counts.input_tokens.0, counts.cached_input_tokens.0, counts.output_tokens.0)
+        && let Some(recorded) = draft.last_assistant()
+    {
+        recorded.message.usage = Some(usage);
+    }
+}
+
+fn honour(
+    draft: &mut Draft,
+    pending: &mut Vec<(u32, Block)>,
+    number: u32,
+    time: Option<MillisSinceEpoch>,
+    compacted: Compacted<'_>,
+) {
+    draft.recorded.clear();
+    draft.compactions.clear();
+    pending.clear();
+    draft.compacted(number, None);
+    for replacement in compacted.replacement_history.iter().flatten() {
+        if item(draft, pending, number, time, replacement.get()).is_err() {
+            draft.skip(number, "an item of the replacement history is not of the expected shape");
+        }
+    }
+    if compacted.replacement_history.is_none()
+        && let Some(message) = compacted.message.filter(|message| !message.is_empty())
+    {
+        draft.recorded.push(Recorded::text(Role::User, number, time, message.shared()));
+    }
+}
+
+fn item(
+    draft: &mut Draft,
+    pending: &mut Vec<(u32, Block)>,
+    number: u32,
+    time: Option<MillisSinceEpoch>,
+    raw: &str,
+) -> Result<(), serde_json::Error> {
+    let item: Item<'_> = serde_json::from_str(raw)?;
+    let kind = item.kind.as_str();
+    match kind {
+        "message" => {
+            let role = match item.role.as_deref().unwrap_or_default() {
+                "assistant" => Role::Assistant,
+                "user" => Role::User,
+                "developer" | "system" => Role::System,
+                "tool" => Role::Tool,
+                _ => {
+                    draft.skip(number, "its role is unknown");
+                    return Ok(());
+                }
+            };
+            let mut recorded = Recorded::new(role, number, time, []);
+            if role == Role::Assistant {
+                take_pending(&mut recorded, pending);
+            }
+            for (index, block) in item.content.blocks() {
+                recorded.push(number, index, block);
+            }
+            draft.recorded.push(recorded);
+        }
+        "function_call" | "custom_tool_call" | "local_shell_call" => {
+            let name = item.name.as_ref().map_or_else(|| Arc::from(kind), Text::shared);
+            let arguments = item.arguments.or(item.input).or(item.action);
+            let call = ToolCall {
+                id: item.call_id.unwrap_or_default().shared(),
+                name,
+                arguments: arguments::from_raw(arguments),
+            };
+            if draft.open_assistant().is_none() {
+                draft.recorded.push(Recorded::new(Role::Assistant, number, time, []));
+            }
+            if let Some(recorded) = draft.open_assistant() {
+                take_pending(recorded, pending);
+                recorded.push(number, None, Block::ToolCall(call));
+            }
+        }
+        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
+            let result = output(item.call_id.unwrap_or_default().shared(), item.output);
+            let block = Block::ToolResult(result);
+            draft.recorded.push(Recorded::new(Role::Tool, number, time, [(None, block)]));
+        }
+        "reasoning" | "web_search_call" | "image_generation_call" | "tool_search_call" => {
+            let opaque = Opaque { kind: Arc::from(kind), raw: Arc::from(raw) };
+            pending.push((number, Block::Opaque(opaque)));
+        }
+        // Snapshots of the working tree and the like are never sent to the model.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn take_pending(recorded: &mut Recorded, pending: &mut Vec<(u32, Block)>) {
+    for (number, block) in pending.drain(..) {
+        recorded.push(number, None, block);
+    }
+}
+
+fn output(call_id: Arc<str>, raw: Option<&RawValue>) -> ToolResult {
+    let raw = raw.map_or("\"\"", RawValue::get);
+    let content = if raw.starts_with('{') {
+        serde_json::from_str::<Output<'_>>(raw).ok().map(|output| output.content)
+    } else {
+        serde_json::from_str::<Content<'_>>(raw).ok()
+    };
+    let (text, images) = match content {
+        Some(content @ (Content::Text(_) | Content::Blocks(_))) => content.text_and_images(),
+        Some(Content::Nothing) | None => (arguments::compact(raw), Vec::new()),
+    };
+    ToolResult { call_id, text, images, is_error: false }
+}

@@ -1,0 +1,109 @@
+//! The draft: what a reader collects before it is repaired and becomes a session.
+
+use plimsoll_core::{Block, Message, MillisSinceEpoch, Role, Usage};
+
+use crate::note::{Note, NoteKind, Place};
+use crate::session::{CompactionSeen, Header, Origin, Piece};
+
+/// A message with its place in the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorded {
+    pub(crate) message: Message,
+    pub(crate) origin: Origin,
+}
+
+impl Recorded {
+    /// Makes a message of one record whose blocks come with their indexes.
+    pub(crate) fn new(
+        role: Role,
+        record: u32,
+        time: Option<MillisSinceEpoch>,
+        blocks: impl IntoIterator<Item = (Option<u32>, Block)>,
+    ) -> Self {
+        let (pieces, blocks): (Vec<_>, Vec<_>) =
+            blocks.into_iter().map(|(index, block)| (Piece { record, index }, block)).unzip();
+        let mut message = Message::new(role, blocks);
+        message.time = time;
+        message.source = Some(record);
+        Self { message, origin: Origin { pieces, repaired: false } }
+    }
+
+    /// Makes a message of one text.
+    pub(crate) fn text(
+        role: Role,
+        record: u32,
+        time: Option<MillisSinceEpoch>,
+        text: impl Into<std::sync::Arc<str>>,
+    ) -> Self {
+        Self::new(role, record, time, [(None, Block::Text(text.into()))])
+    }
+
+    /// Appends a block that was read from `record`.
+    pub(crate) fn push(&mut self, record: u32, index: Option<u32>, block: Block) {
+        self.message.blocks.push(block);
+        self.origin.pieces.push(Piece { record, index });
+    }
+}
+
+/// What a reader has collected so far.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) header: Header,
+    pub(crate) recorded: Vec<Recorded>,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) compactions: Vec<CompactionSeen>,
+    /// How the file's records are called in notes.
+    pub(crate) place: fn(u32) -> Place,
+}
+
+impl Draft {
+    pub(crate) fn of_lines() -> Self {
+        Self::new(Place::Line)
+    }
+
+    pub(crate) fn of_elements() -> Self {
+        Self::new(Place::Element)
+    }
+
+    fn new(place: fn(u32) -> Place) -> Self {
+        Self {
+            header: Header::default(),
+            recorded: Vec::new(),
+            notes: Vec::new(),
+            compactions: Vec::new(),
+            place,
+        }
+    }
+
+    pub(crate) fn note(&mut self, record: u32, kind: NoteKind) {
+        self.notes.push(Note { place: (self.place)(record), kind });
+    }
+
+    pub(crate) fn skip(&mut self, record: u32, why: impl Into<String>) {
+        self.note(record, NoteKind::Skipped { why: why.into() });
+    }
+
+    /// Returns the newest message if the model wrote it.
+    pub(crate) fn open_assistant(&mut self) -> Option<&mut Recorded> {
+        self.recorded.last_mut().filter(|last| last.message.role == Role::Assistant)
+    }
+
+    /// Returns the newest message that the model wrote.
+    pub(crate) fn last_assistant(&mut self) -> Option<&mut Recorded> {
+        self.recorded.iter_mut().rev().find(|recorded| recorded.message.role == Role::Assistant)
+    }
+
+    pub(crate) fn compacted(&mut self, source: u32, tokens_before: Option<u64>) {
+        let before = self.recorded.len();
+        self.compactions.push(CompactionSeen { before, source, tokens_before });
+    }
+}
+
+/// Returns a usage unless it is all zero, which aborted requests report.
+pub(crate) fn usage(prompt: u64, cached: u64, output: u64) -> Option<Usage> {
+    (prompt > 0).then_some(Usage {
+        prompt_tokens: prompt,
+        cached_tokens: cached,
+        output_tokens: output,
+    })
+}

@@ -1,0 +1,139 @@
+//! Notes: what a reader skipped or repaired, each for one place of the file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A place in a session file, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// A line of a JSON Lines file.
+    Line(u32),
+    /// An element of a JSON document's list of messages.
+    Element(u32),
+}
+
+impl Place {
+    /// Returns the number alone.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Line(number) | Self::Element(number) => number,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Element(number) => write!(f, "message {number}"),
+        }
+    }
+}
+
+/// Something that a reader did not take as it stood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    pub place: Place,
+    pub kind: NoteKind,
+}
+
+/// What was skipped or repaired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoteKind {
+    /// The record could not be read and is left out.
+    Skipped { why: String },
+    /// The record repeats the id of an earlier one and is left out.
+    Duplicate { id: String },
+    /// A result that answers no known call; kept as a user message.
+    OrphanResult { call_id: Arc<str> },
+    /// A result of a call that was already answered or given up; kept as a user message.
+    LateResult { call_id: Arc<str> },
+    /// A call that nothing answered; a result that says so was put behind it.
+    UnansweredCall { call_id: Arc<str> },
+    /// A message that stood between a call and its result; moved behind the result.
+    MovedBehindResult,
+    /// The entry names a parent that the file does not hold; what came before it is not in the context.
+    MissingParent { id: String },
+    /// The entry is its own ancestor; the walk to the root ended there.
+    Cycle { id: String },
+    /// The file holds further sessions, of which only the first is read.
+    FurtherSessions { count: usize },
+}
+
+impl NoteKind {
+    /// Returns the name under which notes of this kind are counted.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Skipped { .. } => "skipped records",
+            Self::Duplicate { .. } => "repeated records",
+            Self::OrphanResult { .. } => "results without a call",
+            Self::LateResult { .. } => "results of an answered call",
+            Self::UnansweredCall { .. } => "calls without a result",
+            Self::MovedBehindResult => "messages moved behind a result",
+            Self::MissingParent { .. } => "missing parents",
+            Self::Cycle { .. } => "cycles",
+            Self::FurtherSessions { .. } => "further sessions",
+        }
+    }
+}
+
+impl Note {
+    /// Counts notes by the name of their kind.
+    pub fn count(notes: &[Self]) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::new();
+        for note in notes {
+            *counts.entry(note.kind.name()).or_default() += 1;
+        }
+        counts
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        match &self.kind {
+            NoteKind::Skipped { why } => write!(f, "skipped, {why}"),
+            NoteKind::Duplicate { id } => write!(f, "skipped, repeats the record {id}"),
+            NoteKind::OrphanResult { call_id } => {
+                write!(f, "result of the unknown call {call_id}, kept as a user message")
+            }
+            NoteKind::LateResult { call_id } => {
+                write!(f, "another result of the call {call_id}, kept as a user message")
+            }
+            NoteKind::UnansweredCall { call_id } => {
+                write!(f, "call {call_id} has no result, put one that says so")
+            }
+            NoteKind::MovedBehindResult => f.write_str("moved behind the result that follows it"),
+            NoteKind::MissingParent { id } => {
+                write!(f, "its parent {id} is missing, the context begins here")
+            }
+            NoteKind::Cycle { id } => {
+                write!(f, "entry {id} is its own ancestor, the context begins here")
+            }
+            NoteKind::FurtherSessions { count } => {
+                write!(f, "the first session is read, {count} more are in the file")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_one_line_and_counted_by_kind() {
+        let skipped = |line| Note {
+            place: Place::Line(line),
+            kind: NoteKind::Skipped { why: "not UTF-8".to_owned() },
+        };
+        let notes = [
+            skipped(3),
+            skipped(9),
+            Note { place: Place::Element(2), kind: NoteKind::MovedBehindResult },
+        ];
+        assert_eq!(notes[0].to_string(), "line 3: skipped, not UTF-8");
+        assert_eq!(Note::count(&notes)["skipped records"], 2);
+    }
+}

@@ -1,0 +1,94 @@
+//! Usual places: where each agent keeps its sessions.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_core::MillisSinceEpoch;
+
+use crate::session::Format;
+
+/// A directory in which an agent keeps sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsualPlace {
+    pub format: Format,
+    pub root: PathBuf,
+    /// How deep below `root` session files lie: 1 is directly in it.
+    pub depth: usize,
+    /// What the names of session files begin with.
+    pub prefix: &'static str,
+    /// What the names of session files end with.
+    pub suffix: &'static str,
+    /// The directory directly above session files, where it has a fixed name.
+    pub parent: Option<&'static str>,
+}
+
+/// A session file that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundSession {
+    /// By its place; [`crate::read`] goes by its content.
+    pub format: Format,
+    pub path: PathBuf,
+    pub bytes: u64,
+    pub modified: Option<MillisSinceEpoch>,
+}
+
+/// Returns where agents keep their sessions below a home directory.
+pub fn usual_places(home: &Path) -> Vec<UsualPlace> {
+    let place = |format, root: &str, depth, prefix, suffix, parent| UsualPlace {
+        format,
+        root: home.join(root),
+        depth,
+        prefix,
+        suffix,
+        parent,
+    };
+    vec![
+        place(Format::ClaudeCode, ".claude/projects", 2, "", ".jsonl", None),
+        place(Format::Codex, ".codex/sessions", 4, "rollout-", ".jsonl", None),
+        place(Format::Codex, ".codex/archived_sessions", 4, "rollout-", ".jsonl", None),
+        place(Format::Pi, ".pi/agent/sessions", 4, "", ".jsonl", None),
+        place(Format::GeminiCli, ".gemini/tmp", 3, "session-", ".json", Some("chats")),
+        place(Format::OpenHands, ".openhands/sessions", 2, "", ".json", None),
+        place(Format::MiniSweAgent, ".config/mini-swe-agent", 2, "", ".traj.json", None),
+    ]
+}
+
+/// Lists the session files of a place, newest first.
+///
+/// Shape: what is missing or cannot be read is left out; symbolic links to directories are not followed.
+pub fn sessions_under(place: &UsualPlace) -> Vec<FoundSession> {
+    let mut found = Vec::new();
+    walk(place, &place.root, place.depth, &mut found);
+    found.sort_by(|a: &FoundSession, b| (b.modified, &a.path).cmp(&(a.modified, &b.path)));
+    found
+}
+
+fn walk(place: &UsualPlace, directory: &Path, depth: usize, found: &mut Vec<FoundSession>) {
+    let Ok(entries) = directory.read_dir() else { return };
+    for entry in entries.flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            if depth > 1 {
+                walk(place, &entry.path(), depth - 1, found);
+            }
+            continue;
+        }
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let right_parent =
+            place.parent.is_none_or(|parent| directory.file_name() == Some(parent.as_ref()));
+        if !(right_parent && name.starts_with(place.prefix) && name.ends_with(place.suffix)) {
+            continue;
+        }
+        let Ok(metadata) = entry.path().metadata() else { continue };
+        let modified = metadata.modified().ok().and_then(|time| {
+            let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+            i64::try_from(since.as_millis()).ok().map(MillisSinceEpoch)
+        });
+        found.push(FoundSession {
+            format: place.format,
+            path: entry.path(),
+            bytes: metadata.len(),
+            modified,
+        });
+    }
+}

@@ -1,0 +1,199 @@
+//! The session: what every reader produces, and the one function that reads.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_core::{Message, MillisSinceEpoch};
+
+use crate::draft::Draft;
+use crate::error::ReadError;
+use crate::note::{Note, NoteKind};
+use crate::{
+    anthropic, claude_code, codex, gemini_cli, json, mini_swe_agent, openai, openhands, pi,
+    recognise, repair, swe_agent,
+};
+
+/// A format of recorded sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Format {
+    Pi,
+    ClaudeCode,
+    Codex,
+    OpenAiChat,
+    AnthropicMessages,
+    SweAgent,
+    MiniSweAgent,
+    OpenHands,
+    GeminiCli,
+}
+
+impl Format {
+    /// All formats, in the order in which they are listed.
+    pub const ALL: [Self; 9] = [
+        Self::Pi,
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::OpenAiChat,
+        Self::AnthropicMessages,
+        Self::SweAgent,
+        Self::MiniSweAgent,
+        Self::OpenHands,
+        Self::GeminiCli,
+    ];
+
+    /// Returns the name that every interface prints.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pi => "pi",
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::OpenAiChat => "openai-messages",
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::SweAgent => "swe-agent",
+            Self::MiniSweAgent => "mini-swe-agent",
+            Self::OpenHands => "openhands",
+            Self::GeminiCli => "gemini-cli",
+        }
+    }
+
+    /// Returns whether [`crate::write`] can write it.
+    pub fn is_writable(self) -> bool {
+        matches!(self, Self::Pi | Self::ClaudeCode | Self::OpenAiChat | Self::AnthropicMessages)
+    }
+
+    pub(crate) fn names() -> String {
+        Self::ALL.map(Self::as_str).join(", ")
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a session says about itself apart from its messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    pub id: Option<String>,
+    pub working_directory: Option<String>,
+    /// The model that was used last.
+    pub model: Option<String>,
+    /// The system prompt, where it is recorded apart from the messages.
+    pub instructions: Option<String>,
+    pub started: Option<MillisSinceEpoch>,
+    /// The model's window in tokens, as recorded.
+    pub context_window: Option<u64>,
+}
+
+/// What to do where the recording agent compacted its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compaction {
+    /// Read on as if it had not happened: every message is there once.
+    #[default]
+    PassOver,
+    /// Read what the agent had in its context afterwards.
+    Honour,
+}
+
+/// How to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReadOptions {
+    pub compaction: Compaction,
+}
+
+/// A compaction that the recording agent made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionSeen {
+    /// The index in [`Session::messages`] before which it happened; where it was honoured, of the summary.
+    pub before: usize,
+    /// Line or element that records it, from 1.
+    pub source: u32,
+    /// The size of the context before it, as recorded.
+    pub tokens_before: Option<u64>,
+}
+
+/// Where one block of a message stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Line or element, from 1.
+    pub record: u32,
+    /// The index in the record's list of blocks; `None` where the content is a plain string or a field of its own.
+    pub index: Option<u32>,
+}
+
+/// Where a message stands in the file, block by block.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// One for each block; empty where the message was made by a repair.
+    pub pieces: Vec<Piece>,
+    /// Whether a repair made the message or changed its role.
+    pub repaired: bool,
+}
+
+/// A recorded session.
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub format: Format,
+    pub header: Header,
+    /// Oldest first; every result stands directly behind its call, calls at the very end may be open.
+    pub messages: Vec<Arc<Message>>,
+    /// For each message, where it was read from.
+    pub origins: Vec<Origin>,
+    pub notes: Vec<Note>,
+    pub compactions: Vec<CompactionSeen>,
+}
+
+/// Reads a recorded session of any known format.
+///
+/// Shape: never panics, whatever the bytes; a record that cannot be read is skipped and noted.
+/// Errors: only if there is no message to return.
+pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Session, ReadError> {
+    let bytes = json::without_mark(bytes);
+    let format = recognise::recognise(bytes)?;
+    let draft = match read_as(format, bytes, *options) {
+        Err(error) => match json::mended(bytes) {
+            Some(mended) => read_as(format, &mended, *options)?,
+            None => return Err(error),
+        },
+        Ok(draft) => draft,
+    };
+    finish(format, draft)
+}
+
+fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, ReadError> {
+    let text = |bytes| json::utf8_document(bytes);
+    match format {
+        Format::Pi => Ok(pi::read(bytes, options)),
+        Format::ClaudeCode => Ok(claude_code::read(bytes, options)),
+        Format::Codex => Ok(codex::read(bytes, options)),
+        Format::OpenAiChat => openai::read(&text(bytes)),
+        Format::AnthropicMessages => anthropic::read(&text(bytes)),
+        Format::SweAgent => swe_agent::read(&text(bytes)),
+        Format::MiniSweAgent => mini_swe_agent::read(&text(bytes)),
+        Format::OpenHands => openhands::read(&text(bytes), options),
+        Format::GeminiCli => gemini_cli::read(&text(bytes)),
+    }
+}
+
+fn finish(format: Format, draft: Draft) -> Result<Session, ReadError> {
+    let Draft { mut header, recorded, mut notes, mut compactions, place } = draft;
+    if recorded.is_empty() {
+        let skipped =
+            notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
+        return Err(ReadError::NothingReadable { format, skipped });
+    }
+    let repaired = repair::repair(recorded, place);
+    for seen in &mut compactions {
+        seen.before = repaired.moved_to(seen.before);
+    }
+    notes.extend(repaired.notes);
+    notes.sort_by_key(|note| note.place);
+    let (messages, origins): (Vec<_>, Vec<_>) = repaired
+        .recorded
+        .into_iter()
+        .map(|recorded| (Arc::new(recorded.message), recorded.origin))
+        .unzip();
+    header.started = header.started.or_else(|| messages.iter().find_map(|message| message.time));
+    Ok(Session { format, header, messages, origins, notes, compactions })
+}
