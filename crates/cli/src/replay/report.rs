@@ -163,15 +163,22 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
         #[serde(flatten)]
         replay: &'a Replay,
     }
-    let figures = |policy, replay| Figures {
-        policy,
-        cost_dollars: loaded.prices.dollars(replay.totals.cost),
-        cost_ratio: ratio(replay.totals.cost, full.totals.cost),
-        work_ratio: ratio(replay.score.work, full.score.work),
-        reuse: replay.score.reuse(),
-        run_reuse: replay.score.run_reuse(),
-        replay,
-    };
+    fn figures<'a>(
+        loaded: &Loaded,
+        full: &Replay,
+        policy: &'a str,
+        replay: &'a Replay,
+    ) -> Figures<'a> {
+        Figures {
+            policy,
+            cost_dollars: loaded.prices.dollars(replay.totals.cost),
+            cost_ratio: ratio(replay.totals.cost, full.totals.cost),
+            work_ratio: ratio(replay.score.work, full.score.work),
+            reuse: replay.score.reuse(),
+            run_reuse: replay.score.run_reuse(),
+            replay,
+        }
+    }
     let document = Document {
         format: loaded.session.format.as_str(),
         session: loaded.session.header.id.as_deref(),
@@ -179,8 +186,8 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
         tokenizer: loaded.transcript.tokenizer().to_string(),
         calibration: loaded.calibration,
         prices: &loaded.family,
-        full: figures("full", full),
-        policies: runs.iter().map(|run| figures(&run.policy, &run.replay)).collect(),
+        full: figures(loaded, full, "full", full),
+        policies: runs.iter().map(|run| figures(loaded, full, &run.policy, &run.replay)).collect(),
     };
     let mut text = serde_json::to_string_pretty(&document).map_err(CommandError::failure)?;
     text.push('\n');
