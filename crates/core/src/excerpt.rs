@@ -4,23 +4,20 @@
 //! skeleton by kind of content, with every line that reports an error.
 
 mod kind;
+mod worth;
 
 use std::fmt::Write as _;
 
 use crate::error_lines::is_error_line;
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
-use crate::names::{self, KeySet};
+use crate::names::KeySet;
 use crate::reading::{Line, Reading};
 use crate::visible::Visible;
 
 pub use kind::{Kind, kind_of};
+pub(crate) use worth::{Worth, reads_content};
 
-/// The most names that an excerpt lists.
-///
-/// Chosen: measured on recorded sessions, 150 hide names that agents come back for, and more than 400 occur only in
-/// machine-made listings.
-const MOST_NAMES: usize = 400;
 /// The most error lines that an excerpt keeps from each end of a result.
 const ERRORS_FROM_EACH_END: usize = 5;
 /// Bytes of a call's arguments that stay at the beginning of each.
@@ -138,6 +135,7 @@ pub(crate) fn write(
     reading: &Reading,
     dropped: &[bool],
     visible: &Visible,
+    worth: &Worth,
     original: Ref,
 ) -> Option<Message> {
     if !dropped.contains(&true) {
@@ -190,7 +188,7 @@ pub(crate) fn write(
         }
     }
     let mut result = Message { blocks, ..message.clone() };
-    let listed = hidden_names(&left_out, &result, visible);
+    let listed = worth.names(&left_out, &result, visible);
     append(&mut result, &note(&listed, original));
     Some(result)
 }
@@ -200,21 +198,6 @@ fn close_gap(out: &mut String, gap: &mut usize, is_json: bool) {
         let _ = write!(out, "[… {gap}]{}", if is_json { "\\n" } else { "\n" });
         *gap = 0;
     }
-}
-
-/// Returns the names that were left out and that nothing else shows, in the order of the text.
-fn hidden_names<'t>(left_out: &'t str, kept: &Message, visible: &Visible) -> Vec<&'t str> {
-    let mut seen = names::names(&kept.shown());
-    let mut listed = Vec::new();
-    names::each_name(left_out, |name| {
-        let key = names::key(name);
-        // The message itself is counted as showing it.
-        if visible.name(key) <= 1 && seen.insert(key) {
-            listed.push(name);
-        }
-    });
-    listed.truncate(MOST_NAMES);
-    listed
 }
 
 fn note(names: &[&str], original: Ref) -> String {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::cost::Prices;
-use crate::excerpt;
+use crate::excerpt::{self, Kind, Worth};
 use crate::hash::Ref;
 use crate::message::{Message, Role};
 use crate::names::Key;
@@ -45,6 +45,12 @@ struct State {
     weighed: u32,
 }
 
+/// Needs are counted for this many hidden runs, and grow with this power of them.
+///
+/// Measured: the chance that something of a message is needed grows slower than its length.
+const HIDDEN_UNIT: f64 = 300.0;
+const HIDDEN_POWER: f64 = 0.6;
+
 /// How far a message has been reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
@@ -60,6 +66,36 @@ struct Form {
     saved: u32,
     /// Runs that no message would show any more.
     hidden: u32,
+}
+
+/// What one turn's decisions rest on.
+#[derive(Debug, Clone, Copy)]
+struct Terms<'a> {
+    bounds: &'a Bounds,
+    prices: &'a Prices,
+    cold: bool,
+    turn: u32,
+    /// Calls that are expected to read what a tool answered, and what the model said.
+    for_result: f64,
+    for_said: f64,
+    /// Tokens of the context.
+    context: f64,
+}
+
+impl Terms<'_> {
+    /// Returns the price of fetching back an original of `tokens`: the context read once more, the original written, and
+    /// a call of 100 tokens.
+    fn fetch(&self, tokens: u32) -> f64 {
+        self.prices.cache_read * self.context
+            + self.prices.cache_write * f64::from(tokens)
+            + 100.0 * self.prices.output_ratio()
+    }
+
+    /// Returns what a token saved now is worth over the calls expected.
+    fn saved_token(&self, calls: f64) -> f64 {
+        let free = if self.cold { self.prices.cache_write - self.prices.cache_read } else { 0.0 };
+        self.prices.cache_read * calls + free
+    }
 }
 
 /// A change that would be worth making.
@@ -84,32 +120,35 @@ pub(crate) fn settle(
     let seen = settled.messages.len();
     settled.read(transcript, seen, end);
     let fresh = newest(transcript, end);
+    let (settings, turn) = (&bounds.settle, plan.turn());
+    let terms = Terms {
+        bounds,
+        prices,
+        cold,
+        turn,
+        for_result: f64::from(settings.calls_expected),
+        for_said: f64::from(
+            turn.clamp(settings.calls_expected * 3 / 5, settings.calls_expected * 6 / 5),
+        ),
+        context: plan.tokens() as f64,
+    };
     for position in fresh.max(seen)..end {
-        settled.cut_giant(transcript, position, bounds, plan);
+        settled.cut_giant(transcript, position, &terms, plan);
     }
-    let turn = plan.turn();
-    let settings = &bounds.settle;
-    let expected = f64::from(turn.clamp(settings.calls_expected, settings.calls_expected * 2));
-    let context = plan.tokens() as f64;
     let mut candidates = Vec::new();
     for position in 0..fresh {
         if plan.is_protected(position) {
             continue;
         }
-        settled.weigh(transcript, position, bounds, turn, cold);
-        if let Some(candidate) =
-            settled.best(transcript, position, bounds, prices, cold, turn, expected, context)
-        {
-            candidates.push(candidate);
-        }
+        settled.weigh(transcript, position, &terms);
+        candidates.extend(settled.best(transcript, position, &terms));
     }
-    let Some(start) = place(plan, seen, &candidates, prices, cold, settings.caution) else {
-        return;
-    };
+    let Some(start) = place(plan, seen, &candidates, &terms) else { return };
+    let reason = if cold { Reason::Cold } else { Reason::Settled };
     for candidate in candidates.iter().filter(|candidate| candidate.position >= start) {
         // Weighed again: an earlier change of this turn may have hidden what this one counted on.
-        settled.reweigh(transcript, candidate.position, bounds, turn);
-        settled.apply(transcript, candidate.position, candidate.level, cold, plan);
+        settled.reweigh(transcript, candidate.position, &terms);
+        settled.change(transcript, candidate.position, candidate.level, reason, plan);
     }
 }
 
@@ -118,10 +157,10 @@ fn place(
     plan: &Plan,
     seen: Position,
     candidates: &[Candidate],
-    prices: &Prices,
-    cold: bool,
-    caution: f64,
+    terms: &Terms<'_>,
 ) -> Option<Position> {
+    let break_price =
+        (1.0 + terms.bounds.settle.caution) * (terms.prices.cache_write - terms.prices.cache_read);
     let (mut gain, mut removed, mut behind) = (0.0, 0.0, 0.0);
     let (mut best, mut start) = (0.0, None);
     let mut at = plan.decisions().len();
@@ -137,8 +176,8 @@ fn place(
         if candidate.position < seen {
             removed += candidate.saved;
         }
-        let rewritten = if cold { 0.0 } else { f64::max(0.0, behind - removed) };
-        let net = gain - (1.0 + caution) * rewritten * (prices.cache_write - prices.cache_read);
+        let rewritten = if terms.cold { 0.0 } else { f64::max(0.0, behind - removed) };
+        let net = gain - rewritten * break_price;
         if net > best {
             best = net;
             start = Some(candidate.position);
@@ -180,52 +219,69 @@ impl Settled {
         &mut self,
         transcript: &Transcript,
         position: Position,
-        bounds: &Bounds,
+        terms: &Terms<'_>,
         plan: &mut Plan,
     ) {
         let entry = &transcript.entries()[position];
-        if entry.message.role != Role::Tool || entry.tokens <= bounds.settle.giant {
+        if entry.message.role != Role::Tool || entry.tokens <= terms.bounds.settle.giant {
             return;
         }
-        self.reweigh(transcript, position, bounds, plan.turn());
+        self.reweigh(transcript, position, terms);
         let enough = self.messages[position]
             .lines
             .as_ref()
-            .is_some_and(|form| entry.tokens - form.saved <= bounds.settle.giant / 4);
+            .is_some_and(|form| entry.tokens - form.saved <= terms.bounds.settle.giant / 4);
         let level = if enough { Level::Lines } else { Level::Skeleton };
         self.change(transcript, position, level, Reason::Giant, plan);
     }
 
     /// Weighs a message when it is new, when its age has doubled, and when changes are free.
-    fn weigh(
-        &mut self,
-        transcript: &Transcript,
-        position: Position,
-        bounds: &Bounds,
-        turn: u32,
-        cold: bool,
-    ) {
+    fn weigh(&mut self, transcript: &Transcript, position: Position, terms: &Terms<'_>) {
         let entry = &transcript.entries()[position];
         let state = &self.messages[position];
         let worth = matches!(entry.message.role, Role::Tool | Role::Assistant)
             && state.level < Level::Skeleton
-            && entry.tokens > bounds.settle.least;
-        let age = turn - entry.turn;
-        let due = cold || state.weighed == 0 || (age.is_power_of_two() && state.weighed < turn);
+            && entry.tokens > terms.bounds.settle.least;
+        let age = terms.turn - entry.turn;
+        let due = terms.cold
+            || state.weighed == 0
+            || (age.is_power_of_two() && state.weighed < terms.turn);
         if worth && due {
-            self.reweigh(transcript, position, bounds, turn);
+            self.reweigh(transcript, position, terms);
         }
     }
 
-    fn reweigh(&mut self, transcript: &Transcript, position: Position, bounds: &Bounds, turn: u32) {
+    fn reweigh(&mut self, transcript: &Transcript, position: Position, terms: &Terms<'_>) {
         let entry = &transcript.entries()[position];
         let state = &self.messages[position];
         let now = state.tokens(entry.tokens);
-        let errors = bounds.intra_phase.preserve_errors != PreserveErrors::Off;
+        let errors = terms.bounds.intra_phase.preserve_errors != PreserveErrors::Off;
         let original = Ref::message(entry.hash);
+        let call = entry
+            .message
+            .results()
+            .next()
+            .and_then(|result| call_of(transcript, position, &result.call_id));
+        let said = entry.message.role == Role::Assistant;
+        let worth = Worth {
+            fetch: terms.fetch(entry.tokens),
+            token: Worth::token_price(terms.prices.cache_write, terms.prices.cache_read, 30.0),
+            rich: said || excerpt::reads_content(call),
+            listing: !said
+                && entry
+                    .message
+                    .results()
+                    .any(|result| excerpt::kind_of(&result.text, call) == Kind::Listing),
+        };
         let form = |dropped: &[bool]| -> Option<Form> {
-            let message =
-                excerpt::write(&entry.message, &state.reading, dropped, &self.visible, original)?;
+            let message = excerpt::write(
+                &entry.message,
+                &state.reading,
+                dropped,
+                &self.visible,
+                &worth,
+                original,
+            )?;
             let sent = Sent::rendered(Some(position), message, transcript.tokenizer());
             let saved = now.checked_sub(sent.tokens).filter(|saved| *saved > 0)?;
             let hidden = self.hidden(state, &sent.message);
@@ -233,11 +289,6 @@ impl Settled {
         };
         let elsewhere = excerpt::shown_elsewhere(&state.reading, &self.visible);
         let lines = if state.level == Level::Whole { form(&elsewhere) } else { None };
-        let call = entry
-            .message
-            .results()
-            .next()
-            .and_then(|result| call_of(transcript, position, &result.call_id));
         let outside = excerpt::outside_skeleton(&entry.message, &state.reading, call, errors);
         let both: Vec<bool> = outside
             .iter()
@@ -248,7 +299,7 @@ impl Settled {
         let state = &mut self.messages[position];
         state.lines = lines;
         state.skeleton = skeleton;
-        state.weighed = turn;
+        state.weighed = terms.turn;
     }
 
     /// Counts the runs that only this message shows and that `form` does not.
@@ -258,66 +309,45 @@ impl Settled {
             as u32
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the terms of one formula")]
+    /// Returns the change of a message that gains most, if any gains.
     fn best(
         &self,
         transcript: &Transcript,
         position: Position,
-        bounds: &Bounds,
-        prices: &Prices,
-        cold: bool,
-        turn: u32,
-        expected: f64,
-        context: f64,
+        terms: &Terms<'_>,
     ) -> Option<Candidate> {
         let entry = &transcript.entries()[position];
         let state = &self.messages[position];
-        let settings = &bounds.settle;
-        let assistant = entry.message.role == Role::Assistant;
-        let free = if cold { prices.cache_write - prices.cache_read } else { 0.0 };
-        let mut best: Option<Candidate> = None;
-        let mut offer = |level, saved: f64, gain: f64| {
-            if gain > 0.0 && best.is_none_or(|best| gain > best.gain) {
-                best = Some(Candidate { position, level, gain, saved });
-            }
+        let settings = &terms.bounds.settle;
+        let said = entry.message.role == Role::Assistant;
+        let calls = if said { terms.for_said } else { terms.for_result };
+        let candidate = |level, form: &Form, gain: f64| {
+            (gain > 0.0).then_some(Candidate {
+                position,
+                level,
+                gain,
+                saved: f64::from(form.saved),
+            })
         };
-        if let Some(form) = &state.lines
-            && form.saved >= settings.least_saved
-        {
-            let saved = f64::from(form.saved);
-            offer(Level::Lines, saved, saved * (prices.cache_read * expected + free));
+        let lines = state.lines.as_ref().filter(|form| form.saved >= settings.least_saved);
+        let lines = lines.and_then(|form| {
+            candidate(Level::Lines, form, f64::from(form.saved) * terms.saved_token(calls))
+        });
+        let latest = entry.turn + 1 == terms.turn;
+        let skeleton = state.skeleton.as_ref().filter(|_| !(said && latest));
+        let skeleton = skeleton.filter(|form| form.saved >= settings.least_saved * 4);
+        let skeleton = skeleton.and_then(|form| {
+            let idle = f64::from((terms.turn - state.used).max(1));
+            let need = if said { settings.need_of_said } else { settings.need_of_result };
+            let rate = need * (f64::from(form.hidden) / HIDDEN_UNIT).powf(HIDDEN_POWER);
+            let price = rate * (1.0 + calls / idle).ln() * terms.fetch(entry.tokens);
+            let gain = f64::from(form.saved) * terms.saved_token(calls) - price;
+            candidate(Level::Skeleton, form, gain)
+        });
+        match (lines, skeleton) {
+            (Some(lines), Some(skeleton)) if skeleton.gain <= lines.gain => Some(lines),
+            (lines, skeleton) => skeleton.or(lines),
         }
-        if let Some(form) = &state.skeleton
-            && state.level < Level::Skeleton
-            && form.saved >= settings.least_saved * 4
-        {
-            let saved = f64::from(form.saved);
-            let idle = f64::from((turn - state.used).max(1));
-            let chance = if assistant { settings.need_of_said } else { settings.need_of_result }
-                * (f64::from(form.hidden) / 300.0).powf(0.6);
-            let fetch = prices.cache_read * context
-                + prices.cache_write * f64::from(entry.tokens)
-                + 100.0 * prices.output_ratio();
-            let needs = chance * (1.0 + expected / idle).ln();
-            let wait = assistant && chance / idle * fetch > saved * prices.cache_read;
-            if !wait {
-                let gain = saved * (prices.cache_read * expected + free) - needs * fetch;
-                offer(Level::Skeleton, saved, gain);
-            }
-        }
-        best
-    }
-
-    fn apply(
-        &mut self,
-        transcript: &Transcript,
-        position: Position,
-        level: Level,
-        cold: bool,
-        plan: &mut Plan,
-    ) {
-        let reason = if cold { Reason::Cold } else { Reason::Settled };
-        self.change(transcript, position, level, reason, plan);
     }
 
     fn change(
