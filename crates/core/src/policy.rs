@@ -117,9 +117,9 @@ impl Default for Settle {
             least_saved: 10,
             giant: 4000,
             calls_expected: 50,
-            caution: 0.3,
+            caution: 1.0,
             need_of_result: 0.0,
-            need_of_said: 0.5,
+            need_of_said: 0.6,
         }
     }
 }
