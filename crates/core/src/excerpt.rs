@@ -109,11 +109,15 @@ fn keep_of_text(text: &str, lines: &[Line], role: Role, keep: &mut [bool]) {
         keep.fill(true);
         return;
     }
-    // What the message was about, and what it ran where the command stands in the text.
+    // What the message was about, and the command that it ran where that stands in a fence: the first line of each.
     if let Some(first) = lines.iter().position(|line| line.has_words) {
         keep[first] = true;
     }
-    let _ = text;
+    let trimmed = |at: usize| text[lines[at].bytes.clone()].trim();
+    for at in 1..lines.len() {
+        let opens = trimmed(at - 1).starts_with("```") && trimmed(at - 1).len() > 3;
+        keep[at] |= opens && !trimmed(at).starts_with("```");
+    }
 }
 
 fn keep_of_arguments(call: &ToolCall, lines: &[Line], keep: &mut [bool]) {

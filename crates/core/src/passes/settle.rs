@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::cost::Prices;
 use crate::excerpt::{self, Kind, Worth};
 use crate::hash::Ref;
-use crate::message::{Message, Role};
+use crate::message::{Block, Message, Role};
 use crate::names::Key;
 use crate::plan::{Plan, Reason, Sent, Treatment, newest};
 use crate::policy::{Bounds, PreserveErrors};
@@ -329,11 +329,14 @@ impl Settled {
                 saved: f64::from(form.saved),
             })
         };
-        let lines = state.lines.as_ref().filter(|form| form.saved >= settings.least_saved);
+        let latest = entry.turn + 1 == terms.turn;
+        // Providers refuse a change of the latest answer where reasoning stands before it.
+        let sealed = said && latest && has_thinking(&entry.message);
+        let lines = state.lines.as_ref().filter(|_| !sealed);
+        let lines = lines.filter(|form| form.saved >= settings.least_saved);
         let lines = lines.and_then(|form| {
             candidate(Level::Lines, form, f64::from(form.saved) * terms.saved_token(calls))
         });
-        let latest = entry.turn + 1 == terms.turn;
         let skeleton = state.skeleton.as_ref().filter(|_| !(said && latest));
         let skeleton = skeleton.filter(|form| form.saved >= settings.least_saved * 4);
         let skeleton = skeleton.and_then(|form| {
@@ -382,6 +385,10 @@ impl Settled {
         state.lines = None;
         state.skeleton = None;
     }
+}
+
+fn has_thinking(message: &Message) -> bool {
+    message.blocks.iter().any(|block| matches!(block, Block::Thinking(_) | Block::Opaque(_)))
 }
 
 impl State {
