@@ -129,7 +129,8 @@ fn keep_of_arguments(call: &ToolCall, lines: &[Line], keep: &mut [bool]) {
     }
 }
 
-/// Writes `message` without the lines that `dropped` marks; `None` where nothing is marked.
+/// Writes `message` without the lines that `dropped` marks, and tells how often the names that it lists are needed again;
+/// `None` where nothing is marked.
 ///
 /// Each gap says how many lines are missing. The widest one also has the ref of the original and the names that were left
 /// out anywhere in the message, that no other message shows, and that are worth listing.
@@ -140,7 +141,7 @@ pub(crate) fn write(
     visible: &Visible,
     worth: &Worth,
     original: Ref,
-) -> Option<Message> {
+) -> Option<(Message, f64)> {
     let gaps = gaps(reading, dropped);
     let widest = gaps.iter().copied().max_by_key(|gap| gap.end - gap.start)?;
     let bare = splice(message, reading, &gaps, |gap| marker(gap, ""));
@@ -159,9 +160,10 @@ pub(crate) fn write(
     } else {
         format!("; {original}; names: {}", listed.join(" "))
     };
-    Some(splice(message, reading, &gaps, |gap| {
+    let written = splice(message, reading, &gaps, |gap| {
         marker(gap, if gap.start == widest.start { &note } else { "" })
-    }))
+    });
+    Some((written, worth.need(&listed)))
 }
 
 /// Lines of one block that are left out together, as indices into [`Reading::lines`].

@@ -78,6 +78,11 @@ impl Worth {
         hidden
     }
 
+    /// Returns how often something of the names that are listed is needed again.
+    pub(crate) fn need(&self, listed: &[&str]) -> f64 {
+        listed.iter().map(|name| self.chance(shape(name))).sum::<f64>() / NAMES_IN_A_NEED
+    }
+
     /// Returns how often a hidden name of this shape is needed again.
     ///
     /// Counted on the development sessions, for results above 60 tokens and needs two or more turns later: symbols of
