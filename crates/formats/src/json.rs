@@ -87,7 +87,8 @@ fn why(error: &serde_json::Error) -> String {
         serde_json::error::Category::Data => "not of the expected shape",
         _ => "not JSON",
     };
-    format!("{kind}: {error}")
+    // The record is a line of its own: only the column means anything to the reader.
+    format!("{kind}: {}", error.to_string().replace(" at line 1 column ", " at column "))
 }
 
 /// Returns JSON text with lone surrogate escapes replaced and repeated keys reduced to the last, if that makes it JSON.
