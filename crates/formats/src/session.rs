@@ -152,15 +152,18 @@ pub struct Session {
 /// Errors: only if there is no message to return.
 pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Session, ReadError> {
     let bytes = json::without_mark(bytes);
-    let format = recognise::recognise(bytes)?;
-    let draft = match read_as(format, bytes, *options) {
-        Err(error) => match json::mended(bytes) {
-            Some(mended) => read_as(format, &mended, *options)?,
-            None => return Err(error),
+    match read_strictly(bytes, *options) {
+        Err(error @ ReadError::Malformed { .. }) => match json::mended(bytes) {
+            Some(mended) => read_strictly(&mended, *options).or(Err(error)),
+            None => Err(error),
         },
-        Ok(draft) => draft,
-    };
-    finish(format, *options, draft)
+        result => result,
+    }
+}
+
+fn read_strictly(bytes: &[u8], options: ReadOptions) -> Result<Session, ReadError> {
+    let format = recognise::recognise(bytes)?;
+    finish(format, options, read_as(format, bytes, options)?)
 }
 
 fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, ReadError> {

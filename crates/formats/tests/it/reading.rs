@@ -276,7 +276,8 @@ fn lone_surrogates_and_repeated_keys_are_read() {
     2 user: "a�b"
     3 user: "twice"
     "#);
-    let text = r#"[{"role":"user","content":"a\udc00"},{"role":"assistant","content":"b"}]"#;
+    let text =
+        r#"[{"role":"user","content":"a\udc00"},{"role":"assistant","content":"b","cost":NaN}]"#;
     assert_snapshot!(render(&session(text)), @r#"
     1 user: "a�"
     2 assistant: "b"

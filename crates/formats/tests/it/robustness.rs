@@ -86,8 +86,6 @@ fn odd_values() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
-
     #[test]
     fn arbitrary_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         try_all(&bytes);
