@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::attempts::Attempts;
 use crate::cost::{Charge, PrefixCache, Prices};
 use crate::message::{Block, MillisSinceEpoch, Role};
-use crate::passes::{self, Settled};
+use crate::passes::{self, Given, Settled};
 use crate::plan::{Change, Context, Plan, Sent, Treatment};
 use crate::policy::{Cadence, Policy};
 use crate::transcript::{Position, Transcript};
@@ -19,6 +20,7 @@ pub struct State {
     plan: Plan,
     cache: PrefixCache,
     settled: Settled,
+    attempts: Attempts,
     masked: Vec<Option<Arc<Sent>>>,
     last_time: Option<MillisSinceEpoch>,
 }
@@ -81,6 +83,7 @@ pub fn bound(
     let mut over_budget = 0;
     state.plan.unprotect();
     state.plan.extend(transcript, position);
+    state.attempts.read(transcript, position);
     match policy {
         Policy::Full => {}
         Policy::Bounded(bounds) if !bounds.intra_phase.enabled => {}
@@ -92,6 +95,7 @@ pub fn bound(
                     transcript,
                     position,
                     &bounds.intra_phase,
+                    &state.attempts,
                     &mut state.masked,
                     &mut state.plan,
                 );
@@ -100,15 +104,8 @@ pub fn bound(
             }
             Cadence::CacheAware => {
                 passes::protect_head(transcript, position, &mut state.plan);
-                passes::settle(
-                    transcript,
-                    position,
-                    bounds,
-                    prices,
-                    cold,
-                    &mut state.settled,
-                    &mut state.plan,
-                );
+                let given = Given { bounds, prices, attempts: &state.attempts, cold };
+                passes::settle(transcript, position, &given, &mut state.settled, &mut state.plan);
                 passes::protect_ends(transcript, position, &mut state.plan);
                 over_budget = passes::fit(transcript, position, bounds.budget, &mut state.plan);
                 state.settled.follow(&state.plan);

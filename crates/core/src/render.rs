@@ -83,6 +83,17 @@ pub fn stub_text(
     out
 }
 
+/// Writes what is told of an earlier attempt: its number and its first error line.
+pub fn attempt_text(result: &ToolResult, number: u32, original: Ref) -> String {
+    let mut out = format!("[attempt {number} of this call failed");
+    if let Some(line) = error_lines(&result.text).next() {
+        out.push_str(": ");
+        push_cut(&mut out, line.trim(), ERROR_WIDTH);
+    }
+    let _ = write!(out, "; {original}]");
+    out
+}
+
 /// Writes what stands in the place of a result that is cleared in a batch.
 pub fn cleared_text(original: Ref) -> String {
     format!("[Old tool result content cleared; {original}]")
@@ -191,10 +202,14 @@ fn shorten_value(value: &mut serde_json::Value, keep: usize, original: Ref, chan
             *changed = true;
         }
         serde_json::Value::Array(items) => {
-            items.iter_mut().for_each(|item| shorten_value(item, keep, original, changed));
+            for item in items {
+                shorten_value(item, keep, original, changed);
+            }
         }
         serde_json::Value::Object(fields) => {
-            fields.values_mut().for_each(|field| shorten_value(field, keep, original, changed));
+            for field in fields.values_mut() {
+                shorten_value(field, keep, original, changed);
+            }
         }
         _ => {}
     }
@@ -374,7 +389,7 @@ mod tests {
 
     #[test]
     fn the_middle_is_cut_at_lines() {
-        let text: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let text = (0..100).fold(String::new(), |text, n| text + &format!("line {n}\n"));
         assert_snapshot!(cut_middle(&text, 60, original()), @"
         line 0
         line 1
