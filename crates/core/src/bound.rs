@@ -8,7 +8,7 @@ use crate::attempts::Attempts;
 use crate::cost::{Charge, PrefixCache, Prices};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Given, Settled};
-use crate::plan::{Change, Context, Plan, Sent, Treatment};
+use crate::plan::{Change, Context, Plan, Reason, Sent, Treatment};
 use crate::policy::{Cadence, Policy};
 use crate::transcript::{Position, Transcript};
 
@@ -81,12 +81,17 @@ pub fn bound(
     let now = transcript.time_before(position);
     let cold = prices.is_cold(state.last_time, now);
     let mut over_budget = 0;
-    state.plan.unprotect();
     state.plan.extend(transcript, position);
+    let everything = match policy {
+        Policy::Full => true,
+        Policy::Bounded(bounds) => !bounds.intra_phase.enabled,
+        _ => false,
+    };
+    state.plan.unprotect(if everything { Reason::Everything } else { Reason::Small });
     state.attempts.read(transcript, position);
     match policy {
+        _ if everything => {}
         Policy::Full => {}
-        Policy::Bounded(bounds) if !bounds.intra_phase.enabled => {}
         Policy::Bounded(bounds) => match bounds.intra_phase.cadence {
             Cadence::EveryTurn => {
                 let before = state.plan.reset();

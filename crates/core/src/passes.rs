@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::hash::Ref;
 use crate::message::{Role, ToolCall};
-use crate::plan::{Plan, Sent, newest};
+use crate::plan::{Plan, Reason, Sent, newest};
 use crate::policy::PreserveErrors;
 use crate::render;
 use crate::transcript::{Position, Transcript};
@@ -70,11 +70,11 @@ pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Pl
     let entries = &transcript.entries()[..end];
     for (position, entry) in entries.iter().enumerate() {
         if entry.message.role == Role::System {
-            plan.protect(position);
+            plan.protect(position, Reason::Protected);
         }
     }
     if let Some(task) = entries.iter().position(|entry| entry.message.role == Role::User) {
-        plan.protect(task);
+        plan.protect(task, Reason::Protected);
     }
 }
 
@@ -82,6 +82,6 @@ pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Pl
 pub(crate) fn protect_ends(transcript: &Transcript, end: Position, plan: &mut Plan) {
     protect_head(transcript, end, plan);
     for position in newest(transcript, end)..end {
-        plan.protect(position);
+        plan.protect(position, Reason::Fresh);
     }
 }
