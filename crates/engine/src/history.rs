@@ -93,6 +93,7 @@ pub struct LogRow {
 pub struct LogQuery {
     pub session: Option<SessionId>,
     pub node_type: Option<String>,
+    /// At this time or after it.
     pub since: Option<MillisSinceEpoch>,
     pub limit: usize,
 }
@@ -137,9 +138,10 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
     /// Appends a batch, all of it or nothing, and returns when it is durable.
     ///
     /// A message is known by session and position. One that is there with the same hash is counted as known; with another
-    /// hash the whole batch is refused with [`StoreError::Conflict`]. A position may not leave a gap: else
-    /// [`StoreError::Invalid`]. A receipt is known by session, turn and strategy, and a card by session and content hash; a
-    /// later card replaces an earlier one by `generated_at`. [`StoreError::Unavailable`] says that nothing was kept.
+    /// hash the whole batch is refused with [`StoreError::Conflict`]. A position may not leave a gap, and a hash must be that
+    /// of its message: else [`StoreError::Invalid`]. A receipt is known by session, turn and strategy: the first one stays,
+    /// so work that is done again after a crash changes nothing. A card is known by session and content hash; one of a later
+    /// `generated_at` replaces it and counts as added. [`StoreError::Unavailable`] says that nothing was kept.
     async fn append(&self, tenant: &TenantId, batch: HistoryBatch) -> Result<Appended, StoreError>;
 
     /// Returns the messages of a session from `from` on, in order, at most `limit`; an unknown session has none.
@@ -155,6 +157,8 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
 
     /// Returns a message by a prefix of at least 8 hex digits of its hash, hashed again.
     ///
+    /// Of several with the same content it is the one recorded first, then by session and position.
+    ///
     /// Errors: [`StoreError::NotFound`] if none begins so, [`StoreError::Conflict`] if messages of different content do,
     /// [`StoreError::Invalid`] for a shorter prefix or other characters.
     async fn message_by_hash(
@@ -163,21 +167,21 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
         prefix: &str,
     ) -> Result<MessageRecord, StoreError>;
 
-    /// Returns sessions, the one with the newest record first.
+    /// Returns sessions that have a message or a receipt, the one with the newest record first, then by id.
     async fn sessions(
         &self,
         tenant: &TenantId,
         limit: usize,
     ) -> Result<Vec<SessionSummary>, StoreError>;
 
-    /// Returns the receipts of a session in the order of their turns.
+    /// Returns the receipts of a session in the order of their turns, then of their strategies.
     async fn receipts(
         &self,
         tenant: &TenantId,
         session: &SessionId,
     ) -> Result<Vec<ReceiptRecord>, StoreError>;
 
-    /// Returns the cards of a session, the newest message first.
+    /// Returns the cards of a session, the newest message first, then by content hash.
     async fn cards(
         &self,
         tenant: &TenantId,
@@ -186,8 +190,10 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
 
     /// Returns messages that match a query, best first: by words, by the cards' vectors, or both fused.
     ///
-    /// `session` narrows to one. A message without words in common is no text hit; cards of another embedding model are no
-    /// vector hits.
+    /// A message is found by its own words ([`crate::words`]) and by those of its card. `session` narrows to one. A message
+    /// without words in common is no text hit; cards of another embedding model are no vector hits. Very common words may
+    /// be passed over where rarer ones are asked for too. A message that no longer has its hash is left out. With only a
+    /// vector the score is the cosine.
     async fn search(
         &self,
         tenant: &TenantId,
@@ -195,7 +201,7 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
         query: &SearchQuery,
     ) -> Result<Vec<Hit<MessageRecord>>, StoreError>;
 
-    /// Returns rows of the unified log.
+    /// Returns rows of the unified log in the order of their time, then of their arrival.
     async fn log(&self, tenant: &TenantId, query: &LogQuery) -> Result<Vec<LogRow>, StoreError>;
 
     /// Returns the efficiency of context decisions by cascade, in the order of cascade ids, `None` first.

@@ -64,15 +64,17 @@ pub struct Forgotten {
 pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
     /// Stores an artefact; content that is there already is not stored twice, under whatever refs.
     ///
-    /// A ref that is there already keeps its content and counters and takes over summary, compressed view, ttl, freshness
-    /// and source. [`StoreError::Invalid`] if the digest is not that of the content or the summary has more than 500
-    /// characters.
+    /// A ref that is there already keeps its content, session, time of creation and counters and takes over summary,
+    /// compressed view, ttl, freshness and source. [`StoreError::Invalid`] if the digest is not that of the content, kind or
+    /// view are not 1 to 64 of a–z, 0–9 and `_`, or the summary has more than 500 characters.
     async fn put_artefact(&self, artefact: &Artefact) -> Result<(), StoreError>;
 
     /// Returns the artefact of a ref, given in full, printed, or as a prefix of at least 8 hex digits of its digest.
     ///
-    /// Counts the access at `now`. The content is hashed again: a mismatch is [`StoreError::Corrupt`]. Two artefacts of
-    /// different content are [`StoreError::Conflict`]. A stale one is returned.
+    /// A printed ref without a view means the one without; bare digits mean any, first one without view, then by kind and
+    /// view. Counts the access at `now` and returns it counted, or uncounted where there is no room to write. The content is
+    /// hashed again: a mismatch is [`StoreError::Corrupt`]. Two artefacts of different content are [`StoreError::Conflict`],
+    /// none is [`StoreError::NotFound`], anything but a ref is [`StoreError::Invalid`]. A stale one is returned.
     async fn artefact(
         &self,
         tenant: &TenantId,
@@ -80,24 +82,27 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
         now: MillisSinceEpoch,
     ) -> Result<Artefact, StoreError>;
 
-    /// Returns refs with all but their content, newest first.
+    /// Returns refs with all but their content, newest first, then by printed ref.
     async fn artefacts(
         &self,
         tenant: &TenantId,
         query: &RefQuery,
     ) -> Result<Vec<Artefact>, StoreError>;
 
-    /// Removes refs whose time to live ended before `before`, and contents that no ref has any more; returns the refs.
+    /// Removes refs whose time to live ended before `before`, and contents that no ref has any more; returns the
+    /// refs in the order of their printed form.
     async fn collect_artefacts(
         &self,
         tenant: &TenantId,
         before: MillisSinceEpoch,
     ) -> Result<Vec<ArtefactRef>, StoreError>;
 
-    /// Stores a record, in the place of the one with its id.
+    /// Stores a record, in the place of the one with its id, whose earlier states stay to be asked for by time.
     async fn put_memory(&self, record: &MemoryRecord) -> Result<(), StoreError>;
 
-    /// Returns a record as it is, or as it was at `as_of`.
+    /// Returns a record as it is, or as it was at `as_of`: the state of the latest `updated_at` that is not after it.
+    ///
+    /// [`StoreError::NotFound`] for an unknown id and for a time before the first state.
     async fn memory(
         &self,
         tenant: &TenantId,
@@ -106,6 +111,9 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
     ) -> Result<MemoryRecord, StoreError>;
 
     /// Returns records that match, best first; see [`MemoryQuery`].
+    ///
+    /// Without words and vector the newest come first by `updated_at`, then by id, with score 0. A record is found by the
+    /// words of micro, summary, full and tags.
     async fn memories(
         &self,
         tenant: &TenantId,
@@ -114,17 +122,22 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
 
     /// Removes all that belongs to a scope, from every table and index, in one transaction.
     ///
-    /// [`StoreError::Invalid`] for a scope without any part.
+    /// A record goes if each part given is equal. Messages, receipts, cards, artefacts and jobs belong to a session and to
+    /// nothing else: they go when the session is the only part given, with their refs, and with the answers that rest on one
+    /// of those refs. Earlier states of a removed record go too. [`StoreError::Invalid`] for a scope without any part.
     async fn forget(&self, tenant: &TenantId, scope: &Scope) -> Result<Forgotten, StoreError>;
 
-    /// Queues a job; returns the one that has its key, and whether it is new.
+    /// Queues a job; returns the one that has its key, and whether it is new. Ids count up from 1 within the tenant.
+    ///
+    /// [`StoreError::Invalid`] for a priority above 9.
     async fn queue_job(&self, tenant: &TenantId, job: &NewJob)
     -> Result<(JobId, bool), StoreError>;
 
     /// Leases the next job that is due at `now`: the highest priority, then the earliest due, then the oldest.
     ///
-    /// A job whose lease ended is due again and counts as an attempt; one that has had `max_attempts` is parked instead. A
-    /// job beyond its quota is marked [`JobState::Skipped`] and passed over. No two callers get the same job.
+    /// Each lease counts as an attempt. A job whose lease ended is due again; one that has had `max_attempts` is parked
+    /// instead. A job is beyond its quota when the costs recorded so far reach it: it is marked [`JobState::Skipped`] and
+    /// passed over. No two callers get the same job.
     async fn lease_job(
         &self,
         tenant: &TenantId,
@@ -135,6 +148,9 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
     ) -> Result<Option<Job>, StoreError>;
 
     /// Ends an attempt. [`StoreError::Conflict`] if `owner` no longer has the lease: then nothing changes.
+    ///
+    /// A lease that ended holds until somebody takes the job over: its result is as good. [`StoreError::NotFound`] for an
+    /// unknown id.
     async fn finish_job(
         &self,
         tenant: &TenantId,
@@ -161,7 +177,7 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
     /// Stores an answer, in the place of the one with its key.
     async fn put_answer(&self, answer: &Answer) -> Result<(), StoreError>;
 
-    /// Returns the answer of a key that is not past its time to live, and counts the hit.
+    /// Returns the answer of a key that is not past its time to live, and counts the hit as [`Self::artefact`] does.
     async fn answer(
         &self,
         tenant: &TenantId,
@@ -170,6 +186,8 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
     ) -> Result<Option<Answer>, StoreError>;
 
     /// Returns answers of the same context signature by similarity of the question, best first, without counting a hit.
+    ///
+    /// Those past their time to live and those of another embedding model are left out. The score is the cosine.
     async fn similar_answers(
         &self,
         tenant: &TenantId,
@@ -179,7 +197,7 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
         limit: usize,
     ) -> Result<Vec<Hit<Answer>>, StoreError>;
 
-    /// Removes an answer, or all that rest on a ref; returns how many.
+    /// Removes the answer of a key and all that rest on a ref, whichever are given; returns how many.
     async fn drop_answers(
         &self,
         tenant: &TenantId,

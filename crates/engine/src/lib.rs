@@ -11,8 +11,11 @@ mod history;
 mod id;
 mod job;
 mod knowledge;
+mod log_row;
 mod memory;
+mod name;
 mod search;
+mod valid;
 
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
 pub use card::ContextCard;
@@ -26,4 +29,5 @@ pub use id::{InvalidId, SessionId, TenantId};
 pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
 pub use knowledge::{Answer, Forgotten, KnowledgeStore, ToolSchema};
 pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Scope};
-pub use search::{Embedding, Hit, SearchQuery, fuse};
+pub use search::{Embedding, Hit, SearchQuery, fuse, words};
+pub use valid::{AskedRef, digest, hash_prefix};
