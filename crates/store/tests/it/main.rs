@@ -1,0 +1,3 @@
+//! Tests of the store on SQLite.
+
+mod conformance;
