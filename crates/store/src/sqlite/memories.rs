@@ -133,13 +133,11 @@ pub(super) fn find(
          ORDER BY updated_at DESC LIMIT 1"
     ))?;
     let mut rows = query.query((tenant.as_str(), &id.0, as_of.map(|at| at.0)))?;
-    match rows.next()? {
-        Some(row) => read(tenant, row),
-        None => {
-            let begins: String = id.0.chars().take(64).collect();
-            Err(StoreError::NotFound { what: format!("memory {begins:?}") }.into())
-        }
+    if let Some(row) = rows.next()? {
+        return read(tenant, row);
     }
+    let begins: String = id.0.chars().take(64).collect();
+    Err(StoreError::NotFound { what: format!("memory {begins:?}") }.into())
 }
 
 /// Returns the present record of a row.

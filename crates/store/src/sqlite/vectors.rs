@@ -74,7 +74,7 @@ struct TenantVectors {
 #[derive(Debug, Default)]
 struct Codes {
     rows: Vec<i64>,
-    codes: Vec<i8>,
+    parts: Vec<i8>,
     /// What a row's codes are to be multiplied by.
     scales: Vec<f32>,
     slots: HashMap<i64, usize>,
@@ -176,7 +176,7 @@ impl Codes {
         let (codes, scale) = encode(vector);
         self.slots.insert(row, self.rows.len());
         self.rows.push(row);
-        self.codes.extend(codes);
+        self.parts.extend(codes);
         self.scales.push(scale);
     }
 
@@ -184,8 +184,8 @@ impl Codes {
     fn remove(&mut self, row: i64, dimension: usize) {
         let Some(slot) = self.slots.remove(&row) else { return };
         let last = self.rows.len() - 1;
-        self.codes.copy_within(last * dimension.., slot * dimension);
-        self.codes.truncate(last * dimension);
+        self.parts.copy_within(last * dimension.., slot * dimension);
+        self.parts.truncate(last * dimension);
         self.rows.swap_remove(slot);
         self.scales.swap_remove(slot);
         if let Some(moved) = self.rows.get(slot) {
@@ -198,7 +198,7 @@ impl Codes {
         let (asked, _) = encode(asked);
         let mut best: Vec<(f32, i64)> = Vec::with_capacity(wanted * 2);
         let mut least = f32::NEG_INFINITY;
-        let rows = self.codes.chunks_exact(asked.len().max(1));
+        let rows = self.parts.chunks_exact(asked.len().max(1));
         for ((codes, scale), row) in rows.zip(&self.scales).zip(&self.rows) {
             let score = dot(&asked, codes) as f32 * scale;
             if score > least {
