@@ -72,6 +72,7 @@ async fn searches(path: &Path, records: usize) {
     let store = Arc::new(SqliteStore::open(path).await.expect("a store"));
     let a = tenant("a");
     let start = Instant::now();
+    let mut at = 0;
     for first in (0..records).step_by(1_000) {
         let mut batch = HistoryBatch::default();
         let mut waiting = tokio::task::JoinSet::new();
@@ -85,7 +86,8 @@ async fn searches(path: &Path, records: usize) {
             batch.cards.push(about);
             let mut fact = memory("a", &format!("m{number}"), &text);
             fact.id = MemoryId(format!("m{number}"));
-            fact.updated_at = MillisSinceEpoch(number as i64);
+            fact.updated_at = MillisSinceEpoch(at);
+            at += 1;
             fact.embedding = Some(random.vector());
             let store = store.clone();
             waiting.spawn(async move { store.put_memory(&fact).await.expect("stored") });

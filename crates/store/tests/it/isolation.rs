@@ -21,12 +21,12 @@ type Operation = (bool, u8, u8, u8);
 /// Does one operation and returns all that the caller sees of it.
 async fn act(store: &SqliteStore, who: &str, which: u8, x: u8, y: u8) -> String {
     let me = tenant(who);
-    let of = if x % 2 == 0 { "s" } else { "t" };
+    let of = if x.is_multiple_of(2) { "s" } else { "t" };
     let text = WORDS[usize::from(y) % WORDS.len()];
     let now = MillisSinceEpoch(1_000 + i64::from(x) * 10);
     let angle = f32::from(y) * 5.0;
     let fused = SearchQuery {
-        text: (y % 3 != 0).then(|| text.to_owned()),
+        text: (!y.is_multiple_of(3)).then(|| text.to_owned()),
         embedding: (y % 3 != 1).then(|| embedding("m", angle)),
         limit: 3,
     };
