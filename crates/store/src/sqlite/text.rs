@@ -46,12 +46,14 @@ const RANKED: i64 = 3_000;
 /// Common words that are remembered; chosen: few hundred words of a language are that common.
 const REMEMBERED: usize = 10_000;
 
+type RowsOfWords = HashMap<String, i64>;
+
 /// How common the words are that were found to be too common to rank by.
 ///
 /// To count the rows of such a word takes as long as to rank thousands, and it hardly ever becomes rare again.
 #[derive(Debug, Default)]
 pub(super) struct CommonWords {
-    rows: Mutex<HashMap<(&'static str, TenantNumber), HashMap<String, i64>>>,
+    rows: Mutex<HashMap<(&'static str, TenantNumber), RowsOfWords>>,
 }
 
 impl CommonWords {
