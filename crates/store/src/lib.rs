@@ -1,5 +1,7 @@
-//! Storage behind the engine's ports: SQLite in one file, for one person or one process.
+//! Storage behind the engine's ports: SQLite in one file, for one person or one process; PostgreSQL for many.
 
+#[cfg(feature = "postgres")]
+mod postgres;
 mod sqlite;
 
 use std::path::Path;
@@ -7,9 +9,11 @@ use std::sync::Arc;
 
 use plimsoll_engine::{HistoryStore, KnowledgeStore, StoreError};
 
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresConfig, PostgresStore};
 pub use sqlite::SqliteStore;
 
-/// Opens the store that `url_or_path` names: a path or `sqlite://PATH`.
+/// Opens the store that `url_or_path` names: a path, `sqlite://PATH` or `postgres://…`.
 ///
 /// Errors: [`StoreError::Unsupported`] for an address that this program has no backend for.
 pub async fn open(
@@ -18,6 +22,13 @@ pub async fn open(
     let unsupported = |what: &str| Err(StoreError::Unsupported { what: what.to_owned() });
     let path = match url_or_path.split_once("://") {
         Some(("sqlite", path)) => path,
+        #[cfg(feature = "postgres")]
+        Some(("postgres" | "postgresql", _)) => {
+            let config = PostgresConfig { url: url_or_path.to_owned(), connections: 16 };
+            let store = Arc::new(PostgresStore::open(&config).await?);
+            return Ok((store.clone(), store));
+        }
+        #[cfg(not(feature = "postgres"))]
         Some(("postgres" | "postgresql", _)) => {
             return unsupported("a postgres:// address needs the feature `postgres`");
         }

@@ -16,10 +16,16 @@ use proptest::prelude::*;
 const WORDS: [&str; 6] = ["walrus", "penguin", "walrus penguin", "seal", "the the seal", "orca"];
 
 /// An operation: whose, which, and two numbers to vary it by.
-type Operation = (bool, u8, u8, u8);
+pub(crate) type Operation = (bool, u8, u8, u8);
 
 /// Does one operation and returns all that the caller sees of it.
-async fn act(store: &SqliteStore, who: &str, which: u8, x: u8, y: u8) -> String {
+pub(crate) async fn act(
+    store: &(impl HistoryStore + KnowledgeStore),
+    who: &str,
+    which: u8,
+    x: u8,
+    y: u8,
+) -> String {
     let me = tenant(who);
     let of = if x.is_multiple_of(2) { "s" } else { "t" };
     let text = WORDS[usize::from(y) % WORDS.len()];
@@ -96,7 +102,7 @@ async fn act(store: &SqliteStore, who: &str, which: u8, x: u8, y: u8) -> String 
 }
 
 /// Reads all that can be read without a change.
-async fn everything(store: &SqliteStore, who: &str) -> String {
+pub(crate) async fn everything(store: &(impl HistoryStore + KnowledgeStore), who: &str) -> String {
     let me = tenant(who);
     let log = LogQuery { limit: 99, ..LogQuery::default() };
     let refs = RefQuery { limit: 99, ..RefQuery::default() };

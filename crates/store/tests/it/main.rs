@@ -1,4 +1,4 @@
-//! Tests of the store on SQLite.
+//! Tests of the stores.
 
 mod conformance;
 mod damage;
@@ -6,4 +6,6 @@ mod file;
 mod full_disk;
 mod isolation;
 mod kill;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod seeded;

@@ -1,0 +1,74 @@
+//! Forgetting: all that belongs to a scope, from every table, in one transaction.
+
+use deadpool_postgres::{Object, Transaction};
+use plimsoll_core::{ContentHash, Ref};
+use plimsoll_engine::{Forgotten, Scope, SessionId, StoreError, TenantId};
+
+use super::failure::{of_client, of_commit};
+use super::text::{corrupt, escape_opt, limit};
+use super::{answers, artefacts, change, rows};
+
+/// Removes what a scope covers. Vectors go by the tables' triggers, states and words of records by their keys.
+pub(super) async fn forget(
+    client: &mut Object,
+    tenant: &TenantId,
+    scope: &Scope,
+) -> Result<Forgotten, StoreError> {
+    let transaction = client.transaction().await.map_err(of_client)?;
+    let sql = "DELETE FROM memories WHERE tenant = $1 \
+               AND ($2::text IS NULL OR workspace_id = $2) AND ($3::text IS NULL OR user_id = $3) \
+               AND ($4::text IS NULL OR session_id = $4) AND ($5::text IS NULL OR agent_id = $5)";
+    let values: super::Values<'_> = &[
+        &tenant.as_str(),
+        &escape_opt(scope.workspace.as_ref()),
+        &escape_opt(scope.user.as_ref()),
+        &scope.session.as_ref().map(SessionId::as_str),
+        &escape_opt(scope.agent.as_ref()),
+    ];
+    let memories = change(&transaction, sql, values).await?;
+    let mut forgotten = Forgotten { memories, ..Forgotten::default() };
+    if let Some(session) = scope.session_alone() {
+        forget_session(&transaction, tenant, session, &mut forgotten).await?;
+    }
+    transaction.commit().await.map_err(of_commit)?;
+    Ok(forgotten)
+}
+
+async fn forget_session(
+    transaction: &Transaction<'_>,
+    tenant: &TenantId,
+    session: &SessionId,
+    forgotten: &mut Forgotten,
+) -> Result<(), StoreError> {
+    let values: super::Values<'_> = &[&tenant.as_str(), &session.as_str()];
+    // First the row that whoever appends to the session holds.
+    let sql = "DELETE FROM sessions WHERE tenant = $1 AND session_id = $2";
+    change(transaction, sql, values).await?;
+    let sql = "DELETE FROM unified_logs WHERE tenant = $1 AND session_id = $2 RETURNING digest";
+    let mut refs = Vec::new();
+    for row in rows(transaction, sql, values).await? {
+        if let Some(digest) = row.get::<_, Option<&str>>(0) {
+            let hash = ContentHash::from_full(digest).ok_or_else(|| corrupt("a digest"))?;
+            refs.push(Ref::message(hash).to_string());
+        }
+    }
+    forgotten.messages = limit(refs.len()).unsigned_abs();
+    let sql = "DELETE FROM context_cards WHERE tenant = $1 AND session_id = $2";
+    forgotten.cards = change(transaction, sql, values).await?;
+    let sql = "DELETE FROM log_words WHERE tenant = $1 AND session_id = $2";
+    change(transaction, sql, values).await?;
+    let sql = "DELETE FROM summarize_jobs WHERE tenant = $1 AND session_id = $2";
+    forgotten.jobs = change(transaction, sql, values).await?;
+    artefacts::lock_contents(transaction, tenant).await?;
+    let sql = "DELETE FROM cas_refs WHERE tenant = $1 AND session_id = $2 \
+               RETURNING kind, digest, view";
+    let gone = rows(transaction, sql, values).await?;
+    let gone: Vec<_> = gone.iter().map(artefacts::read_ref).collect();
+    forgotten.artefacts = limit(gone.len()).unsigned_abs();
+    let digests: Vec<String> = gone.iter().map(|reference| reference.digest.clone()).collect();
+    artefacts::drop_contents(transaction, tenant, &digests).await?;
+    refs.extend(gone.iter().map(plimsoll_engine::ArtefactRef::print));
+    let refs: Vec<&str> = refs.iter().map(String::as_str).collect();
+    forgotten.answers = answers::remove(transaction, tenant, &[], &refs).await?;
+    Ok(())
+}
