@@ -14,6 +14,10 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Look at a recorded session: what it holds, where its tokens are; without a file, list the sessions on this machine
+    Inspect(InspectArguments),
+    /// Show how full a session makes its context window
+    Pressure(PressureArguments),
     /// Replay a recorded session: what would have been sent at each turn, what it would have cost, what it would have missed
     Replay(ReplayArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
@@ -53,6 +57,71 @@ pub(crate) struct PolicyArguments {
     /// The ceiling in tokens, over what the configuration says
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<u64>,
+}
+
+/// The context window and its shares.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WindowArguments {
+    /// The context window in tokens, over what `context.json` or the session says
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
+    /// Shares and thresholds instead of `context.json` here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) context_config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// A recorded session, or a folder of them; without it, the places where agents keep theirs
+    pub(crate) file: Option<PathBuf>,
+    /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR` instead of by the session's model
+    #[arg(long, value_name = "TOKENIZER")]
+    pub(crate) tokens: Option<String>,
+    /// Count as for this model instead of the recorded one
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Read what the agent had in its context after it compacted, instead of all that was said
+    #[arg(long)]
+    pub(crate) honour_compaction: bool,
+    #[command(flatten)]
+    pub(crate) window: WindowArguments,
+    /// List each skipped or repaired record
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// The most sessions to list
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How the pressure is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PressureFormat {
+    /// The bar and its message
+    Text,
+    /// A footer for an agent's answer
+    Markdown,
+    /// The figures
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Below `showPressureAbove` of context.json (30 % by default) text and Markdown are empty."
+)]
+pub(crate) struct PressureArguments {
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+    #[command(flatten)]
+    pub(crate) window: WindowArguments,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = PressureFormat::Text)]
+    pub(crate) format: PressureFormat,
+    /// Print JSON, as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,11 +1,15 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
 mod arguments;
+mod clock;
 mod config;
+mod context_config;
 mod error;
 mod explain;
+mod inspect;
 mod load;
 mod output;
+mod pressure;
 mod replay;
 
 use std::process::ExitCode;
@@ -28,6 +32,8 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<(), CommandError> {
     match arguments.command {
+        Command::Inspect(inspect) => inspect::run(&inspect),
+        Command::Pressure(pressure) => pressure::run(&pressure),
         Command::Replay(replay) => replay::run(&replay),
         Command::Explain(explain) => explain::run(&explain),
         Command::Completions { shell } => {
