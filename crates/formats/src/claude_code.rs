@@ -24,8 +24,6 @@ struct Line<'a> {
     timestamp: Stamp,
     #[serde(default, rename = "isSidechain")]
     sidechain: Flag,
-    #[serde(default, rename = "isMeta")]
-    meta: Flag,
     #[serde(default, rename = "isCompactSummary")]
     compact_summary: Flag,
     #[serde(rename = "compactMetadata")]
@@ -67,9 +65,10 @@ impl WireUsage {
     }
 }
 
-/// Where a line stands that is read only if the file holds nothing else.
+/// Which lines are read.
 enum Lines {
     Main,
+    /// Those of sub-agents, too: only if the file holds nothing else.
     Sidechain,
 }
 
@@ -128,7 +127,7 @@ impl Reader {
             "system" if line.subtype.as_deref() == Some("compact_boundary") => {
                 let tokens = line.compact.and_then(|compact| compact.tokens_before);
                 self.boundary = Some((number, tokens.map(|count| count.0)));
-                return;
+                return self.restart(draft);
             }
             "user" | "assistant" => {}
             "" => return draft.skip(number, "it has no type"),
@@ -137,13 +136,9 @@ impl Reader {
         let Some(message) = &line.message else {
             return draft.skip(number, "it has no message");
         };
-        let left_out = match self.lines {
-            Lines::Main => line.sidechain.0,
-            Lines::Sidechain => !line.sidechain.0 && !line.meta.0,
-        };
-        self.main |= !line.sidechain.0 && !line.meta.0;
+        self.main |= !line.sidechain.0;
         self.sidechain |= line.sidechain.0;
-        if left_out {
+        if line.sidechain.0 && matches!(self.lines, Lines::Main) {
             return;
         }
         if matches!(message.content, Content::Nothing) && line.kind.as_str() == "user" {
@@ -196,13 +191,21 @@ impl Reader {
     }
 
     fn summary(&mut self, draft: &mut Draft, number: u32) {
-        let (source, tokens_before) = self.boundary.take().unwrap_or((number, None));
+        let boundary = self.boundary.take();
+        if boundary.is_none() {
+            self.restart(draft);
+        }
+        let (source, tokens_before) = boundary.unwrap_or((number, None));
+        draft.compacted(source, tokens_before);
+    }
+
+    /// Forgets what the agent forgot, where that is to be honoured.
+    fn restart(&mut self, draft: &mut Draft) {
         if self.options.compaction == Compaction::Honour {
             draft.recorded.clear();
             draft.compactions.clear();
             self.by_id.clear();
         }
-        draft.compacted(source, tokens_before);
     }
 }
 

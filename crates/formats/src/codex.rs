@@ -97,6 +97,7 @@ struct Compacted<'a> {
 struct Output<'a> {
     #[serde(borrow, default)]
     content: Content<'a>,
+    success: Option<bool>,
 }
 
 /// Reads a Codex session of either generation.
@@ -261,8 +262,11 @@ fn take_pending(recorded: &mut Recorded, pending: &mut Vec<(u32, Block)>) {
 
 fn output(call_id: Arc<str>, raw: Option<&RawValue>) -> ToolResult {
     let raw = raw.map_or("\"\"", RawValue::get);
+    let mut is_error = false;
     let content = if raw.starts_with('{') {
-        serde_json::from_str::<Output<'_>>(raw).ok().map(|output| output.content)
+        let output = serde_json::from_str::<Output<'_>>(raw).ok();
+        is_error = output.as_ref().is_some_and(|output| output.success == Some(false));
+        output.map(|output| output.content)
     } else {
         serde_json::from_str::<Content<'_>>(raw).ok()
     };
@@ -270,5 +274,5 @@ fn output(call_id: Arc<str>, raw: Option<&RawValue>) -> ToolResult {
         Some(content @ (Content::Text(_) | Content::Blocks(_))) => content.text_and_images(),
         Some(Content::Nothing) | None => (arguments::compact(raw), Vec::new()),
     };
-    ToolResult { call_id, text, images, is_error: false }
+    ToolResult { call_id, text, images, is_error }
 }

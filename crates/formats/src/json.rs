@@ -73,12 +73,20 @@ fn each_record(
         return;
     }
     let Err(error) = take(draft, number, text) else { return };
-    let again = mended(text.as_bytes())
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .is_some_and(|text| take(draft, number, &text).is_ok());
-    if !again {
-        draft.skip(number, why(&error));
+    let mut mended = mended_text(text);
+    // The first mending replaces what no parser reads, the second repeated keys.
+    for _ in 0..2 {
+        let Some(text) = &mended else { break };
+        if take(draft, number, text).is_ok() {
+            return;
+        }
+        mended = mended_text(text);
     }
+    draft.skip(number, why(&error));
+}
+
+fn mended_text(text: &str) -> Option<String> {
+    String::from_utf8(mended(text.as_bytes())?).ok()
 }
 
 fn why(error: &serde_json::Error) -> String {
@@ -87,17 +95,51 @@ fn why(error: &serde_json::Error) -> String {
         serde_json::error::Category::Data => "not of the expected shape",
         _ => "not JSON",
     };
-    format!("{kind}: {error}")
+    // The record is a line of its own: only the column means anything to the reader.
+    format!("{kind}: {}", error.to_string().replace(" at line 1 column ", " at column "))
 }
 
-/// Returns JSON text with lone surrogate escapes replaced and repeated keys reduced to the last, if that makes it JSON.
+/// Returns JSON text that strict parsers read, made of such as JavaScript and Python write and read.
 ///
-/// Both are written by real agents and refused by strict parsers; JavaScript and Python read them so.
+/// Lone surrogate escapes become the replacement character, `NaN` and infinities `null`; where neither occurs, repeated
+/// keys are reduced to the last. Errors: `None` if that does not make it JSON.
 pub(crate) fn mended(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = str::from_utf8(bytes).ok()?;
-    let replaced = replace_lone_surrogates(text);
-    let value: serde_json::Value = serde_json::from_str(&replaced).ok()?;
+    let replaced = replace_bare_words(&replace_lone_surrogates(text));
+    if replaced != text {
+        serde_json::from_str::<IgnoredAny>(&replaced).ok()?;
+        return Some(replaced.into_bytes());
+    }
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
     serde_json::to_vec(&value).ok()
+}
+
+fn replace_bare_words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_string = false;
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '\\', 'N', 'I', '-']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let word = ["NaN", "-Infinity", "Infinity"].iter().find(|word| rest.starts_with(**word));
+        let length = match (rest.as_bytes()[0], word) {
+            (_, Some(word)) if !in_string => {
+                out.push_str("null");
+                rest = &rest[word.len()..];
+                continue;
+            }
+            (b'\\', _) => rest.char_indices().nth(2).map_or(rest.len(), |(index, _)| index),
+            (b'"', _) => {
+                in_string = !in_string;
+                1
+            }
+            _ => 1,
+        };
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    out
 }
 
 fn replace_lone_surrogates(text: &str) -> String {
@@ -257,7 +299,11 @@ mod tests {
             replace_lone_surrogates(r"a\ud800b\ud83d\ude00\\ud800"),
             r"a\ufffdb\ud83d\ude00\\ud800"
         );
-        assert_eq!(mended(br#"{"a":"\ud800","a":1}"#).unwrap(), br#"{"a":1}"#);
+        assert_eq!(mended(br#"{"a":"x","a":1}"#).unwrap(), br#"{"a":1}"#);
+        assert_eq!(
+            mended(br#"{"a":NaN,"b":[-Infinity,-1],"NaN":"\" NaN"}"#).unwrap(),
+            br#"{"a":null,"b":[null,-1],"NaN":"\" NaN"}"#
+        );
         assert_eq!(mended(br#"{"a""#), None);
     }
 

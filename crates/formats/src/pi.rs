@@ -250,10 +250,18 @@ fn branch_summary(summary: &str) -> String {
     )
 }
 
-pub(crate) fn compaction_summary(summary: &str) -> String {
-    format!(
-        "The conversation history before this point was compacted into the following summary:\n\n<summary>\n{summary}\n</summary>"
-    )
+const SUMMARY_PREFIX: &str = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n";
+const SUMMARY_SUFFIX: &str = "\n</summary>";
+
+fn compaction_summary(summary: &str) -> String {
+    format!("{SUMMARY_PREFIX}{summary}{SUMMARY_SUFFIX}")
+}
+
+/// Returns the summary without what pi puts around it.
+pub(crate) fn without_frame(text: &str) -> &str {
+    let inner =
+        text.strip_prefix(SUMMARY_PREFIX).and_then(|text| text.strip_suffix(SUMMARY_SUFFIX));
+    inner.unwrap_or(text)
 }
 
 /// Returns the indexes of the entries that are in the context, oldest first.
@@ -329,9 +337,12 @@ fn walk(
 fn take_all(entries: &mut [Entry], path: &[usize], draft: &mut Draft) {
     for index in path {
         let entry = &mut entries[*index];
-        if let Some(compaction) = &entry.compaction {
-            let tokens_before = compaction.tokens_before;
-            draft.compacted(entry.line, tokens_before);
+        if let Some(compaction) = entry.compaction.take() {
+            draft.compacted(entry.line, compaction.tokens_before);
+            // Where nothing stands before it, the summary is all that is left of what was compacted.
+            if draft.recorded.is_empty() {
+                draft.recorded.push(compaction.summary);
+            }
         }
         if let Some(model) = entry.model.take() {
             draft.header.model = Some(model);

@@ -92,3 +92,47 @@ fn walk(place: &UsualPlace, directory: &Path, depth: usize, found: &mut Vec<Foun
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn sessions_are_found_where_agents_keep_them() {
+        let home = tempfile::tempdir().unwrap();
+        let put = |path: &str| {
+            let path = home.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "{}\n").unwrap();
+        };
+        put(".claude/projects/-work/one.jsonl");
+        put(".claude/projects/-work/one/subagents/agent-1.jsonl");
+        put(".claude/projects/notes.txt");
+        put(".codex/sessions/2026/05/12/rollout-2.jsonl");
+        put(".codex/sessions/2026/05/12/other.jsonl");
+        put(".pi/agent/sessions/--work--/three.jsonl");
+        put(".gemini/tmp/hash/chats/session-4.json");
+        put(".gemini/tmp/hash/logs.json");
+        let mut found: Vec<String> = usual_places(home.path())
+            .iter()
+            .flat_map(sessions_under)
+            .map(|found| {
+                assert_eq!(found.bytes, 3);
+                assert!(found.modified.is_some());
+                let path = found.path.strip_prefix(home.path()).unwrap().display().to_string();
+                format!("{} {path}", found.format)
+            })
+            .collect();
+        found.sort();
+        assert_eq!(
+            found,
+            [
+                "claude-code .claude/projects/-work/one.jsonl",
+                "codex .codex/sessions/2026/05/12/rollout-2.jsonl",
+                "gemini-cli .gemini/tmp/hash/chats/session-4.json",
+                "pi .pi/agent/sessions/--work--/three.jsonl",
+            ]
+        );
+    }
+}

@@ -135,6 +135,8 @@ pub struct Origin {
 #[derive(Debug, Clone)]
 pub struct Session {
     pub format: Format,
+    /// How it was read.
+    pub options: ReadOptions,
     pub header: Header,
     /// Oldest first; every result stands directly behind its call, calls at the very end may be open.
     pub messages: Vec<Arc<Message>>,
@@ -150,15 +152,18 @@ pub struct Session {
 /// Errors: only if there is no message to return.
 pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Session, ReadError> {
     let bytes = json::without_mark(bytes);
-    let format = recognise::recognise(bytes)?;
-    let draft = match read_as(format, bytes, *options) {
-        Err(error) => match json::mended(bytes) {
-            Some(mended) => read_as(format, &mended, *options)?,
-            None => return Err(error),
+    match read_strictly(bytes, *options) {
+        Err(error @ ReadError::Malformed { .. }) => match json::mended(bytes) {
+            Some(mended) => read_strictly(&mended, *options).or(Err(error)),
+            None => Err(error),
         },
-        Ok(draft) => draft,
-    };
-    finish(format, draft)
+        result => result,
+    }
+}
+
+fn read_strictly(bytes: &[u8], options: ReadOptions) -> Result<Session, ReadError> {
+    let format = recognise::recognise(bytes)?;
+    finish(format, options, read_as(format, bytes, options)?)
 }
 
 fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, ReadError> {
@@ -176,7 +181,7 @@ fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, 
     }
 }
 
-fn finish(format: Format, draft: Draft) -> Result<Session, ReadError> {
+fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session, ReadError> {
     let Draft { mut header, recorded, mut notes, mut compactions, place } = draft;
     if recorded.is_empty() {
         let skipped =
@@ -195,5 +200,5 @@ fn finish(format: Format, draft: Draft) -> Result<Session, ReadError> {
         .map(|recorded| (Arc::new(recorded.message), recorded.origin))
         .unzip();
     header.started = header.started.or_else(|| messages.iter().find_map(|message| message.time));
-    Ok(Session { format, header, messages, origins, notes, compactions })
+    Ok(Session { format, options, header, messages, origins, notes, compactions })
 }

@@ -22,6 +22,13 @@ pub(crate) fn from_number(number: f64) -> Option<MillisSinceEpoch> {
     (millis.is_finite() && millis.abs() < 1e15).then_some(MillisSinceEpoch(millis as i64))
 }
 
+/// Writes a time as RFC 3339 with milliseconds, as JavaScript does.
+pub(crate) fn to_text(time: MillisSinceEpoch) -> String {
+    let timestamp =
+        jiff::Timestamp::from_millisecond(time.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!("{timestamp:.3}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +41,7 @@ mod tests {
         assert_eq!(from_text("2025-01-27T22:59:56.900854"), expected);
         assert_eq!(from_number(1_738_018_796_900.0), expected);
         assert_eq!(from_number(1_738_018_796.9), expected);
+        assert_eq!(to_text(MillisSinceEpoch(1_738_018_796_900)), "2025-01-27T22:59:56.900Z");
         assert_eq!(from_text("yesterday"), None);
         assert_eq!(from_number(f64::INFINITY), None);
     }

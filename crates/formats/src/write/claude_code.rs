@@ -1,0 +1,210 @@
+//! Writes Claude Code sessions.
+
+use std::collections::HashMap;
+
+use plimsoll_core::{Block, ContentHash, Message, Role};
+
+use crate::error::WriteError;
+use crate::time;
+use crate::write::edit;
+use crate::write::lines::{Line, Output, Tree, lines};
+use crate::write::object::{Object, quoted};
+use crate::write::pi::unframed;
+use crate::write::plan::{Fate, Inserted, Part, Plan, RecordPlan};
+
+/// The fields of a line that a new one takes over from its neighbour.
+const ENVELOPE: [&str; 6] = ["isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch"];
+
+/// Writes the plan.
+pub(crate) fn write(plan: &Plan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteError> {
+    let mut tree = Tree::default();
+    for line in lines(original) {
+        let Some(text) = line.text() else { continue };
+        let Some(object) = Object::parse(&text) else { continue };
+        let Some(id) = object.text("uuid") else { continue };
+        let dropped = is_dropped(plan, &line, &object);
+        // A boundary cuts the tree; without it the summary hangs on what was said before.
+        let parent = object.text("parentUuid").or_else(|| object.text("logicalParentUuid"));
+        tree.add(id, parent, dropped);
+    }
+    let mut writer = Writer { plan, tree, new_parents: HashMap::new() };
+    writer.write(original)
+}
+
+fn is_dropped(plan: &Plan<'_>, line: &Line<'_>, object: &Object<'_>) -> bool {
+    match plan.records.get(&line.number) {
+        Some(record) => !record.kept || record_is_empty(record),
+        None => {
+            plan.without_compactions
+                && object.text("subtype").as_deref() == Some("compact_boundary")
+        }
+    }
+}
+
+/// Returns whether nothing of a line is left, while other lines of its message stay.
+fn record_is_empty(record: &RecordPlan) -> bool {
+    !record.parts.is_empty() && record.parts.iter().all(|part| matches!(part.fate, Fate::Dropped))
+}
+
+struct Writer<'a> {
+    plan: &'a Plan<'a>,
+    tree: Tree,
+    new_parents: HashMap<u32, String>,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, original: &[u8]) -> Result<Vec<u8>, WriteError> {
+        let mut output = Output::default();
+        let mut last: Option<String> = None;
+        let mut last_line: Option<String> = None;
+        for line in lines(original) {
+            let text = line.text();
+            let Some(object) = text.as_deref().and_then(Object::parse) else {
+                output.copy(&line);
+                continue;
+            };
+            let mut parent = self.tree.kept(object.text("parentUuid").as_deref());
+            for inserted in &self.plan.inserted {
+                if inserted.before == Some(line.number) {
+                    let (entry, id) = self.new_line(inserted, parent, &object);
+                    output.put(&entry);
+                    self.new_parents.insert(line.number, id.clone());
+                    parent = Some(id);
+                }
+            }
+            // A line that repeats a dropped one would take its place.
+            let repeats = object.text("uuid").is_some_and(|id| self.tree.is_dropped(&id));
+            if repeats || is_dropped(self.plan, &line, &object) {
+                continue;
+            }
+            if self.plan.records.contains_key(&line.number) {
+                last = object.text("uuid").or(last);
+                last_line = text.as_deref().map(str::to_owned);
+            }
+            match self.line(&line, object)? {
+                Some(text) => output.put(&text),
+                None => output.copy(&line),
+            }
+        }
+        for inserted in self.plan.inserted.iter().filter(|inserted| inserted.before.is_none()) {
+            let template = last_line.as_deref().unwrap_or("{}");
+            let Some(template) = Object::parse(template) else { continue };
+            let (entry, id) = self.new_line(inserted, last, &template);
+            output.put(&entry);
+            last = Some(id);
+        }
+        Ok(output.into_bytes())
+    }
+
+    /// Returns a changed line's text, or nothing where it stays as it stands.
+    fn line(&self, line: &Line<'_>, mut object: Object<'_>) -> Result<Option<String>, WriteError> {
+        let mut changed = false;
+        if let Some(record) = self.plan.records.get(&line.number)
+            && !record.is_untouched()
+        {
+            let edited = edited(&object, &record.parts)
+                .ok_or(WriteError::OtherOriginal { record: line.number })?;
+            object.set("message", edited);
+            // A second copy of the result, which would keep the text that was taken out.
+            if record.parts.iter().any(|part| matches!(part.was, Block::ToolResult(_)))
+                || object.get("toolUseResult").is_some()
+            {
+                object.remove("toolUseResult");
+            }
+            changed = true;
+        }
+        let parent = object.text("parentUuid");
+        let kept = match self.new_parents.get(&line.number) {
+            Some(id) => Some(id.clone()),
+            None => self.tree.kept(parent.as_deref()),
+        };
+        if parent != kept {
+            object.set("parentUuid", kept.map_or_else(|| "null".to_owned(), |id| quoted(&id)));
+            changed = true;
+        }
+        Ok(changed.then(|| object.to_string()))
+    }
+
+    fn new_line(
+        &mut self,
+        inserted: &Inserted<'_>,
+        parent: Option<String>,
+        neighbour: &Object<'_>,
+    ) -> (String, String) {
+        let text = inserted.message.shown();
+        let seed = format!("{parent:?}\n{text}");
+        let hash = ContentHash::of(&Message::text(Role::User, seed)).full();
+        let id = uuid(&hash);
+        self.tree.add(id.clone(), parent.clone(), false);
+        let mut fields = parent.map_or_else(|| "null".to_owned(), |parent| quoted(&parent));
+        for key in ENVELOPE {
+            if let Some(value) = neighbour.get(key) {
+                fields = format!("{fields},{}:{value}", quoted(key));
+            }
+        }
+        let time = inserted.time.unwrap_or(plimsoll_core::MillisSinceEpoch(0));
+        let content = format!("[{}]", edit::text_block(&text));
+        let (kind, message) = if inserted.message.role == Role::Assistant {
+            let model = quoted(self.plan.session.header.model.as_deref().unwrap_or("<synthetic>"));
+            let id = quoted(&format!("msg_{}", &hash[..24]));
+            let usage = r#"{"input_tokens":0,"output_tokens":0}"#;
+            (
+                "assistant",
+                format!(
+                    "{{\"model\":{model},\"id\":{id},\"type\":\"message\",\"role\":\"assistant\",\"content\":{content},\"stop_reason\":\"end_turn\",\"stop_sequence\":null,\"usage\":{usage}}}"
+                ),
+            )
+        } else {
+            ("user", format!("{{\"role\":\"user\",\"content\":{content}}}"))
+        };
+        let line = format!(
+            "{{\"parentUuid\":{fields},\"type\":\"{kind}\",\"message\":{message},\"uuid\":{},\"timestamp\":{}}}",
+            quoted(&id),
+            quoted(&time::to_text(time)),
+        );
+        (line, id)
+    }
+}
+
+/// Returns a hash's digits in the shape of a UUID of version 8, the one for ids of one's own making.
+fn uuid(hash: &str) -> String {
+    format!(
+        "{}-{}-8{}-8{}-{}",
+        &hash[..8],
+        &hash[8..12],
+        &hash[13..16],
+        &hash[17..20],
+        &hash[20..32]
+    )
+}
+
+fn edited(object: &Object<'_>, parts: &[Part]) -> Option<String> {
+    let mut message = Object::parse(object.get("message")?)?;
+    // A result without a call was read as text; its change goes into the result.
+    let parts: Vec<Part> = parts
+        .iter()
+        .map(|part| match (&part.was, &part.fate) {
+            (Block::Text(_), Fate::Changed(Block::Text(text)))
+                if part.index.is_some_and(|index| is_result(&message, index)) =>
+            {
+                let mut result = Message::result("", unframed(text)).blocks;
+                let fate = result.pop().map_or(Fate::Kept, Fate::Changed);
+                Part { index: part.index, was: part.was.clone(), fate }
+            }
+            _ => part.clone(),
+        })
+        .collect();
+    let content = edit::content(message.get("content")?, &parts)?;
+    message.set("content", content);
+    Some(message.to_string())
+}
+
+fn is_result(message: &Object<'_>, index: u32) -> bool {
+    let content = message.get("content").unwrap_or("[]");
+    let elements: Vec<&serde_json::value::RawValue> =
+        serde_json::from_str(content).unwrap_or_default();
+    elements
+        .get(index as usize)
+        .and_then(|element| Object::parse(element.get()))
+        .is_some_and(|block| block.text("type").as_deref() == Some("tool_result"))
+}

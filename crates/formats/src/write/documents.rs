@@ -1,0 +1,223 @@
+//! Writes lists of `OpenAI` chat messages and Anthropic messages, alone or inside of a recorded request.
+//!
+//! The list is put together anew in the order of the context, element by element; all around it stays as it is.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use plimsoll_core::{Block, Message, Role};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::WriteError;
+use crate::json;
+use crate::write::Written;
+use crate::write::edit;
+use crate::write::object::{Object, list, quoted};
+use crate::write::plan::{Fate, Part, Plan};
+
+/// Which of the two interfaces the messages are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    OpenAi,
+    Anthropic,
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    messages: &'a RawValue,
+}
+
+/// What stands first where the context begins with an answer, which Anthropic's interface refuses.
+const LEFT_OUT: &str = "[earlier messages were left out]";
+
+/// Writes the plan.
+pub(crate) fn write(
+    plan: &Plan<'_>,
+    original: &[u8],
+    context: &[Written],
+    dialect: Dialect,
+) -> Result<Vec<u8>, WriteError> {
+    let foreign = WriteError::OtherOriginal { record: 1 };
+    let bytes = json::without_mark(original);
+    let text = json::utf8_document(bytes);
+    let text = match parse(&text) {
+        Some(_) => text,
+        None => match json::mended(bytes).and_then(|bytes| String::from_utf8(bytes).ok()) {
+            Some(mended) => Cow::Owned(mended),
+            None => return Err(foreign),
+        },
+    };
+    let Some((start, messages)) = parse(&text) else { return Err(foreign) };
+    let elements: Vec<&RawValue> =
+        serde_json::from_str(messages).map_err(|_| WriteError::OtherOriginal { record: 1 })?;
+    let written = self::elements(plan, &elements, context, dialect)?;
+    let mut out = text.as_bytes()[..start].to_vec();
+    out.extend_from_slice(list(written).as_bytes());
+    out.extend_from_slice(&text.as_bytes()[start + messages.len()..]);
+    Ok(out)
+}
+
+/// Returns the list of messages and where in the text it begins.
+fn parse(text: &str) -> Option<(usize, &str)> {
+    let messages = if text.trim_ascii_start().starts_with('[') {
+        serde_json::from_str::<&RawValue>(text).ok()?.get()
+    } else {
+        serde_json::from_str::<Request<'_>>(text).ok()?.messages.get()
+    };
+    // A raw value is a slice of the text that it was read from.
+    Some((messages.as_ptr() as usize - text.as_ptr() as usize, messages))
+}
+
+fn elements<'a>(
+    plan: &Plan<'_>,
+    elements: &[&'a RawValue],
+    context: &[Written],
+    dialect: Dialect,
+) -> Result<Vec<Cow<'a, str>>, WriteError> {
+    let mut out: Vec<Cow<'a, str>> = Vec::new();
+    let mut done: HashSet<u32> = HashSet::new();
+    for (index, written) in context.iter().enumerate() {
+        let session = plan.session;
+        let position = written.position.filter(|position| {
+            let (message, origin) = (&session.messages[*position], &session.origins[*position]);
+            // What a repair made or turned into another role has no record of its kind.
+            let made = origin.repaired && origin.pieces.is_empty();
+            !made && message.source.is_some() && !is_orphan(plan, elements, *position)
+        });
+        let Some(record) = position.and_then(|position| session.messages[position].source) else {
+            out.push(Cow::Owned(new_message(&written.message, dialect)));
+            continue;
+        };
+        if index == 0 && dialect == Dialect::Anthropic && written.message.role == Role::Assistant {
+            let first = Message::text(Role::User, LEFT_OUT);
+            out.push(Cow::Owned(new_message(&first, dialect)));
+        }
+        if !done.insert(record) {
+            continue;
+        }
+        let foreign = WriteError::OtherOriginal { record };
+        let Some(raw) = elements.get(record as usize - 1) else { return Err(foreign) };
+        let parts = plan.records.get(&record).map_or(&[][..], |record| &record.parts);
+        if parts.iter().all(|part| matches!(part.fate, Fate::Kept)) {
+            out.push(Cow::Borrowed(raw.get()));
+        } else {
+            out.push(Cow::Owned(edited(raw.get(), parts).ok_or(foreign)?));
+        }
+    }
+    Ok(out)
+}
+
+/// Returns whether a message was read from a result that answers nothing.
+fn is_orphan(plan: &Plan<'_>, elements: &[&RawValue], position: usize) -> bool {
+    let (message, origin) = (&plan.session.messages[position], &plan.session.origins[position]);
+    if !origin.repaired || message.role != Role::User {
+        return false;
+    }
+    let Some(piece) = origin.pieces.first() else { return false };
+    let element = elements.get(piece.record as usize - 1).map_or("", |raw| raw.get());
+    let Some(object) = Object::parse(element) else { return false };
+    if object.text("role").as_deref() == Some("tool") {
+        return true;
+    }
+    let content: Vec<&RawValue> =
+        serde_json::from_str(object.get("content").unwrap_or("[]")).unwrap_or_default();
+    let index = piece.index.unwrap_or(0) as usize;
+    content
+        .get(index)
+        .and_then(|raw| Object::parse(raw.get()))
+        .is_some_and(|block| block.text("type").as_deref() == Some("tool_result"))
+}
+
+fn edited(raw: &str, parts: &[Part]) -> Option<String> {
+    let mended;
+    let mut object = if let Some(object) = Object::parse(raw) {
+        object
+    } else {
+        mended = String::from_utf8(json::mended(raw.as_bytes())?).ok()?;
+        Object::parse(&mended)?
+    };
+    if object.text("role").as_deref() == Some("tool") {
+        for part in parts {
+            if let Fate::Changed(Block::ToolResult(result)) = &part.fate {
+                let content = object.get("content").unwrap_or("\"\"").to_owned();
+                object.set("content", edit::result_content(&content, result));
+            }
+        }
+        return Some(object.to_string());
+    }
+    let (calls, rest): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(|part| {
+        matches!(part.was, Block::ToolCall(_)) && object.get("tool_calls").is_some()
+    });
+    if let Some(raw) = object.get("tool_calls").filter(|_| !calls.is_empty()).map(str::to_owned) {
+        let elements: Vec<&RawValue> = serde_json::from_str(&raw).ok()?;
+        let mut out = Vec::with_capacity(elements.len());
+        for (index, element) in (0..).zip(elements) {
+            let part = calls.iter().find(|part| part.index == Some(index));
+            match part.map(|part| &part.fate) {
+                Some(Fate::Dropped) => {}
+                Some(Fate::Changed(Block::ToolCall(call))) => {
+                    out.push(Cow::Owned(edited_call(element.get(), &call.arguments)?));
+                }
+                _ => out.push(Cow::Borrowed(element.get())),
+            }
+        }
+        if out.is_empty() {
+            object.remove("tool_calls");
+        } else {
+            object.set("tool_calls", list(out));
+        }
+    }
+    if let Some(content) = object.get("content").map(str::to_owned) {
+        let text_dropped = content.starts_with('"')
+            && rest.iter().any(|part| {
+                matches!((&part.was, &part.fate), (Block::Text(_), Fate::Dropped))
+                    && part.index.is_none()
+            });
+        let content = match text_dropped {
+            // Only beside calls may a message be without text.
+            true if object.get("tool_calls").is_some() => "null".to_owned(),
+            true => quoted(edit::said("")),
+            false => edit::content(&content, &rest)?,
+        };
+        object.set("content", content);
+    }
+    Some(object.to_string())
+}
+
+fn edited_call(raw: &str, arguments: &str) -> Option<String> {
+    let mut object = Object::parse(raw)?;
+    let (outer, inner) = if object.get("function").is_some() {
+        ("function", "arguments")
+    } else {
+        ("custom", "input")
+    };
+    let function = object.get(outer)?.to_owned();
+    let mut function = Object::parse(&function)?;
+    function.set(inner, quoted(arguments));
+    let function = function.to_string();
+    object.set(outer, function);
+    Some(object.to_string())
+}
+
+fn new_message(message: &Message, dialect: Dialect) -> String {
+    if let Some(result) = message.results().next() {
+        let (id, text) = (quoted(&result.call_id), quoted(edit::said(&result.text)));
+        return match dialect {
+            Dialect::OpenAi => {
+                format!("{{\"role\":\"tool\",\"tool_call_id\":{id},\"content\":{text}}}")
+            }
+            Dialect::Anthropic => format!(
+                "{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":{id},\"content\":{text}}}]}}"
+            ),
+        };
+    }
+    let role = match (message.role, dialect) {
+        (Role::Assistant, _) => "assistant",
+        (Role::System, Dialect::OpenAi) => "system",
+        _ => "user",
+    };
+    let text = message.shown();
+    format!("{{\"role\":\"{role}\",\"content\":{}}}", quoted(edit::said(&text)))
+}

@@ -1,0 +1,90 @@
+//! Edits of raw content: blocks replaced or dropped, everything else as it stood.
+
+use std::borrow::Cow;
+
+use plimsoll_core::{Block, ToolResult};
+use serde_json::value::RawValue;
+
+use crate::blocks;
+use crate::write::object::{Object, list, quoted};
+use crate::write::plan::{Fate, Part};
+
+/// What stands for a text that was emptied: interfaces refuse empty ones.
+const EMPTY: &str = "[empty]";
+
+/// Returns a text block.
+pub(crate) fn text_block(text: &str) -> String {
+    format!("{{\"type\":\"text\",\"text\":{}}}", quoted(said(text)))
+}
+
+/// Returns the text, or a stand-in where it is empty.
+pub(crate) fn said(text: &str) -> &str {
+    if text.trim().is_empty() { EMPTY } else { text }
+}
+
+/// Returns content in which the parts met their fates. Errors: `None` if the content is not that of the parts.
+pub(crate) fn content(raw: &str, parts: &[Part]) -> Option<String> {
+    if !raw.starts_with('[') {
+        return match parts.iter().find(|part| part.index.is_none()).map(|part| &part.fate) {
+            Some(Fate::Changed(Block::Text(text))) => Some(quoted(said(text))),
+            _ => Some(raw.to_owned()),
+        };
+    }
+    let elements: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
+    let mut out: Vec<Cow<'_, str>> = Vec::with_capacity(elements.len());
+    for (index, element) in (0..).zip(elements) {
+        let part = parts.iter().find(|part| part.index == Some(index));
+        match part.map(|part| &part.fate) {
+            None | Some(Fate::Kept) => out.push(Cow::Borrowed(element.get())),
+            Some(Fate::Changed(now)) => out.push(Cow::Owned(block(element.get(), now)?)),
+            Some(Fate::Dropped) => {}
+        }
+    }
+    Some(list(out))
+}
+
+fn block(raw: &str, now: &Block) -> Option<String> {
+    if raw.starts_with('"') {
+        let Block::Text(text) = now else { return None };
+        return Some(quoted(said(text)));
+    }
+    let mut object = Object::parse(raw)?;
+    match now {
+        Block::Text(text) if object.get("text").is_some() => object.set("text", quoted(said(text))),
+        Block::Text(text) => return Some(text_block(text)),
+        Block::ToolCall(call) => {
+            let key = if object.get("arguments").is_some() { "arguments" } else { "input" };
+            object.set(key, arguments_object(&call.arguments));
+        }
+        Block::ToolResult(result) => {
+            let content = object.get("content").unwrap_or("\"\"");
+            object.set("content", result_content(content, result));
+            if result.is_error || object.get("is_error").is_some() {
+                object.set("is_error", result.is_error.to_string());
+            }
+        }
+        _ => return None,
+    }
+    Some(object.to_string())
+}
+
+/// Returns arguments as the object that interfaces insist on.
+fn arguments_object(arguments: &str) -> String {
+    match Object::parse(arguments) {
+        Some(_) => arguments.to_owned(),
+        None => format!("{{\"arguments\":{}}}", quoted(arguments)),
+    }
+}
+
+/// Returns the content of a changed result: the text in the shape it had, recorded images behind it.
+pub(crate) fn result_content(raw: &str, result: &ToolResult) -> String {
+    if !raw.starts_with('[') {
+        return quoted(&result.text);
+    }
+    let elements: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
+    let images = elements.iter().map(|element| element.get()).filter(|raw| {
+        !result.images.is_empty() && matches!(blocks::block(raw), Some(Block::Image(_)))
+    });
+    let text = (!result.text.is_empty()).then(|| Cow::Owned(text_block(&result.text)));
+    list(text.into_iter().chain(images.map(Cow::Borrowed)))
+}

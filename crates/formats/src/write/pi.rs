@@ -1,0 +1,316 @@
+//! Writes pi sessions.
+//!
+//! A summary that leads the context becomes a compaction entry, which pi shows as one; any other new text a message.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use plimsoll_core::{Block, ContentHash, Role};
+
+use crate::error::WriteError;
+use crate::pi;
+use crate::time;
+use crate::write::edit;
+use crate::write::lines::{Line, Output, Tree, lines};
+use crate::write::object::{Object, quoted};
+use crate::write::plan::{Fate, Inserted, Plan, RecordPlan};
+
+/// Writes the plan.
+pub(crate) fn write(plan: &Plan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteError> {
+    let dropped = plan.session.compactions.iter().map(|seen| seen.source).find(|source| {
+        !plan.without_compactions && plan.records.get(source).is_some_and(|record| !record.kept)
+    });
+    let mut writer = Writer {
+        plan,
+        tree: Tree::default(),
+        hidden_before: dropped.unwrap_or(0),
+        new_parents: HashMap::new(),
+    };
+    let mut leaf = None;
+    for line in lines(original) {
+        let Some(text) = line.text() else { continue };
+        let Some(object) = Object::parse(&text) else { continue };
+        if object.text("type").as_deref() == Some("session") {
+            continue;
+        }
+        let Some(id) = object.text("id") else { continue };
+        let dropped = writer.is_dropped(&line, &object);
+        writer.tree.add(id.clone(), object.text("parentId"), dropped);
+        leaf = Some(id);
+    }
+    writer.write(original, leaf.as_deref())
+}
+
+struct Writer<'a> {
+    plan: &'a Plan<'a>,
+    tree: Tree,
+    /// Messages before this line were hidden by a compaction that is not in the context, and must not come back.
+    hidden_before: u32,
+    /// Parents that were put in, by the line that hangs on them.
+    new_parents: HashMap<u32, String>,
+}
+
+impl Writer<'_> {
+    fn is_dropped(&self, line: &Line<'_>, object: &Object<'_>) -> bool {
+        match self.plan.records.get(&line.number) {
+            Some(record) => !record.kept,
+            None => match object.text("type").as_deref() {
+                Some("compaction") => self.plan.without_compactions,
+                Some("message" | "custom_message" | "branch_summary") => {
+                    line.number < self.hidden_before
+                }
+                _ => false,
+            },
+        }
+    }
+
+    fn write(&mut self, original: &[u8], leaf: Option<&str>) -> Result<Vec<u8>, WriteError> {
+        let mut output = Output::default();
+        let mut last_id = None;
+        let mut entries = 0;
+        // Where each entry of a file without ids now stands, counted over the old ones.
+        let mut moved = Vec::new();
+        for line in lines(original) {
+            let text = line.text();
+            let object = text.as_deref().and_then(Object::parse);
+            let Some(object) = object else {
+                output.copy(&line);
+                continue;
+            };
+            let inserted: Vec<&Inserted<'_>> = self
+                .plan
+                .inserted
+                .iter()
+                .filter(|inserted| inserted.before == Some(line.number))
+                .collect();
+            let mut parent = self.tree.kept(object.text("parentId").as_deref());
+            for inserted in inserted {
+                let (entry, id) = self.new_entry(inserted, parent, &object, entries);
+                output.put(&entry);
+                entries += 1;
+                parent = id;
+                if let Some(id) = &parent {
+                    self.new_parents.insert(line.number, id.clone());
+                }
+            }
+            moved.push(entries);
+            if self.is_dropped(&line, &object) {
+                continue;
+            }
+            entries += 1;
+            last_id = object.text("id").or(last_id);
+            match self.entry(&line, object, &moved)? {
+                Some(text) => output.put(&text),
+                None => output.copy(&line),
+            }
+        }
+        let leaf = self.tree.kept(leaf);
+        self.end(&mut output, leaf, last_id, entries);
+        Ok(output.into_bytes())
+    }
+
+    /// Puts what stands at the end, and makes sure that the last line is on the live branch.
+    fn end(
+        &mut self,
+        output: &mut Output,
+        leaf: Option<String>,
+        last_id: Option<String>,
+        entries: usize,
+    ) {
+        let mut parent = leaf;
+        let mut last_id = last_id;
+        let with_ids = Object::parse(if parent.is_some() { r#"{"id":""}"# } else { "{}" });
+        let Some(template) = with_ids else { return };
+        for inserted in self.plan.inserted.iter().filter(|inserted| inserted.before.is_none()) {
+            let (entry, id) = self.new_entry(inserted, parent, &template, entries);
+            output.put(&entry);
+            last_id.clone_from(&id);
+            parent = id;
+        }
+        if let Some(leaf) = parent.filter(|leaf| last_id.as_ref() != Some(leaf)) {
+            let id = self.new_id(&leaf);
+            let (id, leaf) = (quoted(&id), quoted(&leaf));
+            output.put(&format!(
+                "{{\"type\":\"custom\",\"customType\":\"live-branch\",\"id\":{id},\"parentId\":{leaf},\"timestamp\":{}}}",
+                timestamp(self.plan.session.header.started),
+            ));
+        }
+    }
+
+    /// Returns a changed entry's text, or nothing where it stays as it stands.
+    fn entry(
+        &self,
+        line: &Line<'_>,
+        mut object: Object<'_>,
+        moved: &[usize],
+    ) -> Result<Option<String>, WriteError> {
+        let mut changed = false;
+        if let Some(record) = self.plan.records.get(&line.number)
+            && !record.is_untouched()
+        {
+            object =
+                edited(object, record).ok_or(WriteError::OtherOriginal { record: line.number })?;
+            changed = true;
+        }
+        let parent = object.text("parentId");
+        let kept = match self.new_parents.get(&line.number) {
+            Some(id) => Some(id.clone()),
+            None => self.tree.kept(parent.as_deref()),
+        };
+        if parent != kept {
+            object.set("parentId", kept.map_or_else(|| "null".to_owned(), |id| quoted(&id)));
+            changed = true;
+        }
+        if let Some(first) = object.text("firstKeptEntryId")
+            && self.tree.is_dropped(&first)
+        {
+            let kept = self.tree.kept_from(&first, parent.as_deref()).or_else(|| object.text("id"));
+            object.set("firstKeptEntryId", quoted(&kept.unwrap_or_default()));
+            changed = true;
+        }
+        let index: Option<usize> =
+            object.get("firstKeptEntryIndex").and_then(|raw| raw.parse().ok());
+        if let Some(now) = index.and_then(|index| Some((index, *moved.get(index)?)))
+            && now.0 != now.1
+        {
+            object.set("firstKeptEntryIndex", now.1.to_string());
+            changed = true;
+        }
+        Ok(changed.then(|| object.to_string()))
+    }
+
+    /// Returns a new entry and, in a file of entries with ids, its id.
+    fn new_entry(
+        &mut self,
+        inserted: &Inserted<'_>,
+        parent: Option<String>,
+        next: &Object<'_>,
+        entries: usize,
+    ) -> (String, Option<String>) {
+        let with_ids = next.get("id").is_some();
+        let text = inserted.message.shown();
+        let id = with_ids.then(|| self.new_id(&format!("{parent:?}\n{text}")));
+        if let Some(id) = &id {
+            self.tree.add(id.clone(), parent.clone(), false);
+        }
+        let time = timestamp(inserted.time);
+        let links = id.as_ref().map_or_else(String::new, |id| {
+            let parent = parent.map_or_else(|| "null".to_owned(), |parent| quoted(&parent));
+            format!(",\"id\":{},\"parentId\":{parent}", quoted(id))
+        });
+        let entry = if inserted.leads && inserted.message.role != Role::Assistant {
+            // What is kept stands behind the entry, so nothing before it is: pi shows the summary and all that follows.
+            let first = match next.text("id").filter(|id| with_ids && !id.is_empty()) {
+                Some(id) => format!("\"firstKeptEntryId\":{}", quoted(&id)),
+                None if with_ids => "\"firstKeptEntryId\":\"\"".to_owned(),
+                None => format!("\"firstKeptEntryIndex\":{}", entries + 1),
+            };
+            let summary = quoted(edit::said(&text));
+            format!(
+                "{{\"type\":\"compaction\"{links},\"timestamp\":{time},\"summary\":{summary},{first},\"tokensBefore\":0}}"
+            )
+        } else {
+            let content = format!("[{}]", edit::text_block(&text));
+            let millis = inserted.time.map_or(0, |time| time.0);
+            let message = if inserted.message.role == Role::Assistant {
+                assistant(&content, self.plan.session.header.model.as_deref(), millis)
+            } else {
+                user(&content, millis)
+            };
+            format!("{{\"type\":\"message\"{links},\"timestamp\":{time},\"message\":{message}}}")
+        };
+        (entry, id)
+    }
+
+    /// Returns an id of eight hex digits that the file does not hold, always the same for the same text.
+    fn new_id(&self, seed: &str) -> String {
+        let hash = ContentHash::of(&plimsoll_core::Message::text(Role::User, seed)).full();
+        let free = (0..=56).map(|at| &hash[at..at + 8]).find(|id| !self.tree.has(id));
+        free.unwrap_or(&hash).to_owned()
+    }
+}
+
+fn timestamp(time: Option<plimsoll_core::MillisSinceEpoch>) -> String {
+    quoted(&time::to_text(time.unwrap_or(plimsoll_core::MillisSinceEpoch(0))))
+}
+
+fn user(content: &str, millis: i64) -> String {
+    format!("{{\"role\":\"user\",\"content\":{content},\"timestamp\":{millis}}}")
+}
+
+fn assistant(content: &str, model: Option<&str>, millis: i64) -> String {
+    let model = quoted(model.unwrap_or("unknown"));
+    let usage = r#"{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
+    format!(
+        "{{\"role\":\"assistant\",\"content\":{content},\"api\":\"unknown\",\"provider\":\"unknown\",\"model\":{model},\"usage\":{usage},\"stopReason\":\"stop\",\"timestamp\":{millis}}}"
+    )
+}
+
+/// Returns the entry with its parts changed. Errors: `None` if it is not the entry that was read.
+fn edited<'a>(mut object: Object<'a>, record: &RecordPlan) -> Option<Object<'a>> {
+    if object.text("type").as_deref() == Some("custom_message") {
+        let content = edit::content(object.get("content")?, &record.parts)?;
+        object.set("content", content);
+        return Some(object);
+    }
+    let raw = object.get("message").map(str::to_owned);
+    let message = raw.as_deref().and_then(Object::parse);
+    let role = message.as_ref().and_then(|message| message.text("role"));
+    let text = match (role.as_deref(), message) {
+        (Some("user" | "assistant" | "custom" | "hookMessage"), Some(mut message)) => {
+            let content = edit::content(message.get("content")?, &record.parts)?;
+            message.set("content", content);
+            message.to_string()
+        }
+        (Some("toolResult"), Some(mut message)) => {
+            let content = message.get("content").unwrap_or("[]").to_owned();
+            for part in &record.parts {
+                match &part.fate {
+                    Fate::Changed(Block::ToolResult(result)) => {
+                        message.set("content", edit::result_content(&content, result));
+                        message.set("isError", result.is_error.to_string());
+                    }
+                    // A result without a call, which was read as a user message.
+                    Fate::Changed(Block::Text(text)) => {
+                        message.set("content", format!("[{}]", edit::text_block(unframed(text))));
+                    }
+                    _ => {}
+                }
+            }
+            message.to_string()
+        }
+        _ if object.text("type").as_deref() == Some("compaction") => {
+            let text = changed_text(record)?;
+            object.set("summary", quoted(pi::without_frame(&text)));
+            return Some(object);
+        }
+        // Commands of the user and summaries: pi frames their text itself, so the changed text needs a plain message.
+        (_, message) => {
+            let text = changed_text(record)?;
+            let millis = message.as_ref().and_then(|message| message.get("timestamp"));
+            let millis = millis.and_then(|raw| raw.parse().ok()).unwrap_or(0);
+            for key in ["summary", "fromId", "details"] {
+                object.remove(key);
+            }
+            object.set("type", "\"message\"");
+            user(&format!("[{}]", edit::text_block(&text)), millis)
+        }
+    };
+    object.set("message", text);
+    Some(object)
+}
+
+fn changed_text(record: &RecordPlan) -> Option<Arc<str>> {
+    record.parts.iter().find_map(|part| match &part.fate {
+        Fate::Changed(Block::Text(text)) => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// Returns what a repair put a first line before.
+pub(crate) fn unframed(text: &str) -> &str {
+    match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with('[') && first.ends_with(']') => rest,
+        _ => text,
+    }
+}

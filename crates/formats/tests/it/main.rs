@@ -1,0 +1,9 @@
+//! Reads small sessions of every format, writes them back, and throws broken ones at the readers.
+
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod fixtures;
+mod reading;
+mod recorded;
+mod robustness;
+mod writing;

@@ -1,0 +1,68 @@
+//! Real sessions, where a folder of them is at hand: they are read, written and read again.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_core::{Block, Role, Tokenizer, Transcript};
+use plimsoll_formats::{ReadOptions, read, write};
+
+use crate::writing::{contents, decided, whole};
+
+fn folder() -> Option<PathBuf> {
+    let given = option_env!("PLIMSOLL_TEST_DATA").map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/sessions");
+    given.or(Some(beside)).filter(|folder| folder.is_dir())
+}
+
+#[test]
+fn recorded_sessions_are_sound_and_written_back() {
+    let Some(folder) = folder() else {
+        eprintln!("skipped: no folder of recorded sessions (PLIMSOLL_TEST_DATA)");
+        return;
+    };
+    let folders = folder.read_dir().unwrap().flatten().map(|entry| entry.path());
+    let files = folders.filter(|path| path.is_dir()).flat_map(|path| path.read_dir().unwrap());
+    for path in files.flatten().map(|entry| entry.path()) {
+        let bytes = std::fs::read(&path).unwrap();
+        let Ok(session) = read(&bytes, &ReadOptions::default()) else {
+            panic!("{} is not read", path.display())
+        };
+        let mut transcript = Transcript::new(Tokenizer::Estimate);
+        for message in &session.messages {
+            transcript.push(message.clone());
+        }
+        for exchange in transcript.exchanges() {
+            let after = exchange.call + 1..=exchange.call + exchange.results.len();
+            assert_eq!(exchange.results, after.collect::<Vec<_>>(), "{}", path.display());
+            let at_end = exchange.call + exchange.results.len() + 1 == session.messages.len();
+            assert!(exchange.open.is_empty() || at_end, "{}", path.display());
+        }
+        if !session.format.is_writable() {
+            continue;
+        }
+        assert_eq!(write(&session, &bytes, &whole(&session)).unwrap(), bytes);
+        for decisions in [&[0, 1, 2][..], &[1][..], &[2, 2, 0, 1, 0][..]] {
+            let context = decided(&session, decisions);
+            let written = write(&session, &bytes, &context).unwrap();
+            let again = read(&written, &session.options).unwrap();
+            let mut found = contents(&again.messages);
+            let expected = context.iter().map(|written| &written.message).cloned();
+            let mut expected = contents(&expected.collect::<Vec<_>>());
+            // Calls at the very end may be open: nothing shows any more that they stay unanswered.
+            let is_made = |message: &(Role, Vec<Block>)| matches!(&message.1[..], [Block::ToolResult(result)] if &*result.text == "[no result was recorded]");
+            while found.len() < expected.len() && expected.last().is_some_and(is_made) {
+                expected.pop();
+            }
+            if found.len() > expected.len() && found[0].0 == Role::User {
+                found.remove(0);
+            }
+            let differ = found.iter().zip(&expected).position(|(a, b)| a != b);
+            assert!(
+                found == expected,
+                "{} {decisions:?}: {} for {}, first at {differ:?}",
+                path.display(),
+                found.len(),
+                expected.len()
+            );
+        }
+    }
+}
