@@ -4,23 +4,19 @@
 //! skeleton by kind of content, with every line that reports an error.
 
 mod kind;
-
-use std::fmt::Write as _;
+mod worth;
 
 use crate::error_lines::is_error_line;
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
-use crate::names::{self, KeySet};
-use crate::reading::{Line, Reading};
+use crate::names::KeySet;
+use crate::reading::{Line, Reading, looks_like_json};
+use crate::render::plural;
 use crate::visible::Visible;
 
 pub use kind::{Kind, kind_of};
+pub(crate) use worth::{Worth, reads_content};
 
-/// The most names that an excerpt lists.
-///
-/// Chosen: measured on recorded sessions, 150 hide names that agents come back for, and more than 400 occur only in
-/// machine-made listings.
-const MOST_NAMES: usize = 400;
 /// The most error lines that an excerpt keeps from each end of a result.
 const ERRORS_FROM_EACH_END: usize = 5;
 /// Bytes of a call's arguments that stay at the beginning of each.
@@ -113,11 +109,15 @@ fn keep_of_text(text: &str, lines: &[Line], role: Role, keep: &mut [bool]) {
         keep.fill(true);
         return;
     }
-    // What the message was about, and what it ran where the command stands in the text.
+    // What the message was about, and the command that it ran where that stands in a fence: the first line of each.
     if let Some(first) = lines.iter().position(|line| line.has_words) {
         keep[first] = true;
     }
-    let _ = text;
+    let trimmed = |at: usize| text[lines[at].bytes.clone()].trim();
+    for at in 1..lines.len() {
+        let opens = trimmed(at - 1).starts_with("```") && trimmed(at - 1).len() > 3;
+        keep[at] |= opens && !trimmed(at).starts_with("```");
+    }
 }
 
 fn keep_of_arguments(call: &ToolCall, lines: &[Line], keep: &mut [bool]) {
@@ -129,118 +129,118 @@ fn keep_of_arguments(call: &ToolCall, lines: &[Line], keep: &mut [bool]) {
     }
 }
 
-/// Writes `message` without the lines that `dropped` marks; `None` where nothing is marked.
+/// Writes `message` without the lines that `dropped` marks, and tells how often the names that it lists are needed again;
+/// `None` where nothing is marked.
 ///
-/// Each gap says how many lines are missing. What was left out and no other message shows is listed by name, with the
-/// ref of the original, behind the text, or behind the arguments where there is no text.
+/// Each gap says how many lines are missing. The widest one also has the ref of the original and the names that were left
+/// out anywhere in the message, that no other message shows, and that are worth listing.
 pub(crate) fn write(
     message: &Message,
     reading: &Reading,
     dropped: &[bool],
     visible: &Visible,
+    worth: &Worth,
     original: Ref,
-) -> Option<Message> {
-    if !dropped.contains(&true) {
-        return None;
-    }
-    let mut blocks = message.blocks.clone();
+) -> Option<(Message, f64)> {
+    let gaps = gaps(reading, dropped);
+    let widest = gaps.iter().copied().max_by_key(|gap| gap.end - gap.start)?;
+    let bare = splice(message, reading, &gaps, |gap| marker(gap, ""));
     let mut left_out = String::new();
-    let mut at = 0;
-    while at < reading.lines.len() {
-        let block = reading.lines[at].block;
-        let mut out = String::new();
-        let source: &str = match &message.blocks[block] {
-            Block::Text(text) => text,
-            Block::ToolResult(result) => &result.text,
-            Block::ToolCall(call) => &call.arguments,
-            _ => "",
-        };
-        let is_json = matches!(&message.blocks[block], Block::ToolCall(_))
-            && source.trim_start().starts_with(['{', '[']);
-        let mut gap = 0;
-        let mut changed = false;
-        while at < reading.lines.len() && reading.lines[at].block == block {
-            let text = &source[reading.lines[at].bytes.clone()];
-            if dropped[at] {
-                gap += 1;
-                left_out.push_str(text);
-                if is_json {
-                    left_out.push('\n');
-                }
-                changed = true;
-            } else {
-                close_gap(&mut out, &mut gap, is_json);
-                out.push_str(text);
+    for (line, _) in reading.lines.iter().zip(dropped).filter(|(_, dropped)| **dropped) {
+        left_out.push_str(&source(message, line.block)[line.bytes.clone()]);
+        left_out.push('\n');
+    }
+    let mut listed = worth.names(&left_out, &bare, visible);
+    if is_json(message, reading.lines[widest.start].block) {
+        // Half of an escape would end the string or break it.
+        listed.retain(|name| !name.contains('\\'));
+    }
+    let note = if listed.is_empty() {
+        format!("; {original}")
+    } else {
+        format!("; {original}; names: {}", listed.join(" "))
+    };
+    let written = splice(message, reading, &gaps, |gap| {
+        marker(gap, if gap.start == widest.start { &note } else { "" })
+    });
+    Some((written, worth.need(&listed)))
+}
+
+/// Lines of one block that are left out together, as indices into [`Reading::lines`].
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    start: usize,
+    end: usize,
+}
+
+fn gaps(reading: &Reading, dropped: &[bool]) -> Vec<Gap> {
+    let mut gaps: Vec<Gap> = Vec::new();
+    for at in (0..dropped.len()).filter(|&at| dropped[at]) {
+        match gaps.last_mut() {
+            Some(gap)
+                if gap.end == at && reading.lines[gap.start].block == reading.lines[at].block =>
+            {
+                gap.end = at + 1;
             }
-            at += 1;
+            _ => gaps.push(Gap { start: at, end: at + 1 }),
         }
-        close_gap(&mut out, &mut gap, is_json);
-        if !changed {
-            continue;
+    }
+    gaps
+}
+
+fn marker(gap: Gap, note: &str) -> String {
+    let count = gap.end - gap.start;
+    format!("[… {count} {}{note}]", plural(count, "line"))
+}
+
+fn source(message: &Message, block: usize) -> &str {
+    match &message.blocks[block] {
+        Block::Text(text) => text,
+        Block::ToolResult(result) => &result.text,
+        Block::ToolCall(call) => &call.arguments,
+        _ => "",
+    }
+}
+
+fn is_json(message: &Message, block: usize) -> bool {
+    matches!(&message.blocks[block], Block::ToolCall(call) if looks_like_json(&call.arguments))
+}
+
+/// Puts a marker in the place of each gap.
+fn splice(
+    message: &Message,
+    reading: &Reading,
+    gaps: &[Gap],
+    marker: impl Fn(Gap) -> String,
+) -> Message {
+    let mut blocks = message.blocks.clone();
+    let mut gaps = gaps.iter().copied().peekable();
+    while let Some(first) = gaps.peek() {
+        let block = reading.lines[first.start].block;
+        let text = source(message, block);
+        let line_break = if is_json(message, block) { "\\n" } else { "\n" };
+        let mut out = String::with_capacity(text.len());
+        let mut copied = 0;
+        while let Some(gap) = gaps.next_if(|gap| reading.lines[gap.start].block == block) {
+            let (from, to) =
+                (reading.lines[gap.start].bytes.start, reading.lines[gap.end - 1].bytes.end);
+            out.push_str(&text[copied..from]);
+            out.push_str(&marker(gap));
+            if to < text.len() || text[..to].ends_with(line_break) {
+                out.push_str(line_break);
+            }
+            copied = to;
         }
-        let text = out.trim_end_matches('\n');
+        out.push_str(&text[copied..]);
         match &mut blocks[block] {
-            Block::Text(target) => *target = text.into(),
+            Block::Text(target) => *target = out.into(),
             Block::ToolResult(result) => {
-                result.text = text.into();
+                result.text = out.into();
                 result.images.clear();
             }
-            Block::ToolCall(call) => call.arguments = out.as_str().into(),
+            Block::ToolCall(call) => call.arguments = out.into(),
             _ => {}
         }
     }
-    let mut result = Message { blocks, ..message.clone() };
-    let listed = hidden_names(&left_out, &result, visible);
-    append(&mut result, &note(&listed, original));
-    Some(result)
-}
-
-fn close_gap(out: &mut String, gap: &mut usize, is_json: bool) {
-    if *gap > 0 {
-        let _ = write!(out, "[… {gap}]{}", if is_json { "\\n" } else { "\n" });
-        *gap = 0;
-    }
-}
-
-/// Returns the names that were left out and that nothing else shows, in the order of the text.
-fn hidden_names<'t>(left_out: &'t str, kept: &Message, visible: &Visible) -> Vec<&'t str> {
-    let mut seen = names::names(&kept.shown());
-    let mut listed = Vec::new();
-    names::each_name(left_out, |name| {
-        let key = names::key(name);
-        // The message itself is counted as showing it.
-        if visible.name(key) <= 1 && seen.insert(key) {
-            listed.push(name);
-        }
-    });
-    listed.truncate(MOST_NAMES);
-    listed
-}
-
-fn note(names: &[&str], original: Ref) -> String {
-    if names.is_empty() {
-        format!("[{original}]")
-    } else {
-        format!("[{original} names: {}]", names.join(" "))
-    }
-}
-
-/// Puts a note behind the last text or result of a message, or makes a text block of it.
-fn append(message: &mut Message, note: &str) {
-    for block in message.blocks.iter_mut().rev() {
-        match block {
-            Block::Text(text) => {
-                *text = format!("{text}\n{note}").into();
-                return;
-            }
-            Block::ToolResult(result) => {
-                result.text = format!("{}\n{note}", result.text).into();
-                return;
-            }
-            _ => {}
-        }
-    }
-    let first_call = message.blocks.iter().position(|block| matches!(block, Block::ToolCall(_)));
-    let at = first_call.unwrap_or(message.blocks.len());
-    message.blocks.insert(at, Block::Text(note.into()));
+    Message { blocks, ..message.clone() }
 }

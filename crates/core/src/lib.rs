@@ -9,6 +9,7 @@ pub mod cost;
 mod cut;
 pub mod error_lines;
 pub mod excerpt;
+mod file_access;
 mod hash;
 mod message;
 pub mod names;

@@ -99,7 +99,8 @@ pub struct Settle {
     pub least_saved: u32,
     /// Fresh results of more tokens than this are excerpted at once.
     pub giant: u32,
-    /// The fewest further calls that are expected; as many as there were are expected, up to twice this.
+    /// Further calls that are expected to read a result; for what the model said as many as there were are expected,
+    /// within three and six fifths of this.
     pub calls_expected: u32,
     /// By what share the rewriting of a broken prefix is priced higher than it is.
     pub caution: f64,
@@ -115,10 +116,10 @@ impl Default for Settle {
             least: 60,
             least_saved: 10,
             giant: 4000,
-            calls_expected: 30,
-            caution: 0.3,
-            need_of_result: 0.05,
-            need_of_said: 0.5,
+            calls_expected: 50,
+            caution: 1.0,
+            need_of_result: 0.0,
+            need_of_said: 0.6,
         }
     }
 }

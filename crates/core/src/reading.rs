@@ -118,12 +118,17 @@ fn parts(message: &Message) -> Vec<Part<'_>> {
     for (block, content) in message.blocks.iter().enumerate() {
         if let Block::ToolCall(call) = content {
             let start = at + 1 + call.name.len() + 1;
-            let is_json = call.arguments.trim_start().starts_with(['{', '[']);
+            let is_json = looks_like_json(&call.arguments);
             parts.push(Part { start, text: &call.arguments, block, is_json });
             at = start + call.arguments.len();
         }
     }
     parts
+}
+
+/// Tells whether arguments are JSON, by how they begin; what a model wrote may be cut short.
+pub(crate) fn looks_like_json(arguments: &str) -> bool {
+    arguments.trim_start().starts_with(['{', '['])
 }
 
 /// Returns where the lines of a part end; in JSON a line ends behind an escaped line break.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::message::{MillisSinceEpoch, Role};
 use crate::names::{self, Key, KeyHasher, KeySet};
 use crate::plan::{Context, Sent};
+use crate::tokens::MESSAGE_OVERHEAD;
 use crate::transcript::{Position, Transcript};
 
 /// A token read from the cache, plain input = 1.
@@ -78,9 +79,14 @@ pub struct Missed {
     pub cost: f64,
 }
 
+/// Characters of a token, the same for every session and policy, so that figures can be compared.
+const CHARACTERS: f64 = 3.3;
+
 #[derive(Debug)]
 struct Features {
     text: Key,
+    /// Characters / 3.3, and 4 for the message.
+    tokens: f64,
     names: Vec<Key>,
     runs: Vec<Key>,
 }
@@ -89,6 +95,7 @@ impl Features {
     fn of(text: &str) -> Self {
         Self {
             text: names::key(text),
+            tokens: text.chars().count() as f64 / CHARACTERS + f64::from(MESSAGE_OVERHEAD),
             names: sorted(names::names(text)),
             runs: sorted(names::runs(text)),
         }
@@ -141,8 +148,10 @@ impl Scorer {
         let time = entry.message.time;
         let cold = matches!((self.last_time, time), (Some(last), Some(now)) if now.0 - last.0 > CACHE_LIFE);
         let alike = self.show(transcript, context, cold);
-        let size: f64 = context.iter().map(|sent| f64::from(sent.tokens)).sum();
-        let cached: f64 = context[..alike].iter().map(|sent| f64::from(sent.tokens)).sum();
+        let sizes = |shown: &[(Arc<Sent>, Arc<Features>)]| -> f64 {
+            shown.iter().map(|(_, features)| features.tokens).sum()
+        };
+        let (size, cached) = (sizes(&self.shown), sizes(&self.shown[..alike]));
         let cost = cached * READ + (size - cached) * WRITE;
         self.last_time = time;
 
@@ -168,9 +177,7 @@ impl Scorer {
         let mut fetched = KeySet::default();
         let mut expand = |found: Position, missing: &mut KeySet, fetched: &mut KeySet| {
             let original = &self.originals[found];
-            let price = size * READ
-                + f64::from(transcript.entries()[found].tokens) * WRITE
-                + EXPANSION_OUTPUT;
+            let price = size * READ + original.tokens * WRITE + EXPANSION_OUTPUT;
             work += price;
             fetched.insert(original.text);
             let got: KeySet = original.all().filter(|key| missing.remove(key)).collect();
@@ -182,7 +189,7 @@ impl Scorer {
                 break;
             }
             let features = &self.originals[fresh];
-            if f64::from(candidate.tokens) > FRESH
+            if features.tokens > FRESH
                 || shown_now.contains(&features.text)
                 || fetched.contains(&features.text)
             {

@@ -1,0 +1,348 @@
+//! What settling knows of each message, the smaller forms it could have, and what each would gain.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::excerpt::{self, Kind, Worth};
+use crate::file_access::{Access, file_access};
+use crate::hash::Ref;
+use crate::message::{Block, Message, Role, ToolCall};
+use crate::names::{self, Key};
+use crate::passes::{call_of, stub_of};
+use crate::plan::{Plan, Reason, Sent, Treatment};
+use crate::policy::PreserveErrors;
+use crate::reading::{Reading, unique};
+use crate::transcript::{Entry, Position, Transcript};
+use crate::visible::Visible;
+
+use super::{Candidate, Terms};
+
+/// Needs are counted for this many hidden runs, and grow with this power of them.
+///
+/// Measured: the chance that something of a message is needed grows slower than its length.
+const HIDDEN_UNIT: f64 = 300.0;
+const HIDDEN_POWER: f64 = 0.6;
+/// Calls over which the place of a listed name is paid.
+const CALLS_OF_A_NAME: f64 = 30.0;
+
+/// How far a message has been reduced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Whole,
+    /// Without the lines that others show.
+    Lines,
+    Skeleton,
+    /// One line.
+    Stub,
+}
+
+/// What settling remembers from turn to turn.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    visible: Visible,
+    messages: Vec<State>,
+    /// For each file, the results that read it.
+    reads: HashMap<String, Vec<(Position, Access)>>,
+}
+
+/// What is known of one message.
+#[derive(Debug)]
+struct State {
+    reading: Reading,
+    /// Names and runs of the form that is sent.
+    names: Vec<Key>,
+    runs: Vec<Key>,
+    /// The turn in which it was said, or its words were last used.
+    used: u32,
+    /// A later result that reads the same file, all of it.
+    superseded: Option<Position>,
+    level: Level,
+    /// Tokens of the form that is sent.
+    tokens: u32,
+    /// How often the names that the form lists are needed again.
+    listed: f64,
+    /// Forms as last weighed, by level.
+    lines: Option<Form>,
+    skeleton: Option<Form>,
+    stub: Option<Form>,
+    weighed: u32,
+}
+
+#[derive(Debug)]
+struct Form {
+    sent: Arc<Sent>,
+    saved: u32,
+    /// Runs that no message would show any more.
+    hidden: u32,
+    /// How often the names that it lists are needed again.
+    listed: f64,
+}
+
+impl Settled {
+    /// Returns how many messages were read.
+    pub(super) fn seen(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Reads the messages from the first that was not read yet up to `end`.
+    pub(super) fn read(&mut self, transcript: &Transcript, end: Position) {
+        for position in self.messages.len()..end {
+            let entry = &transcript.entries()[position];
+            let reading = Reading::of(&entry.message);
+            let (names, runs) = (reading.names.clone(), reading.run_set());
+            self.visible.show(&names, &runs);
+            let messages = &mut self.messages;
+            let said = entry.message.role == Role::Assistant;
+            self.visible.hold(&runs, position, |holder| {
+                if said && let Some(state) = messages.get_mut(holder) {
+                    state.used = entry.turn;
+                }
+            });
+            self.messages.push(State {
+                reading,
+                names,
+                runs,
+                used: entry.turn,
+                superseded: None,
+                level: Level::Whole,
+                tokens: entry.tokens,
+                listed: 0.0,
+                lines: None,
+                skeleton: None,
+                stub: None,
+                weighed: 0,
+            });
+            if let Some(call) = call_answered(transcript, position) {
+                self.supersede(call, position);
+            }
+        }
+    }
+
+    /// Notes which earlier results a read of a file makes superfluous: the same call's, and those of parts where all of
+    /// it was read.
+    fn supersede(&mut self, call: &ToolCall, position: Position) {
+        let Some((path, access)) = file_access(call) else { return };
+        if access == Access::Changes {
+            // What was read before is no longer what the file holds, so a later read does not show it again.
+            self.reads.remove(&path);
+            return;
+        }
+        let reads = self.reads.entry(path).or_default();
+        if access == Access::ReadsAll {
+            for (earlier, _) in reads.drain(..) {
+                self.messages[earlier].superseded = Some(position);
+            }
+        }
+        reads.push((position, access));
+    }
+
+    /// Reduces a result at once that is too long to be sent whole even fresh.
+    pub(super) fn cut_giant(
+        &mut self,
+        transcript: &Transcript,
+        position: Position,
+        terms: &Terms<'_>,
+        plan: &mut Plan,
+    ) {
+        let entry = &transcript.entries()[position];
+        let giant = terms.bounds.settle.giant;
+        if entry.message.role != Role::Tool || entry.tokens <= giant {
+            return;
+        }
+        self.reweigh(transcript, position, terms);
+        let lines = self.messages[position].lines.as_ref();
+        let enough = lines.is_some_and(|form| form.sent.tokens <= giant / 4);
+        let level = if enough { Level::Lines } else { Level::Skeleton };
+        self.change(transcript, position, level, Reason::Giant, plan);
+    }
+
+    /// Weighs a message when it is new, when its age has doubled, and when changes are free.
+    pub(super) fn weigh(&mut self, transcript: &Transcript, position: Position, terms: &Terms<'_>) {
+        let entry = &transcript.entries()[position];
+        let state = &self.messages[position];
+        let worth = matches!(entry.message.role, Role::Tool | Role::Assistant)
+            && state.level < Level::Stub
+            && state.tokens > terms.bounds.settle.least;
+        let age = terms.turn - entry.turn;
+        let due = terms.cold
+            || state.weighed == 0
+            || (age.is_power_of_two() && state.weighed < terms.turn);
+        if worth && due {
+            self.reweigh(transcript, position, terms);
+        }
+    }
+
+    /// Makes the smaller forms of a message anew.
+    pub(super) fn reweigh(
+        &mut self,
+        transcript: &Transcript,
+        position: Position,
+        terms: &Terms<'_>,
+    ) {
+        let entry = &transcript.entries()[position];
+        let errors = terms.bounds.intra_phase.preserve_errors;
+        let level = self.messages[position].level;
+        let (mut lines, mut skeleton, mut stub) = (None, None, None);
+        if level < Level::Skeleton {
+            let call = call_answered(transcript, position);
+            let worth = worth_of_names(entry, call, terms);
+            let reading = &self.messages[position].reading;
+            let elsewhere = excerpt::shown_elsewhere(reading, &self.visible);
+            let keep_errors = errors != PreserveErrors::Off;
+            let outside = excerpt::outside_skeleton(&entry.message, reading, call, keep_errors);
+            let both: Vec<bool> =
+                outside.iter().zip(&elsewhere).map(|(outside, shown)| *outside || *shown).collect();
+            let excerpt = |dropped: &[bool]| {
+                let original = Ref::message(entry.hash);
+                let (message, listed) = excerpt::write(
+                    &entry.message,
+                    reading,
+                    dropped,
+                    &self.visible,
+                    &worth,
+                    original,
+                )?;
+                let sent = Sent::rendered(Some(position), message, transcript.tokenizer());
+                self.form(position, Arc::new(sent), listed)
+            };
+            lines = if level == Level::Whole { excerpt(&elsewhere) } else { None };
+            skeleton = excerpt(&both);
+        }
+        if entry.message.role == Role::Tool {
+            stub = stub_of(transcript, position, errors)
+                .and_then(|sent| self.form(position, sent, 0.0));
+        }
+        let state = &mut self.messages[position];
+        state.lines = lines;
+        state.skeleton = skeleton;
+        state.stub = stub;
+        state.weighed = terms.turn;
+    }
+
+    /// Measures a form against what is sent now; `None` where it saves nothing.
+    fn form(&self, position: Position, sent: Arc<Sent>, listed: f64) -> Option<Form> {
+        let state = &self.messages[position];
+        let saved = state.tokens.checked_sub(sent.tokens).filter(|saved| *saved > 0)?;
+        let kept = names::runs(&sent.message.shown());
+        let alone = |run: &&Key| self.visible.run(**run) <= 1 && !kept.contains(*run);
+        let hidden = state.runs.iter().filter(alone).count() as u32;
+        Some(Form { sent, saved, hidden, listed })
+    }
+
+    /// Returns the change of a message that gains most, if any gains.
+    pub(super) fn best(
+        &self,
+        transcript: &Transcript,
+        position: Position,
+        terms: &Terms<'_>,
+    ) -> Option<Candidate> {
+        let entry = &transcript.entries()[position];
+        let state = &self.messages[position];
+        let settings = &terms.bounds.settle;
+        let intra = &terms.bounds.intra_phase;
+        let said = entry.message.role == Role::Assistant;
+        let age = terms.turn - entry.turn;
+        let calls = if said { terms.for_said } else { terms.for_result };
+        let idle = f64::from((terms.turn - state.used).max(1));
+        let mut best: Option<Candidate> = None;
+        let mut offer = |level, form: &Form, needs: f64, reason: Reason| {
+            let price = needs * terms.fetch(entry.tokens);
+            let gain = f64::from(form.saved) * terms.saved_token(calls) - price;
+            if gain > 0.0 && best.is_none_or(|best| gain > best.gain) {
+                let saved = f64::from(form.saved);
+                best = Some(Candidate { position, level, reason, gain, saved });
+            }
+        };
+        let settled = if terms.cold { Reason::Cold } else { Reason::Settled };
+        let saves = |form: &&Form, times: u32| form.saved >= settings.least_saved * times;
+        // Providers refuse a change of the latest answer where reasoning stands before it.
+        let sealed = said && age == 1 && has_thinking(&entry.message);
+        if let Some(form) = state.lines.as_ref().filter(|form| !sealed && saves(form, 1)) {
+            offer(Level::Lines, form, 0.0, settled);
+        }
+        // Law of forgetting, measured: what has not been used for t turns is needed at the next with a chance of c / t.
+        let still = |rate: f64| rate * (1.0 + calls / idle).ln();
+        let open = if said { age > 1 && !reasoning_only(entry) } else { true };
+        if let Some(form) = state.skeleton.as_ref().filter(|form| open && saves(form, 4)) {
+            let need = if said { settings.need_of_said } else { settings.need_of_result };
+            let rate = need * (f64::from(form.hidden) / HIDDEN_UNIT).powf(HIDDEN_POWER);
+            offer(Level::Skeleton, form, still(rate), settled);
+        }
+        if let Some(form) = state.stub.as_ref().filter(|form| saves(form, 4)) {
+            if let Some(by) = state.superseded {
+                offer(Level::Stub, form, 0.0, Reason::Superseded { by });
+            } else if state.level == Level::Skeleton && age > intra.mask_observations_after {
+                // Counted for a message just used; scaled down by how much of that is still to come.
+                let needs = still(state.listed) / (1.0 + calls).ln();
+                let reason = if terms.cold { Reason::Cold } else { Reason::PaysBack };
+                offer(Level::Stub, form, needs, reason);
+            }
+        }
+        best
+    }
+
+    /// Gives a message the form of a level.
+    pub(super) fn change(
+        &mut self,
+        transcript: &Transcript,
+        position: Position,
+        level: Level,
+        reason: Reason,
+        plan: &mut Plan,
+    ) {
+        let state = &mut self.messages[position];
+        let form = match level {
+            Level::Whole => None,
+            Level::Lines => state.lines.take(),
+            Level::Skeleton => state.skeleton.take(),
+            Level::Stub => state.stub.take(),
+        };
+        let Some(form) = form else { return };
+        let treatment = match (level, transcript.entries()[position].message.role) {
+            (Level::Stub, _) => Treatment::Stub,
+            (_, Role::Assistant) => Treatment::Shorten,
+            _ => Treatment::Excerpt,
+        };
+        if !plan.reduce(transcript, position, treatment, reason, form.sent.clone()) {
+            return;
+        }
+        let shown = form.sent.message.shown();
+        self.visible.hide(&state.names, &state.runs);
+        state.names = unique(names::names(&shown).into_iter().collect());
+        state.runs = unique(names::runs(&shown).into_iter().collect());
+        self.visible.show(&state.names, &state.runs);
+        state.level = level;
+        state.tokens = form.sent.tokens;
+        state.listed = form.listed;
+        if level >= Level::Skeleton {
+            state.reading = Reading::default();
+        }
+        (state.lines, state.skeleton, state.stub) = (None, None, None);
+        state.weighed = 0;
+    }
+}
+
+fn call_answered(transcript: &Transcript, position: Position) -> Option<&ToolCall> {
+    let result = transcript.entries()[position].message.results().next()?;
+    call_of(transcript, position, &result.call_id)
+}
+
+fn worth_of_names(entry: &Entry, call: Option<&ToolCall>, terms: &Terms<'_>) -> Worth {
+    let said = entry.message.role == Role::Assistant;
+    let lists = |text: &str| excerpt::kind_of(text, call) == Kind::Listing;
+    let prices = terms.prices;
+    Worth {
+        fetch: terms.fetch(entry.tokens),
+        token: Worth::token_price(prices.cache_write, prices.cache_read, CALLS_OF_A_NAME),
+        rich: said || excerpt::reads_content(call),
+        listing: !said && entry.message.results().any(|result| lists(&result.text)),
+    }
+}
+
+fn has_thinking(message: &Message) -> bool {
+    message.blocks.iter().any(|block| matches!(block, Block::Thinking(_) | Block::Opaque(_)))
+}
+
+fn reasoning_only(entry: &Entry) -> bool {
+    entry.message.calls().next().is_none()
+}
