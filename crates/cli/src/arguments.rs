@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Inspect(InspectArguments),
     /// Show how full a session makes its context window
     Pressure(PressureArguments),
+    /// Write a smaller session in its own format
+    Trim(TrimArguments),
     /// Replay a recorded session: what would have been sent at each turn, what it would have cost, what it would have missed
     Replay(ReplayArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
@@ -121,6 +123,34 @@ pub(crate) struct PressureArguments {
     pub(crate) format: PressureFormat,
     /// Print JSON, as `--format json`
     #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 written, 1 trimming is not due (nothing is written) or writing failed, 2 wrong arguments or input.\nSo `plimsoll trim S --out T && S=T` uses the trimmed session only where there is one."
+)]
+pub(crate) struct TrimArguments {
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+    #[command(flatten)]
+    pub(crate) window: WindowArguments,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "OUT")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file of `--out` where it exists
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
+    /// Trim even where it is not due
+    #[arg(long, conflicts_with = "policy")]
+    pub(crate) force: bool,
+    /// Write the context of the next request under `plimsoll`, `window`, `clear-tool-uses[:TRIGGER,KEEP]`, `newest[:BUDGET]` or `full` instead of trimming by context.json
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: PolicyArguments,
+    /// Print the report as JSON on standard output
+    #[arg(long, requires = "out")]
     pub(crate) json: bool,
 }
 

@@ -11,6 +11,8 @@ mod load;
 mod output;
 mod pressure;
 mod replay;
+mod trim;
+mod write_file;
 
 use std::process::ExitCode;
 
@@ -34,6 +36,7 @@ fn run(arguments: Arguments) -> Result<(), CommandError> {
     match arguments.command {
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Pressure(pressure) => pressure::run(&pressure),
+        Command::Trim(trim) => trim::run(&trim),
         Command::Replay(replay) => replay::run(&replay),
         Command::Explain(explain) => explain::run(&explain),
         Command::Completions { shell } => {
