@@ -10,6 +10,7 @@ mod inspect;
 mod load;
 mod output;
 mod pressure;
+mod progress;
 mod replay;
 mod trim;
 mod write_file;
