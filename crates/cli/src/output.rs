@@ -45,6 +45,11 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
     }
 }
 
+/// Tells whether colours written to standard output will be seen.
+pub(crate) fn is_coloured() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+}
+
 /// Renders an error on one line and returns its exit code.
 pub(crate) fn failure(error: &CommandError) -> ExitCode {
     let (word, code) = match error.kind {

@@ -25,6 +25,12 @@ pub(crate) fn write_file(
         )
     };
     refuse(path, existing)?;
+    // A device or a pipe is written to, not replaced; behind a link stands the file that is meant.
+    let meant = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = meant.as_path();
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return std::fs::write(path, bytes).map_err(cannot);
+    }
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
