@@ -39,8 +39,8 @@ pub(crate) fn bars(replay: &Replay, all: bool) -> String {
     }
     let _ = writeln!(
         out,
-        "       █ sent anew  ▒ from the cache  {DIM}·{RESET} full history  {BAD}╳{RESET} prefix broke\n\n{BOLD} turn{:68}{RESET}",
-        format_args!("{:>68}", "tokens")
+        "       █ sent anew  ▒ from the cache  {DIM}·{RESET} full history  {BAD}╳{RESET} prefix broke\n\n{BOLD} turn{:>68}{RESET}",
+        "tokens"
     );
     for group in receipts.chunks(step) {
         // The last of a group stands for it; a break in any of them is shown.
