@@ -111,6 +111,7 @@ pub fn bound(
                 );
                 passes::protect_ends(transcript, position, &mut state.plan);
                 over_budget = passes::fit(transcript, position, bounds.budget, &mut state.plan);
+                state.settled.follow(&state.plan);
             }
         },
         Policy::ClearToolUses { trigger, keep } => {

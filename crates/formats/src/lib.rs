@@ -2,7 +2,7 @@
 //!
 //! A file is recognised by what is in it, never by its name; [`read`] turns it into messages in the order in which the
 //! model met them, with every tool call answered directly behind it. What could not be read, and what had to be
-//! repaired, is told in [`Session::notes`]. [`write`] puts a changed context back into the file's own format.
+//! repaired, is told in [`Session::notes`]. [`write()`] puts a changed context back into the file's own format.
 
 mod anthropic;
 mod arguments;

@@ -40,6 +40,12 @@ pub(crate) struct Worth {
 const NAMES_IN_A_NEED: f64 = 4.0;
 /// Of a short list of names about this many are used, of a long one too.
 const USED_OF_A_LISTING: f64 = 8.0;
+/// So many names are listed whatever they are worth, so that identifiers survive in all but long results.
+///
+/// Measured: 0, 24, 40 and 100 give a mean work of .572, .570, .571 and .579.
+const ALWAYS_LISTED: usize = 24;
+/// A name of more bytes is data (a minified line, base64) and must earn its place; three times as much for a URL.
+const LONGEST_FREE: usize = 100;
 /// Characters of a token in a list of names.
 const CHARACTERS: f64 = 3.3;
 
@@ -66,14 +72,22 @@ impl Worth {
             }
         });
         let of_listing = (USED_OF_A_LISTING / hidden.len().max(1) as f64).min(0.5);
+        let mut room = ALWAYS_LISTED;
         hidden.retain(|name| {
             let shape = shape(name);
+            if shape == Shape::Url {
+                return name.len() <= LONGEST_FREE * 3;
+            }
+            if shape != Shape::Number && room > 0 && name.len() <= LONGEST_FREE {
+                room -= 1;
+                return true;
+            }
             let mut chance = self.chance(shape);
-            if self.listing && matches!(shape, Shape::Path | Shape::Url | Shape::Symbol) {
+            if self.listing && matches!(shape, Shape::Path | Shape::Symbol) {
                 chance = chance.max(of_listing);
             }
             let price = self.token * (name.len() + 1) as f64 / CHARACTERS;
-            shape == Shape::Url || chance * self.fetch > price
+            chance * self.fetch > price
         });
         hidden
     }
@@ -143,17 +157,15 @@ mod tests {
 
     #[test]
     fn likely_names_of_dear_originals_are_listed() {
-        let text = "fn parse_header at 12345 in https://a.example/b";
+        let early: String = (0..24).map(|n| format!("early_{n} ")).collect();
+        let text = format!("{early} fn parse_header at 12345 in https://a.example/b");
         let kept = Message::text(crate::message::Role::User, "");
         let listed = |fetch| {
-            Worth { fetch, token: 17.0, rich: true, listing: false }.names(
-                text,
-                &kept,
-                &Visible::default(),
-            )
+            let worth = Worth { fetch, token: 17.0, rich: true, listing: false };
+            worth.names(&text, &kept, &Visible::default()).split_off(24).join(" ")
         };
-        assert_eq!(listed(1e6), ["parse_header", "12345", "https://a.example/b"]);
-        assert_eq!(listed(1e3), ["parse_header", "https://a.example/b"]);
-        assert_eq!(listed(0.0), ["https://a.example/b"]);
+        assert_eq!(listed(1e6), "parse_header 12345 https://a.example/b");
+        assert_eq!(listed(1e3), "parse_header https://a.example/b");
+        assert_eq!(listed(0.0), "https://a.example/b");
     }
 }

@@ -34,13 +34,15 @@ pub(crate) fn fit(transcript: &Transcript, end: Position, budget: u64, plan: &mu
             plan.reduce(transcript, position, Treatment::Stub, Reason::Ceiling, form);
         }
     }
-    // Results that the model has not read yet come last, and only as far as it takes to fit.
-    if plan.tokens() > budget {
+    // What was said and done goes before what the user asked for.
+    for asked in [false, true] {
         for position in 0..fresh {
-            if plan.tokens() <= target {
-                break;
+            if plan.tokens() <= budget {
+                return 0;
             }
-            plan.omit(transcript, position, Reason::Ceiling);
+            if (transcript.entries()[position].message.role == Role::User) == asked {
+                plan.omit(transcript, position, Reason::Ceiling);
+            }
         }
     }
     plan.tokens().saturating_sub(budget)

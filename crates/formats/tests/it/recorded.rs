@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::{Block, Role, Tokenizer, Transcript};
-use plimsoll_formats::{ReadOptions, read, write};
+use plimsoll_formats::{Compaction, ReadOptions, read, write};
 
 use crate::writing::{contents, decided, whole};
 
@@ -36,33 +36,39 @@ fn recorded_sessions_are_sound_and_written_back() {
             let at_end = exchange.call + exchange.results.len() + 1 == session.messages.len();
             assert!(exchange.open.is_empty() || at_end, "{}", path.display());
         }
-        if !session.format.is_writable() {
-            continue;
-        }
-        assert_eq!(write(&session, &bytes, &whole(&session)).unwrap(), bytes);
-        for decisions in [&[0, 1, 2][..], &[1][..], &[2, 2, 0, 1, 0][..]] {
-            let context = decided(&session, decisions);
-            let written = write(&session, &bytes, &context).unwrap();
-            let again = read(&written, &session.options).unwrap();
-            let mut found = contents(&again.messages);
-            let expected = context.iter().map(|written| &written.message).cloned();
-            let mut expected = contents(&expected.collect::<Vec<_>>());
-            // Calls at the very end may be open: nothing shows any more that they stay unanswered.
-            let is_made = |message: &(Role, Vec<Block>)| matches!(&message.1[..], [Block::ToolResult(result)] if &*result.text == "[no result was recorded]");
-            while found.len() < expected.len() && expected.last().is_some_and(is_made) {
-                expected.pop();
+        if session.format.is_writable() {
+            for compaction in [Compaction::PassOver, Compaction::Honour] {
+                write_back(&path, &bytes, ReadOptions { compaction });
             }
-            if found.len() > expected.len() && found[0].0 == Role::User {
-                found.remove(0);
-            }
-            let differ = found.iter().zip(&expected).position(|(a, b)| a != b);
-            assert!(
-                found == expected,
-                "{} {decisions:?}: {} for {}, first at {differ:?}",
-                path.display(),
-                found.len(),
-                expected.len()
-            );
         }
+    }
+}
+
+fn write_back(path: &Path, bytes: &[u8], options: ReadOptions) {
+    let session = read(bytes, &options).unwrap();
+    assert_eq!(write(&session, bytes, &whole(&session)).unwrap(), bytes);
+    for decisions in [&[0, 1, 2][..], &[1][..], &[2, 2, 0, 1, 0][..]] {
+        let context = decided(&session, decisions);
+        let written = write(&session, bytes, &context).unwrap();
+        let again = read(&written, &session.options).unwrap();
+        let mut found = contents(&again.messages);
+        let expected = context.iter().map(|written| &written.message).cloned();
+        let mut expected = contents(&expected.collect::<Vec<_>>());
+        // Calls at the very end may be open: nothing shows any more that they stay unanswered.
+        let is_made = |message: &(Role, Vec<Block>)| matches!(&message.1[..], [Block::ToolResult(result)] if &*result.text == "[no result was recorded]");
+        while found.len() < expected.len() && expected.last().is_some_and(is_made) {
+            expected.pop();
+        }
+        if found.len() > expected.len() && found[0].0 == Role::User {
+            found.remove(0);
+        }
+        let differ = found.iter().zip(&expected).position(|(a, b)| a != b);
+        assert!(
+            found == expected,
+            "{} {decisions:?}: {} for {}, first at {differ:?}",
+            path.display(),
+            found.len(),
+            expected.len()
+        );
     }
 }

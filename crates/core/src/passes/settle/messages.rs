@@ -262,7 +262,7 @@ impl Settled {
         }
         // Law of forgetting, measured: what has not been used for t turns is needed at the next with a chance of c / t.
         let still = |rate: f64| rate * (1.0 + calls / idle).ln();
-        let open = if said { age > 1 && !reasoning_only(entry) } else { true };
+        let open = if said { age > intra.window && !reasoning_only(entry) } else { true };
         if let Some(form) = state.skeleton.as_ref().filter(|form| open && saves(form, 4)) {
             let need = if said { settings.need_of_said } else { settings.need_of_result };
             let rate = need * (f64::from(form.hidden) / HIDDEN_UNIT).powf(HIDDEN_POWER);
@@ -306,14 +306,29 @@ impl Settled {
         if !plan.reduce(transcript, position, treatment, reason, form.sent.clone()) {
             return;
         }
-        let shown = form.sent.message.shown();
+        self.became(position, level, Some(&form.sent), form.listed);
+    }
+
+    /// Follows what the ceiling did after settling.
+    pub(crate) fn follow(&mut self, plan: &Plan) {
+        for change in plan.changes().iter().filter(|change| change.reason == Reason::Ceiling) {
+            let decision = &plan.decisions()[change.position];
+            let sent = (decision.treatment != Treatment::Omit).then_some(&*decision.form);
+            self.became(change.position, Level::Stub, sent, 0.0);
+        }
+    }
+
+    /// Puts a form, or nothing, in the place of what a message showed.
+    fn became(&mut self, position: Position, level: Level, sent: Option<&Sent>, listed: f64) {
+        let Some(state) = self.messages.get_mut(position) else { return };
+        let shown = sent.map_or_else(String::new, |sent| sent.message.shown());
         self.visible.hide(&state.names, &state.runs);
         state.names = unique(names::names(&shown).into_iter().collect());
         state.runs = unique(names::runs(&shown).into_iter().collect());
         self.visible.show(&state.names, &state.runs);
         state.level = level;
-        state.tokens = form.sent.tokens;
-        state.listed = form.listed;
+        state.tokens = sent.map_or(0, |sent| sent.tokens);
+        state.listed = listed;
         if level >= Level::Skeleton {
             state.reading = Reading::default();
         }
