@@ -73,10 +73,7 @@ fn rows(loaded: &Loaded, state: &State) -> Vec<Row> {
     let entries = loaded.transcript.entries();
     let row = |(position, decision): (usize, &plimsoll_core::plan::Decision)| {
         let entry = &entries[position];
-        let mut begins = String::new();
-        let shown = entry.message.shown();
-        let line = shown.split_whitespace().take(40).collect::<Vec<_>>().join(" ");
-        plimsoll_core::render::push_cut(&mut begins, &line, 48);
+        let begins = output::line(&entry.message.shown(), 49);
         Row {
             message: position,
             role: entry.message.role.as_str(),

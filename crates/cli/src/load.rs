@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_core::cost::{Prices, Pricing};
+use plimsoll_core::cost::{Prices, Pricing, PricingError};
 use plimsoll_core::{Calibration, Tokenizer, Transcript, tokens};
 use plimsoll_formats::{Compaction, Note, ReadOptions, Session};
 
@@ -97,8 +97,16 @@ fn pricing(path: Option<&Path>) -> Result<Pricing, CommandError> {
         )
     })?;
     Pricing::parse(&text).map_err(|error| {
-        CommandError::usage(anyhow::Error::new(error).context(path.display().to_string()))
-            .hint("the shipped table in the repository shows the shape")
+        let error = match error {
+            // A syntax error shows the place over several lines; its message and line are enough.
+            PricingError::Syntax(error) => {
+                let line =
+                    error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+                anyhow::anyhow!("{}:{line}: {}", path.display(), error.message())
+            }
+            other => anyhow::Error::new(other).context(path.display().to_string()),
+        };
+        CommandError::usage(error).hint("the shipped table in the repository shows the shape")
     })
 }
 

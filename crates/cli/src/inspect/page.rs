@@ -52,7 +52,7 @@ fn head(out: &mut String, glance: &Glance) {
     text(out, "folder", &glance.working_directory);
     if let Some(started) = glance.started {
         let mut value = clock::date(started);
-        if let Some(duration) = glance.duration_ms {
+        if let Some(duration) = glance.duration_ms.filter(|millis| *millis >= 1000) {
             let _ = write!(value, ", over {}", clock::span(duration));
         }
         row(out, "started", &value);
@@ -73,9 +73,9 @@ fn content(out: &mut String, glance: &Glance) {
     if glance.exchanges > 0 {
         let _ = write!(
             turns,
-            "  {DIM}{} with tools, {} calls{RESET}",
+            "  {DIM}{} with tools, {}{RESET}",
             plural(glance.exchanges, "exchange"),
-            count(glance.tool_calls)
+            plural(glance.tool_calls, "call")
         );
     }
     if glance.tool_errors > 0 {

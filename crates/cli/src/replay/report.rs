@@ -36,7 +36,7 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
         thousands(loaded.transcript.tokens()),
     );
     if let Some(model) = &session.header.model {
-        let _ = write!(out, ", {model}");
+        let _ = write!(out, ", {}", output::line(model, 60));
     }
     let _ = write!(out, "\n{DIM}counted by {}", loaded.transcript.tokenizer());
     if let Some(calibration) = loaded.calibration {
@@ -121,13 +121,8 @@ pub(crate) fn missed(loaded: &Loaded, run: &Run) -> String {
             entry.tokens,
             entry.hash
         );
-        let mut parts = missed.names.clone();
-        parts.extend(missed.copied.iter().map(|words| {
-            let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-            let mut cut = String::new();
-            plimsoll_core::render::push_cut(&mut cut, &line, 100);
-            format!("“{cut}”")
-        }));
+        let mut parts: Vec<String> = missed.names.iter().map(|name| output::plain(name)).collect();
+        parts.extend(missed.copied.iter().map(|words| format!("“{}”", output::line(words, 101))));
         if parts.is_empty() {
             parts.push("just arrived, and not shown whole".to_owned());
         }

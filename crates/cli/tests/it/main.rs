@@ -1,0 +1,11 @@
+//! The binary, run as a user runs it; one module a command.
+
+mod arrows;
+mod bad_input;
+mod environment;
+mod explain;
+mod inspect;
+mod pressure;
+mod replay;
+mod sessions;
+mod trim;
