@@ -85,14 +85,15 @@ pub(crate) struct InspectArguments {
     /// Read what the agent had in its context after it compacted, instead of all that was said
     #[arg(long)]
     pub(crate) honour_compaction: bool,
-    #[command(flatten)]
-    pub(crate) window: WindowArguments,
+    /// The context window in tokens, over what the session says
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
     /// List each skipped or repaired record
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// The most sessions to list
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub(crate) limit: std::num::NonZeroUsize,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -24,18 +24,22 @@ pub(crate) fn context_budget(
         .context_config
         .clone()
         .or_else(|| Some(PathBuf::from(FILE)).filter(|path| path.is_file()));
-    let (mut budget, stated) = match found {
-        Some(path) => parse(&path)?,
-        None => (ContextBudget::default(), false),
-    };
-    if let Some(window) = arguments.window {
-        budget.total_tokens = window;
-    } else if let Some(recorded) = session.header.context_window.filter(|_| !stated)
-        && recorded > 0
-    {
-        budget.total_tokens = recorded;
-    }
-    budget.checked().map_err(|error| CommandError::usage(error).hint("give a window of tokens"))
+    let Some(path) = found else { return Ok(recorded_budget(arguments.window, session)) };
+    let (budget, is_stated) = parse(&path)?;
+    let recorded = recorded_budget(arguments.window, session).total_tokens;
+    let is_kept = is_stated && arguments.window.is_none();
+    Ok(ContextBudget {
+        total_tokens: if is_kept { budget.total_tokens } else { recorded },
+        ..budget
+    })
+}
+
+/// Returns the document's shares of `window`, else of the recorded one, else of the document's.
+pub(crate) fn recorded_budget(window: Option<u64>, session: &Session) -> ContextBudget {
+    let mut budget = ContextBudget::default();
+    let recorded = session.header.context_window.filter(|window| *window > 0);
+    budget.total_tokens = window.or(recorded).unwrap_or(budget.total_tokens);
+    budget
 }
 
 fn parse(path: &Path) -> Result<(ContextBudget, bool), CommandError> {

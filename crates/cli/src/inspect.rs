@@ -9,15 +9,15 @@ pub(crate) use glance::session_tokens;
 use std::path::Path;
 
 use crate::arguments::{InspectArguments, SessionArguments};
-use crate::context_config::context_budget;
+use crate::context_config::recorded_budget;
 use crate::error::CommandError;
 use crate::load::{load_bytes, read_file};
 use crate::output;
 
 pub(crate) fn run(arguments: &InspectArguments) -> Result<(), CommandError> {
     match &arguments.file {
-        None => list::usual(arguments.limit, arguments.json),
-        Some(path) if path.is_dir() => list::folder(path, arguments.limit, arguments.json),
+        None => list::usual(arguments.limit.get(), arguments.json),
+        Some(path) if path.is_dir() => list::folder(path, arguments.limit.get(), arguments.json),
         Some(path) => session(path, arguments),
     }
 }
@@ -32,7 +32,7 @@ fn session(path: &Path, arguments: &InspectArguments) -> Result<(), CommandError
         verbose: arguments.verbose,
     };
     let loaded = load_bytes(&session, &read_file(path)?)?;
-    let budget = context_budget(&arguments.window, &loaded.session)?;
+    let budget = recorded_budget(arguments.window, &loaded.session);
     let glance = glance::glance(path, &loaded, &budget);
     if arguments.json {
         return output::json(&glance);

@@ -117,8 +117,8 @@ fn cards(out: &mut String, loaded: &Loaded, full: &Replay, replay: &Replay) {
         ),
         (
             format!("{:.1}%", 100.0 * replay.score.reuse()),
-            "of needed names",
-            format!("shown, and {:.1}% of copied passages", 100.0 * replay.score.run_reuse()),
+            "of names kept",
+            format!("that were needed; {:.1}% of passages", 100.0 * replay.score.run_reuse()),
         ),
     ];
     out.push_str("<ul class=\"cards\">\n");

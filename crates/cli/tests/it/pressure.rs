@@ -50,3 +50,12 @@ fn context_json_here_or_named_sets_window_and_thresholds() {
     assert_eq!(percent(&["--window", "900"]), (900, "nearly_full".to_owned()));
     assert_eq!(percent(&["--context-config", "other.json"]), (200_000, "normal".to_owned()));
 }
+
+#[test]
+fn inspect_does_not_trip_over_a_context_json_of_others() {
+    let environment = Environment::new();
+    environment.write("s.jsonl", sessions::pi(1, 2));
+    environment.write("context.json", "{\"harbour\": true}");
+    environment.data(&["inspect", "s.jsonl"]);
+    assert_eq!(environment.run(&["pressure", "s.jsonl"]).code, 2);
+}
