@@ -146,7 +146,7 @@ pub(crate) struct TrimArguments {
     #[arg(long, conflicts_with = "policy")]
     pub(crate) force: bool,
     /// Write the context of the next request under `plimsoll`, `window`, `clear-tool-uses[:TRIGGER,KEEP]`, `newest[:BUDGET]` or `full` instead of trimming by context.json
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["window", "context_config"])]
     pub(crate) policy: Option<String>,
     #[command(flatten)]
     pub(crate) settings: PolicyArguments,

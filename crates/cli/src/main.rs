@@ -7,6 +7,7 @@ mod context_config;
 mod error;
 mod explain;
 mod inspect;
+mod label;
 mod load;
 mod output;
 mod pressure;

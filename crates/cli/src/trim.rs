@@ -42,6 +42,13 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
     }
     let policy = match &arguments.policy {
         Some(name) => Some((name, config(&arguments.settings)?.policy(name)?)),
+        // Settings that do nothing would be taken for settings that did.
+        None if arguments.settings.config.is_some() || arguments.settings.budget.is_some() => {
+            return Err(CommandError::usage(anyhow::anyhow!(
+                "`--config` and `--budget` are settings of a policy, and none is named"
+            ))
+            .hint("add `--policy plimsoll`, or give shares with `--context-config`"));
+        }
         None => None,
     };
     let original = read_file(&arguments.session.file)?;

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::{Calibration, Message, PressureLevel};
+use plimsoll_core::{Calibration, PressureLevel};
 
 use super::glance::Glance;
 use crate::clock;
+use crate::label::label;
 use crate::load::Loaded;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, RESET, WARN, thousands};
 
@@ -120,15 +121,15 @@ fn tokens(out: &mut String, glance: &Glance) {
         ),
     );
     if let Some(Calibration { samples, overhead, .. }) = glance.calibration {
-        let unseen = if overhead > 0 {
-            format!(
-                "; system prompt and tools, about {}, are not in the file",
+        let mut value = format!("{DIM}calibrated on {}", plural(samples as usize, "report"));
+        if overhead > 0 {
+            let _ = write!(
+                value,
+                "; prompt and tools, not in the file: {}",
                 thousands(overhead.into())
-            )
-        } else {
-            String::new()
-        };
-        row(out, "", &format!("{DIM}calibrated on {samples} reports{unseen}{RESET}"));
+            );
+        }
+        row(out, "", &(value + RESET));
     }
     let pressure = &glance.pressure;
     let colour = match pressure.level {
@@ -212,29 +213,14 @@ fn largest(out: &mut String, glance: &Glance, loaded: &Loaded) {
     let _ =
         writeln!(out, "\n{BOLD}{:>5}  {:9} {:>8}  largest messages{RESET}", "#", "role", "tokens");
     for one in glance.statistics.largest_messages.iter().take(LISTED) {
-        let message = &loaded.session.messages[one.position];
         let _ = writeln!(
             out,
             "{:>5}  {:9} {:>8}  {DIM}{}{RESET}",
             one.position,
             one.role.as_str(),
             thousands(one.tokens),
-            output::line(&told(message, loaded, one.position), WIDTH - 27)
+            label(loaded, one.position, WIDTH - 27)
         );
-    }
-}
-
-/// Tells what a message is: its tool first where it is a result, then its beginning.
-fn told(message: &Message, loaded: &Loaded, position: usize) -> String {
-    let Some(result) = message.results().next() else { return message.shown() };
-    let call = loaded.session.messages[..position]
-        .iter()
-        .rev()
-        .flat_map(|earlier| earlier.calls())
-        .find(|call| call.id == result.call_id);
-    match call {
-        Some(call) => format!("{} {}", call.name, call.arguments),
-        None => message.shown(),
     }
 }
 

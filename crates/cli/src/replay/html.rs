@@ -13,11 +13,15 @@ use sha2::{Digest as _, Sha256};
 use self::text::{base64, escaped};
 use super::Run;
 use crate::error::CommandError;
+use crate::label::label;
 use crate::load::Loaded;
 use crate::output::{self, thousands};
 use crate::write_file::{Existing, write_file};
 
 const STYLE: &str = include_str!("html/page.css");
+
+/// Characters that tell which message is meant.
+const LABEL: usize = 80;
 
 /// Missed messages that a policy lists; the rest is counted.
 const MISSED: usize = 500;
@@ -195,7 +199,7 @@ fn missed(out: &mut String, loaded: &Loaded, run: &Run) {
             missed.turn,
             missed.position,
             thousands(u64::from(entry.tokens)),
-            escaped(&text::label(loaded, missed.position))
+            escaped(&label(loaded, missed.position, LABEL))
         );
         for name in missed.names.iter().take(12) {
             let _ = write!(out, "<code>{}</code> ", escaped(&output::line(name, 80)));

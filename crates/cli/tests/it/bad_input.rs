@@ -153,6 +153,8 @@ fn arguments_that_make_no_sense() {
         &["trim"],
         &["trim", "s", "--json"],
         &["trim", "s", "--force", "--policy", "window"],
+        &["trim", "s", "--policy", "window", "--window", "9"],
+        &["trim", "s", "--budget", "9"],
         &["pressure", "s", "--window", "0"],
         &["replay", "s", "--turn", "3"],
     ] {

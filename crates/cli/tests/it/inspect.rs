@@ -24,9 +24,9 @@ fn a_session_on_one_page() {
     tool          1,331  94% █████████████  tool results    1,331  94% █████████████
 
         #  role        tokens  largest messages
-        4  tool           448  bash {"command":"rg quay crates/harbour_1"}
-        6  tool           448  bash {"command":"rg quay crates/harbour_2"}
-        2  tool           435  bash {"command":"rg quay crates/harbour_0"}
+        4  tool           448  bash rg quay crates/harbour_1
+        6  tool           448  bash rg quay crates/harbour_2
+        2  tool           435  bash rg quay crates/harbour_0
         1  assistant       18  I look at part 0 of the harbour. bash {"command":"rg…
         3  assistant       18  I look at part 1 of the harbour. bash {"command":"rg…
         5  assistant       18  I look at part 2 of the harbour. bash {"command":"rg…
@@ -63,8 +63,8 @@ fn usage_errors_and_the_folder_are_told() {
     tool            944  98% █████████████▋ tool results      944  98% █████████████▋
 
         #  role        tokens  largest messages
-        2  tool           944  Bash {"command":"berths --free"}
-        1  assistant        9  Bash {"command":"berths --free"}
+        2  tool           944  Bash berths --free
+        1  assistant        9  Bash berths --free
         3  assistant        8  Berth 3 is free.
         0  user             7  Which berths are free?
 

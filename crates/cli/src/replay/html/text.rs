@@ -1,8 +1,5 @@
 //! Text for the page: what a session holds may be hostile.
 
-use plimsoll_core::{Position, Role};
-
-use crate::load::Loaded;
 use crate::output;
 
 /// Returns `text` with all that HTML reads as its own written as references, and without control characters.
@@ -19,29 +16,6 @@ pub(super) fn escaped(text: &str) -> String {
         }
     }
     out
-}
-
-/// Tells in a few words what a message is: of a result the call that it answers, else its beginning.
-pub(super) fn label(loaded: &Loaded, position: Position) -> String {
-    let entries = loaded.transcript.entries();
-    let message = &entries[position].message;
-    let answered = message.results().next().and_then(|result| {
-        let exchange = &loaded.transcript.exchanges()[entries[position].exchange?];
-        entries[exchange.call].message.calls().find(|call| call.id == result.call_id)
-    });
-    match answered {
-        Some(call) => output::line(&format!("{} {}", call.name, call.arguments), 80),
-        None if message.role == Role::Tool => {
-            output::line(&format!("result: {}", begin(&message.shown())), 80)
-        }
-        None => {
-            output::line(&format!("{}: {}", message.role.as_str(), begin(&message.shown())), 80)
-        }
-    }
-}
-
-fn begin(text: &str) -> &str {
-    plimsoll_core::error_lines::head(text.trim_start(), 400)
 }
 
 /// Encodes bytes as a content security policy wants its hashes.

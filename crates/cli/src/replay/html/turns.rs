@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use plimsoll_core::bound::Receipt;
 
-use super::text::{escaped, label};
-use super::{Run, counted};
+use super::text::escaped;
+use super::{LABEL, Run, counted};
+use crate::label::label;
 use crate::load::Loaded;
 use crate::output::{self, thousands};
 
@@ -70,7 +71,7 @@ fn row(out: &mut String, loaded: &Loaded, receipt: &Receipt, index: usize) {
                 "<li><b>{}</b> {} <code>{}</code> {} → {} <i>{}</i></li>",
                 change.treatment.as_str(),
                 change.position,
-                escaped(&label(loaded, change.position)),
+                escaped(&label(loaded, change.position, LABEL)),
                 thousands(u64::from(change.tokens_before)),
                 thousands(u64::from(change.tokens_after)),
                 escaped(&change.reason.to_string()),
