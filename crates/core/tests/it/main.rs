@@ -1,5 +1,8 @@
 //! Properties of `plimsoll-core`, through its public interface only.
 
 mod laws;
+mod names;
+mod scorer;
+mod tokens;
 mod transcripts;
 mod window;

@@ -85,7 +85,7 @@ pub(crate) enum Step {
     },
     /// A result that answers nobody.
     Orphan(Matter),
-    /// A second answer to the newest call.
+    /// A second answer to the newest call, while the model has not spoken again.
     Again(Matter),
 }
 
@@ -319,7 +319,13 @@ impl Session {
                     }
                 }
                 Step::Orphan(text) => messages.push(Message::result("nobody", text.text())),
-                Step::Again(text) => messages.push(Message::result(newest.as_str(), text.text())),
+                // Only before the model speaks again: readers put every answer directly behind its call.
+                Step::Again(text) => {
+                    let spoke = messages.iter().rfind(|message| message.role == Role::Assistant);
+                    if spoke.is_some_and(|spoke| spoke.calls().any(|call| *call.id == newest)) {
+                        messages.push(Message::result(newest.as_str(), text.text()));
+                    }
+                }
             }
             for message in &mut messages[from..] {
                 message.time = self.timed.then_some(MillisSinceEpoch(now));
