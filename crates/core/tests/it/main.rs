@@ -3,6 +3,7 @@
 mod laws;
 mod names;
 mod scorer;
+mod settings;
 mod tokens;
 mod transcripts;
 mod window;
