@@ -152,8 +152,8 @@ pub(crate) fn write(
     }
     let mut listed = worth.names(&left_out, &bare, visible);
     if is_json(message, reading.lines[widest.start].block) {
-        // Half of an escape would end the string or break it.
-        listed.retain(|name| !name.contains('\\'));
+        // Half of an escape would end the string or break it, and a control character may not stand in one.
+        listed.retain(|name| !name.contains(|character| character == '\\' || character < ' '));
     }
     let note = if listed.is_empty() {
         format!("; {original}")

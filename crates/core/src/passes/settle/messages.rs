@@ -257,7 +257,8 @@ impl Settled {
             }
         };
         let settled = if terms.cold { Reason::Cold } else { Reason::Settled };
-        let saves = |form: &&Form, times: u32| form.saved >= settings.least_saved * times;
+        let saves =
+            |form: &&Form, times: u32| form.saved >= settings.least_saved.saturating_mul(times);
         // Providers refuse a change of the latest answer where reasoning stands before it.
         let sealed = said && age == 1 && has_thinking(&entry.message);
         if let Some(form) = state.lines.as_ref().filter(|form| !sealed && saves(form, 1)) {
