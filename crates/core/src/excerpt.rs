@@ -114,9 +114,9 @@ fn keep_of_text(text: &str, lines: &[Line], role: Role, keep: &mut [bool]) {
         keep[first] = true;
     }
     let trimmed = |at: usize| text[lines[at].bytes.clone()].trim();
-    for at in 1..lines.len() {
+    for (at, keep) in keep.iter_mut().enumerate().skip(1) {
         let opens = trimmed(at - 1).starts_with("```") && trimmed(at - 1).len() > 3;
-        keep[at] |= opens && !trimmed(at).starts_with("```");
+        *keep |= opens && !trimmed(at).starts_with("```");
     }
 }
 
@@ -152,8 +152,8 @@ pub(crate) fn write(
     }
     let mut listed = worth.names(&left_out, &bare, visible);
     if is_json(message, reading.lines[widest.start].block) {
-        // Half of an escape would end the string or break it.
-        listed.retain(|name| !name.contains('\\'));
+        // Half of an escape would end the string or break it, and a control character may not stand in one.
+        listed.retain(|name| !name.contains(|character| character == '\\' || character < ' '));
     }
     let note = if listed.is_empty() {
         format!("; {original}")

@@ -3,6 +3,7 @@
 //! Everything here takes values and returns values; time, ids and files belong to others.
 
 mod allocation;
+mod attempts;
 pub mod bound;
 mod compression;
 pub mod cost;

@@ -10,13 +10,13 @@ pub(crate) use ceiling::fit;
 pub(crate) use clear::clear_tool_uses;
 pub(crate) use mask::mask;
 pub(crate) use newest::keep_newest;
-pub(crate) use settle::{Settled, settle};
+pub(crate) use settle::{Given, Settled, settle};
 
 use std::sync::Arc;
 
 use crate::hash::Ref;
 use crate::message::{Role, ToolCall};
-use crate::plan::{Plan, Sent, newest};
+use crate::plan::{Plan, Reason, Sent, newest};
 use crate::policy::PreserveErrors;
 use crate::render;
 use crate::transcript::{Position, Transcript};
@@ -29,6 +29,25 @@ pub(crate) fn call_of<'t>(
 ) -> Option<&'t ToolCall> {
     let exchange = &transcript.exchanges()[transcript.entries()[position].exchange?];
     transcript.entries()[exchange.call].message.calls().find(|call| *call.id == *call_id)
+}
+
+/// Returns the call that the first result of a message answers.
+pub(crate) fn call_answered(transcript: &Transcript, position: Position) -> Option<&ToolCall> {
+    let result = transcript.entries()[position].message.results().next()?;
+    call_of(transcript, position, &result.call_id)
+}
+
+/// Returns what is told of an earlier attempt of a call.
+pub(crate) fn attempt_of(
+    transcript: &Transcript,
+    position: Position,
+    number: u32,
+) -> Option<Arc<Sent>> {
+    let entry = &transcript.entries()[position];
+    let message = render::replace_results(&entry.message, |result| {
+        render::attempt_text(result, number, Ref::message(entry.hash))
+    })?;
+    Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
 }
 
 /// Returns the stub of a tool message, or `None` where there is no result in it.
@@ -51,11 +70,11 @@ pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Pl
     let entries = &transcript.entries()[..end];
     for (position, entry) in entries.iter().enumerate() {
         if entry.message.role == Role::System {
-            plan.protect(position);
+            plan.protect(position, Reason::Protected);
         }
     }
     if let Some(task) = entries.iter().position(|entry| entry.message.role == Role::User) {
-        plan.protect(task);
+        plan.protect(task, Reason::Protected);
     }
 }
 
@@ -63,6 +82,6 @@ pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Pl
 pub(crate) fn protect_ends(transcript: &Transcript, end: Position, plan: &mut Plan) {
     protect_head(transcript, end, plan);
     for position in newest(transcript, end)..end {
-        plan.protect(position);
+        plan.protect(position, Reason::Fresh);
     }
 }

@@ -50,11 +50,13 @@ impl Treatment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "why")]
 pub enum Reason {
-    /// It arrived since the model last spoke, or within the window.
+    /// It arrived since the model last spoke.
     Fresh,
+    /// The policy sends everything.
+    Everything,
     /// Nothing about it asks for a change.
     Small,
-    /// The system prompt, the task, or another message that a pass protected.
+    /// The system prompt or the task.
     Protected,
     /// It holds an error, and the setting keeps such messages whole.
     ErrorKept,
@@ -87,9 +89,10 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Self::Fresh => "fresh",
+            Self::Fresh => "just arrived",
+            Self::Everything => "everything is sent",
             Self::Small => "no change would save enough",
-            Self::Protected => "protected",
+            Self::Protected => "system prompt or task",
             Self::ErrorKept => "holds an error (preserve_errors)",
             Self::Giant => "longer than the limit for fresh results",
             Self::Settled => "read once; an excerpt is cheaper from here on",
@@ -254,12 +257,9 @@ impl Plan {
     }
 
     /// Keeps the message at `position` from every later pass, in the form that it has.
-    pub fn protect(&mut self, position: Position) {
-        let decision = &mut self.decisions[position];
-        decision.protected = true;
-        if decision.treatment == Treatment::Keep {
-            decision.reason = Reason::Protected;
-        }
+    pub fn protect(&mut self, position: Position, reason: Reason) {
+        self.decisions[position].protected = true;
+        self.explain(position, reason);
     }
 
     /// Tells whether a pass protected the message.
@@ -267,10 +267,13 @@ impl Plan {
         self.decisions[position].protected
     }
 
-    /// Lifts all protection, so that the passes of the next turn say anew what they protect.
-    pub fn unprotect(&mut self) {
+    /// Lifts all protection and says `reason` of what is kept, until the passes of this turn say otherwise.
+    pub fn unprotect(&mut self, reason: Reason) {
         for decision in &mut self.decisions {
             decision.protected = false;
+            if decision.treatment == Treatment::Keep {
+                decision.reason = reason;
+            }
         }
     }
 
@@ -408,7 +411,7 @@ mod tests {
         let (transcript, mut plan) = planned();
         let whole = plan.decisions()[1].form.clone();
         assert!(!plan.reduce(&transcript, 1, Treatment::Excerpt, Reason::Settled, whole.clone()));
-        plan.protect(0);
+        plan.protect(0, Reason::Protected);
         assert!(!plan.reduce(&transcript, 0, Treatment::Stub, Reason::Settled, small(0)));
         assert!(plan.reduce(&transcript, 1, Treatment::Stub, Reason::Settled, small(1)));
         assert!(!plan.reduce(&transcript, 1, Treatment::Excerpt, Reason::Settled, whole));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error_lines::{head, is_error_line, tail};
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
+use crate::policy::IntraPhase;
 
 /// Characters of old reasoning that are kept (`auto-context.md`, `_process_older_message`).
 pub const REASONING_KEPT: usize = 2000;
@@ -80,6 +81,17 @@ pub fn stub_text(
             push_cut(&mut out, line, ERROR_WIDTH);
         }
     }
+    out
+}
+
+/// Writes what is told of an earlier attempt: its number and its first error line.
+pub fn attempt_text(result: &ToolResult, number: u32, original: Ref) -> String {
+    let mut out = format!("[attempt {number} of this call failed");
+    if let Some(line) = error_lines(&result.text).next() {
+        out.push_str(": ");
+        push_cut(&mut out, line.trim(), ERROR_WIDTH);
+    }
+    let _ = write!(out, "; {original}]");
     out
 }
 
@@ -191,10 +203,14 @@ fn shorten_value(value: &mut serde_json::Value, keep: usize, original: Ref, chan
             *changed = true;
         }
         serde_json::Value::Array(items) => {
-            items.iter_mut().for_each(|item| shorten_value(item, keep, original, changed));
+            for item in items {
+                shorten_value(item, keep, original, changed);
+            }
         }
         serde_json::Value::Object(fields) => {
-            fields.values_mut().for_each(|field| shorten_value(field, keep, original, changed));
+            for field in fields.values_mut() {
+                shorten_value(field, keep, original, changed);
+            }
         }
         _ => {}
     }
@@ -291,6 +307,22 @@ pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32)
     context
 }
 
+/// Returns what a retry of a loop is sent: the short context of its attempts where `settings` compress loops, else all.
+///
+/// Source: `auto-context.md`, `build_turn_context`.
+pub fn loop_context(
+    history: &[Arc<Message>],
+    attempts: &[Attempt],
+    settings: &IntraPhase,
+) -> Vec<Arc<Message>> {
+    if settings.enabled && settings.compress_loops {
+        let limit = settings.loop_history_limit;
+        retry_context(history, attempts, limit).into_iter().map(Arc::new).collect()
+    } else {
+        history.to_vec()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,7 +406,7 @@ mod tests {
 
     #[test]
     fn the_middle_is_cut_at_lines() {
-        let text: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let text = (0..100).fold(String::new(), |text, n| text + &format!("line {n}\n"));
         assert_snapshot!(cut_middle(&text, 60, original()), @"
         line 0
         line 1

@@ -1,4 +1,4 @@
-//! Token counts: exact for OpenAI's vocabularies, scaled for others, by characters where speed or comparison wants it.
+//! Token counts: exact for `OpenAI`'s vocabularies, scaled for others, by characters where speed or comparison wants it.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::message::Message;
 
 /// Tokens that a message costs beside its text: role and delimiters.
 ///
-/// Source: OpenAI's chat format adds 3 a message and 1 for the role; the scorer in use counts 4 as well.
+/// Source: `OpenAI`'s chat format adds 3 a message and 1 for the role; the scorer in use counts 4 as well.
 pub const MESSAGE_OVERHEAD: u32 = 4;
 
 /// A way to count tokens.

@@ -133,8 +133,8 @@ pub(super) fn keep_skeleton<'t>(
             }
         }
         Kind::Diff => {
-            for at in 0..count {
-                keep[at] |= line(at).starts_with("diff --git");
+            for (at, keep) in keep.iter_mut().enumerate() {
+                *keep |= line(at).starts_with("diff --git");
             }
         }
         _ => {}

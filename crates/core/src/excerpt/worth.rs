@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn likely_names_of_dear_originals_are_listed() {
-        let early: String = (0..24).map(|n| format!("early_{n} ")).collect();
+        let early = (0..24).fold(String::new(), |text, n| text + &format!("early_{n} "));
         let text = format!("{early} fn parse_header at 12345 in https://a.example/b");
         let kept = Message::text(crate::message::Role::User, "");
         let listed = |fetch| {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::attempts::Attempts;
 use crate::error_lines::mentions_error;
 use crate::hash::Ref;
 use crate::message::Role;
@@ -10,7 +11,7 @@ use crate::policy::{IntraPhase, PreserveErrors};
 use crate::render;
 use crate::transcript::{Position, Transcript};
 
-use super::stub_of;
+use super::{attempt_of, stub_of};
 
 /// Characters of a long argument that stay outside the window.
 const ARGUMENT_KEPT: usize = 200;
@@ -22,6 +23,7 @@ pub(crate) fn mask(
     transcript: &Transcript,
     end: Position,
     settings: &IntraPhase,
+    attempts: &Attempts,
     forms: &mut Vec<Option<Arc<Sent>>>,
     plan: &mut Plan,
 ) {
@@ -32,6 +34,17 @@ pub(crate) fn mask(
         let outside = age > settings.window;
         let role = entry.message.role;
         let masked = role == Role::Tool && (outside || age > settings.mask_observations_after);
+        let attempt = if settings.compress_loops {
+            attempts.earlier(position, settings.loop_history_limit)
+        } else {
+            None
+        };
+        if let Some(number) = attempt
+            && let Some(form) = attempt_of(transcript, position, number)
+            && plan.reduce(transcript, position, Treatment::Merge, Reason::EarlierAttempt, form)
+        {
+            continue;
+        }
         if !(masked || (outside && role == Role::Assistant)) || plan.is_protected(position) {
             continue;
         }

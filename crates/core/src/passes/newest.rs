@@ -9,7 +9,7 @@ pub(crate) fn keep_newest(transcript: &Transcript, end: Position, budget: u64, p
     let entries = &transcript.entries()[..end];
     let first = |role| entries.iter().position(|entry| entry.message.role == role);
     for head in [first(Role::System), first(Role::User)].into_iter().flatten() {
-        plan.protect(head);
+        plan.protect(head, Reason::Protected);
     }
     for position in 0..end {
         if plan.tokens() <= budget {

@@ -7,6 +7,7 @@
 
 mod messages;
 
+use crate::attempts::Attempts;
 use crate::cost::Prices;
 use crate::plan::{Plan, Reason, newest, sent_tokens};
 use crate::policy::Bounds;
@@ -15,11 +16,22 @@ use crate::transcript::{Position, Transcript};
 use messages::Level;
 pub(crate) use messages::Settled;
 
+/// What settling is given beside the transcript.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub(crate) bounds: &'a Bounds,
+    pub(crate) prices: &'a Prices,
+    pub(crate) attempts: &'a Attempts,
+    /// Whether the cache is gone, so that every change is free.
+    pub(crate) cold: bool,
+}
+
 /// What one turn's decisions rest on.
 #[derive(Debug, Clone, Copy)]
 struct Terms<'a> {
     bounds: &'a Bounds,
     prices: &'a Prices,
+    attempts: &'a Attempts,
     cold: bool,
     turn: u32,
     /// Calls that are expected to read what a tool answered, and what the model said.
@@ -57,29 +69,28 @@ struct Candidate {
     saved: f64,
 }
 
-/// Settles what pays; `cold` says that the cache is gone, so that every change is free.
+/// Settles what pays.
 pub(crate) fn settle(
     transcript: &Transcript,
     end: Position,
-    bounds: &Bounds,
-    prices: &Prices,
-    cold: bool,
+    given: &Given<'_>,
     settled: &mut Settled,
     plan: &mut Plan,
 ) {
+    let Given { bounds, prices, attempts, cold } = *given;
     let seen = settled.seen();
     settled.read(transcript, end);
     let fresh = newest(transcript, end);
-    let (settings, turn) = (&bounds.settle, plan.turn());
+    let turn = plan.turn();
+    let calls = u64::from(bounds.settle.calls_expected);
     let terms = Terms {
         bounds,
         prices,
+        attempts,
         cold,
         turn,
-        for_result: f64::from(settings.calls_expected),
-        for_said: f64::from(
-            turn.clamp(settings.calls_expected * 3 / 5, settings.calls_expected * 6 / 5),
-        ),
+        for_result: calls as f64,
+        for_said: u64::from(turn).clamp(calls * 3 / 5, calls * 6 / 5) as f64,
         context: plan.tokens() as f64,
     };
     for position in fresh.max(seen)..end {

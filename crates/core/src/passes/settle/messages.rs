@@ -8,7 +8,7 @@ use crate::file_access::{Access, file_access};
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall};
 use crate::names::{self, Key};
-use crate::passes::{call_of, stub_of};
+use crate::passes::{attempt_of, call_answered, stub_of};
 use crate::plan::{Plan, Reason, Sent, Treatment};
 use crate::policy::PreserveErrors;
 use crate::reading::{Reading, unique};
@@ -209,8 +209,11 @@ impl Settled {
             skeleton = excerpt(&both);
         }
         if entry.message.role == Role::Tool {
-            stub = stub_of(transcript, position, errors)
-                .and_then(|sent| self.form(position, sent, 0.0));
+            stub = match earlier_attempt(position, terms) {
+                Some(number) => attempt_of(transcript, position, number),
+                None => stub_of(transcript, position, errors),
+            }
+            .and_then(|sent| self.form(position, sent, 0.0));
         }
         let state = &mut self.messages[position];
         state.lines = lines;
@@ -254,7 +257,8 @@ impl Settled {
             }
         };
         let settled = if terms.cold { Reason::Cold } else { Reason::Settled };
-        let saves = |form: &&Form, times: u32| form.saved >= settings.least_saved * times;
+        let saves =
+            |form: &&Form, times: u32| form.saved >= settings.least_saved.saturating_mul(times);
         // Providers refuse a change of the latest answer where reasoning stands before it.
         let sealed = said && age == 1 && has_thinking(&entry.message);
         if let Some(form) = state.lines.as_ref().filter(|form| !sealed && saves(form, 1)) {
@@ -269,7 +273,9 @@ impl Settled {
             offer(Level::Skeleton, form, still(rate), settled);
         }
         if let Some(form) = state.stub.as_ref().filter(|form| saves(form, 4)) {
-            if let Some(by) = state.superseded {
+            if earlier_attempt(position, terms).is_some() {
+                offer(Level::Stub, form, 0.0, Reason::EarlierAttempt);
+            } else if let Some(by) = state.superseded {
                 offer(Level::Stub, form, 0.0, Reason::Superseded { by });
             } else if state.level == Level::Skeleton && age > intra.mask_observations_after {
                 // Counted for a message just used; scaled down by how much of that is still to come.
@@ -299,6 +305,7 @@ impl Settled {
         };
         let Some(form) = form else { return };
         let treatment = match (level, transcript.entries()[position].message.role) {
+            (Level::Stub, _) if reason == Reason::EarlierAttempt => Treatment::Merge,
             (Level::Stub, _) => Treatment::Stub,
             (_, Role::Assistant) => Treatment::Shorten,
             _ => Treatment::Excerpt,
@@ -337,11 +344,6 @@ impl Settled {
     }
 }
 
-fn call_answered(transcript: &Transcript, position: Position) -> Option<&ToolCall> {
-    let result = transcript.entries()[position].message.results().next()?;
-    call_of(transcript, position, &result.call_id)
-}
-
 fn worth_of_names(entry: &Entry, call: Option<&ToolCall>, terms: &Terms<'_>) -> Worth {
     let said = entry.message.role == Role::Assistant;
     let lists = |text: &str| excerpt::kind_of(text, call) == Kind::Listing;
@@ -351,6 +353,15 @@ fn worth_of_names(entry: &Entry, call: Option<&ToolCall>, terms: &Terms<'_>) -> 
         token: Worth::token_price(prices.cache_write, prices.cache_read, CALLS_OF_A_NAME),
         rich: said || excerpt::reads_content(call),
         listing: !said && entry.message.results().any(|result| lists(&result.text)),
+    }
+}
+
+fn earlier_attempt(position: Position, terms: &Terms<'_>) -> Option<u32> {
+    let intra = &terms.bounds.intra_phase;
+    if intra.compress_loops {
+        terms.attempts.earlier(position, intra.loop_history_limit)
+    } else {
+        None
     }
 }
 
