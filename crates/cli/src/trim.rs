@@ -13,6 +13,7 @@ use crate::error::CommandError;
 use crate::inspect::session_tokens;
 use crate::load::{self, Loaded, load_bytes, read_file};
 use crate::output::{self, thousands};
+use crate::progress::Progress;
 use crate::write_file::{Existing, refuse, write_file};
 
 /// What was done.
@@ -138,9 +139,12 @@ fn by_policy(
 ) -> (Vec<Written>, Report) {
     let (transcript, mut state) = (&loaded.transcript, State::default());
     // The policy decides as it goes: what it would send next follows from what it sent before.
+    let mut progress = Progress::new("bounding", transcript.requests().count() as u64);
     for position in transcript.requests() {
         bound(transcript, position, policy, &loaded.prices, &mut state);
+        progress.step();
     }
+    drop(progress);
     let next = transcript.entries().len();
     let (context, receipt) = bound(transcript, next, policy, &loaded.prices, &mut state);
     let context: Vec<Written> = context
