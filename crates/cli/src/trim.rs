@@ -58,6 +58,11 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
     if !loaded.session.format.is_writable() {
         return Err(unwritable(loaded.session.format));
     }
+    if !(loaded.session.compactions.is_empty() || arguments.session.honour_compaction) {
+        output::note(
+            "the agent compacted this session; `--honour-compaction` trims what it had afterwards",
+        );
+    }
     let (context, mut report) = if let Some((name, policy)) = policy {
         by_policy(name, &policy, &loaded)
     } else {
