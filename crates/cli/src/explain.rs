@@ -101,23 +101,26 @@ fn table(receipt: &Receipt, rows: &[Row]) -> String {
     );
     let _ = writeln!(
         out,
-        "{BOLD}{:>4} {:9} {:8} {:>7} {:>7}  {:28} begins, reason{RESET}",
-        "#", "role", "treated", "before", "after", "ref"
+        "{BOLD}{:>4} {:9} {:8} {:>7} {:>7}  begins, ref, reason{RESET}",
+        "#", "role", "treated", "before", "after"
     );
     for row in rows {
         let _ = writeln!(
             out,
-            "{:>4} {:9} {:8} {:>7} {:>7}  {:28} {}\n{:71}{DIM}{} (since turn {}){RESET}",
+            "{:>4} {:9} {:8} {:>7} {:>7}  {:.39}\n{:5}{DIM}{}  {}{RESET}",
             row.message,
             row.role,
             row.treatment,
             thousands(u64::from(row.tokens_before)),
             thousands(u64::from(row.tokens_after)),
-            row.original,
             row.begins,
             "",
-            row.reason,
-            row.since_turn,
+            row.original,
+            if row.treatment == "keep" {
+                row.reason.clone()
+            } else {
+                format!("{} (turn {})", row.reason, row.since_turn)
+            },
         );
     }
     out
