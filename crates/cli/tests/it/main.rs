@@ -6,6 +6,7 @@ mod environment;
 mod explain;
 mod inspect;
 mod pressure;
+mod readme;
 mod replay;
 mod sessions;
 mod trim;
