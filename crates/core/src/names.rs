@@ -58,28 +58,37 @@ fn grammar(word: &str, boundary: &str, digit: &str) -> Regex {
 
 /// Calls `found` with every name in `text`, in order, repeats included.
 pub fn each_name<'a>(text: &'a str, mut found: impl FnMut(&'a str)) {
+    each_name_at(text, |_, name| found(name));
+}
+
+/// Calls `found` with every name in `text` and the byte where it begins, in order, repeats included.
+pub(crate) fn each_name_at<'a>(text: &'a str, mut found: impl FnMut(usize, &'a str)) {
     // No name contains white space, so a text can be cut there without changing what is found.
-    let mut scan = |regex: &Regex, part: &'a str| {
+    let mut scan = |regex: &Regex, part: &'a str, base: usize| {
         for name in regex.find_iter(part) {
-            let name = name.as_str();
+            let (start, name) = (base + name.start(), name.as_str());
             if name.len() >= SHORTEST_NAME
                 && (name.is_ascii() || name.chars().count() >= SHORTEST_NAME)
             {
-                found(name.trim_end_matches(['.', ',', ':', ';']));
+                found(start, name.trim_end_matches(['.', ',', ':', ';']));
             }
         }
     };
     if text.is_ascii() {
-        return scan(&ASCII, text);
+        return scan(&ASCII, text, 0);
     }
+    let mut start = 0;
     for line in text.split('\n') {
         if line.is_ascii() {
-            scan(&ASCII, line);
+            scan(&ASCII, line, start);
         } else {
-            for part in line.split_ascii_whitespace() {
-                scan(if part.is_ascii() { &ASCII } else { &UNICODE }, part);
+            let mut at = start;
+            for part in line.split(|character: char| character.is_ascii_whitespace()) {
+                scan(if part.is_ascii() { &ASCII } else { &UNICODE }, part, at);
+                at += part.len() + 1;
             }
         }
+        start += line.len() + 1;
     }
 }
 

@@ -7,13 +7,13 @@ use crate::excerpt::{self, Kind, Worth};
 use crate::file_access::{Access, file_access};
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall};
-use crate::names::{self, Key};
+use crate::names;
 use crate::passes::{call_of, stub_of};
 use crate::plan::{Plan, Reason, Sent, Treatment};
 use crate::policy::PreserveErrors;
-use crate::reading::{Reading, unique};
+use crate::reading::Reading;
 use crate::transcript::{Entry, Position, Transcript};
-use crate::visible::Visible;
+use crate::visible::{Slot, Visible};
 
 use super::{Candidate, Terms};
 
@@ -50,8 +50,9 @@ pub(crate) struct Settled {
 struct State {
     reading: Reading,
     /// Names and runs of the form that is sent.
-    names: Vec<Key>,
-    runs: Vec<Key>,
+    names: Vec<Slot>,
+    /// In ascending order.
+    runs: Vec<Slot>,
     /// The turn in which it was said, or its words were last used.
     used: u32,
     /// A later result that reads the same file, all of it.
@@ -64,16 +65,28 @@ struct State {
     /// Forms as last weighed, by level.
     lines: Option<Form>,
     skeleton: Option<Form>,
+    /// Runs that no message would show any more if this had the form of its skeleton.
+    hidden: u32,
     stub: Option<Form>,
     weighed: u32,
+    outline: Option<Outline>,
+    /// The stub, once it was needed; the inner `None` where there is no result.
+    whole_stub: Option<Option<Arc<Sent>>>,
+}
+
+/// What is found of a message once and does not depend on the context.
+#[derive(Debug)]
+struct Outline {
+    /// For each line, whether the skeleton leaves it out.
+    outside: Vec<bool>,
+    /// Whether it is a list of names.
+    listing: bool,
 }
 
 #[derive(Debug)]
 struct Form {
     sent: Arc<Sent>,
     saved: u32,
-    /// Runs that no message would show any more.
-    hidden: u32,
     /// How often the names that it lists are needed again.
     listed: f64,
 }
@@ -88,7 +101,7 @@ impl Settled {
     pub(super) fn read(&mut self, transcript: &Transcript, end: Position) {
         for position in self.messages.len()..end {
             let entry = &transcript.entries()[position];
-            let reading = Reading::of(&entry.message);
+            let reading = Reading::of(&entry.message, &mut self.visible);
             let (names, runs) = (reading.names.clone(), reading.run_set());
             self.visible.show(&names, &runs);
             let messages = &mut self.messages;
@@ -109,8 +122,11 @@ impl Settled {
                 listed: 0.0,
                 lines: None,
                 skeleton: None,
+                hidden: 0,
                 stub: None,
                 weighed: 0,
+                outline: None,
+                whole_stub: None,
             });
             if let Some(call) = call_answered(transcript, position) {
                 self.supersede(call, position);
@@ -182,16 +198,19 @@ impl Settled {
         let entry = &transcript.entries()[position];
         let errors = terms.bounds.intra_phase.preserve_errors;
         let level = self.messages[position].level;
-        let (mut lines, mut skeleton, mut stub) = (None, None, None);
+        let (mut lines, mut skeleton, mut stub, mut hidden) = (None, None, None, 0);
         if level < Level::Skeleton {
             let call = call_answered(transcript, position);
-            let worth = worth_of_names(entry, call, terms);
-            let reading = &self.messages[position].reading;
+            let state = &mut self.messages[position];
+            let outline = state.outline.get_or_insert_with(|| {
+                outline(entry, &state.reading, call, errors != PreserveErrors::Off)
+            });
+            let worth = worth_of_names(entry, call, outline.listing, terms);
+            let state = &self.messages[position];
+            let (Some(outline), reading) = (&state.outline, &state.reading) else { return };
             let elsewhere = excerpt::shown_elsewhere(reading, &self.visible);
-            let keep_errors = errors != PreserveErrors::Off;
-            let outside = excerpt::outside_skeleton(&entry.message, reading, call, keep_errors);
-            let both: Vec<bool> =
-                outside.iter().zip(&elsewhere).map(|(outside, shown)| *outside || *shown).collect();
+            let outside = outline.outside.iter().zip(&elsewhere);
+            let both: Vec<bool> = outside.map(|(outside, shown)| *outside || *shown).collect();
             let excerpt = |dropped: &[bool]| {
                 let original = Ref::message(entry.hash);
                 let (message, listed) = excerpt::write(
@@ -207,26 +226,39 @@ impl Settled {
             };
             lines = if level == Level::Whole { excerpt(&elsewhere) } else { None };
             skeleton = excerpt(&both);
+            hidden = skeleton.as_ref().map_or(0, |form| self.hidden(position, &form.sent));
         }
         if entry.message.role == Role::Tool {
-            stub = stub_of(transcript, position, errors)
-                .and_then(|sent| self.form(position, sent, 0.0));
+            let state = &mut self.messages[position];
+            let whole =
+                state.whole_stub.get_or_insert_with(|| stub_of(transcript, position, errors));
+            let whole = whole.clone();
+            stub = whole.and_then(|sent| self.form(position, sent, 0.0));
         }
         let state = &mut self.messages[position];
         state.lines = lines;
         state.skeleton = skeleton;
+        state.hidden = hidden;
         state.stub = stub;
         state.weighed = terms.turn;
     }
 
     /// Measures a form against what is sent now; `None` where it saves nothing.
     fn form(&self, position: Position, sent: Arc<Sent>, listed: f64) -> Option<Form> {
-        let state = &self.messages[position];
-        let saved = state.tokens.checked_sub(sent.tokens).filter(|saved| *saved > 0)?;
-        let kept = names::runs(&sent.message.shown());
-        let alone = |run: &&Key| self.visible.run(**run) <= 1 && !kept.contains(*run);
-        let hidden = state.runs.iter().filter(alone).count() as u32;
-        Some(Form { sent, saved, hidden, listed })
+        let saved = self.messages[position].tokens.checked_sub(sent.tokens)?;
+        (saved > 0).then_some(Form { sent, saved, listed })
+    }
+
+    /// Counts the runs of a message that nothing in the context would show any more if it had the form `sent`.
+    fn hidden(&self, position: Position, sent: &Sent) -> u32 {
+        let runs = &self.messages[position].runs;
+        let alone = |run: &&Slot| self.visible.shows_run(**run) <= 1;
+        let mut kept: Vec<Slot> = Vec::new();
+        names::each_run(&sent.message.shown(), |run, _, _| kept.extend(self.visible.find_run(run)));
+        kept.sort_unstable();
+        kept.dedup();
+        let stay = kept.iter().filter(alone).filter(|run| runs.binary_search(run).is_ok()).count();
+        (runs.iter().filter(alone).count() - stay) as u32
     }
 
     /// Returns the change of a message that gains most, if any gains.
@@ -266,7 +298,7 @@ impl Settled {
         let open = if said { age > intra.window && !reasoning_only(entry) } else { true };
         if let Some(form) = state.skeleton.as_ref().filter(|form| open && saves(form, 4)) {
             let need = if said { settings.need_of_said } else { settings.need_of_result };
-            let rate = need * (f64::from(form.hidden) / HIDDEN_UNIT).powf(HIDDEN_POWER);
+            let rate = need * (f64::from(state.hidden) / HIDDEN_UNIT).powf(HIDDEN_POWER);
             offer(Level::Skeleton, form, still(rate), settled);
         }
         if let Some(form) = state.stub.as_ref().filter(|form| saves(form, 4)) {
@@ -324,14 +356,15 @@ impl Settled {
         let Some(state) = self.messages.get_mut(position) else { return };
         let shown = sent.map_or_else(String::new, |sent| sent.message.shown());
         self.visible.hide(&state.names, &state.runs);
-        state.names = unique(names::names(&shown).into_iter().collect());
-        state.runs = unique(names::runs(&shown).into_iter().collect());
+        (state.names, state.runs) = self.visible.read(&shown);
+        state.runs.sort_unstable();
         self.visible.show(&state.names, &state.runs);
         state.level = level;
         state.tokens = sent.map_or(0, |sent| sent.tokens);
         state.listed = listed;
         if level >= Level::Skeleton {
             state.reading = Reading::default();
+            state.outline = None;
         }
         (state.lines, state.skeleton, state.stub) = (None, None, None);
         state.weighed = 0;
@@ -343,15 +376,27 @@ fn call_answered(transcript: &Transcript, position: Position) -> Option<&ToolCal
     call_of(transcript, position, &result.call_id)
 }
 
-fn worth_of_names(entry: &Entry, call: Option<&ToolCall>, terms: &Terms<'_>) -> Worth {
-    let said = entry.message.role == Role::Assistant;
+fn outline(entry: &Entry, reading: &Reading, call: Option<&ToolCall>, errors: bool) -> Outline {
     let lists = |text: &str| excerpt::kind_of(text, call) == Kind::Listing;
+    Outline {
+        outside: excerpt::outside_skeleton(&entry.message, reading, call, errors),
+        listing: entry.message.role != Role::Assistant
+            && entry.message.results().any(|result| lists(&result.text)),
+    }
+}
+
+fn worth_of_names(
+    entry: &Entry,
+    call: Option<&ToolCall>,
+    listing: bool,
+    terms: &Terms<'_>,
+) -> Worth {
     let prices = terms.prices;
     Worth {
         fetch: terms.fetch(entry.tokens),
         token: Worth::token_price(prices.cache_write, prices.cache_read, CALLS_OF_A_NAME),
-        rich: said || excerpt::reads_content(call),
-        listing: !said && entry.message.results().any(|result| lists(&result.text)),
+        rich: entry.message.role == Role::Assistant || excerpt::reads_content(call),
+        listing,
     }
 }
 
