@@ -54,14 +54,24 @@ pub(crate) fn shown_elsewhere(reading: &Reading, visible: &Visible) -> Vec<bool>
     dropped
 }
 
-/// Returns for each line whether the skeleton leaves it out.
-pub(crate) fn outside_skeleton(
+/// What is found of a message once and does not depend on what others show.
+#[derive(Debug, Default)]
+pub(crate) struct Outline {
+    /// For each line, whether the skeleton leaves it out.
+    pub(crate) outside: Vec<bool>,
+    /// Whether a result in it is a list of names.
+    pub(crate) listing: bool,
+}
+
+/// Tells the lines of the skeleton by the kinds of content.
+pub(crate) fn outline(
     message: &Message,
     reading: &Reading,
     call: Option<&ToolCall>,
     errors: bool,
-) -> Vec<bool> {
+) -> Outline {
     let mut keep = vec![false; reading.lines.len()];
+    let mut listing = false;
     let mut at = 0;
     while at < reading.lines.len() {
         let block = reading.lines[at].block;
@@ -71,25 +81,28 @@ pub(crate) fn outside_skeleton(
         let lines = &reading.lines[at..end];
         let keep = &mut keep[at..end];
         match &message.blocks[block] {
-            Block::ToolResult(result) => keep_of_result(result, lines, call, errors, keep),
+            Block::ToolResult(result) => {
+                let kind = kind_of(&result.text, call);
+                listing |= kind == Kind::Listing;
+                keep_of_result(kind, result, lines, errors, keep);
+            }
             Block::Text(text) => keep_of_text(text, lines, message.role, keep),
             Block::ToolCall(call) => keep_of_arguments(call, lines, keep),
             _ => keep.fill(true),
         }
         at = end;
     }
-    keep.iter().map(|keep| !keep).collect()
+    Outline { outside: keep.iter().map(|keep| !keep).collect(), listing }
 }
 
 fn keep_of_result(
+    kind: Kind,
     result: &ToolResult,
     lines: &[Line],
-    call: Option<&ToolCall>,
     errors: bool,
     keep: &mut [bool],
 ) {
     let text = |line: &Line| &result.text[line.bytes.clone()];
-    let kind = kind_of(&result.text, call);
     kind::keep_skeleton(kind, lines.len(), |at| text(&lines[at]), keep);
     if errors {
         let reports: Vec<usize> =

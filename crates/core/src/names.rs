@@ -111,13 +111,23 @@ pub fn runs(text: &str) -> KeySet {
 }
 
 /// Calls `found` with each run of [`RUN_WORDS`] words: its key, and the bytes where it begins and ends.
-pub fn each_run(text: &str, mut found: impl FnMut(Key, usize, usize)) {
+pub fn each_run(text: &str, found: impl FnMut(Key, usize, usize)) {
+    each_word_and_run(text, |_| {}, found);
+}
+
+/// As [`each_run`]; calls `word_ends` with the byte where each word ends, before the run that it completes.
+pub(crate) fn each_word_and_run(
+    text: &str,
+    mut word_ends: impl FnMut(usize),
+    mut found: impl FnMut(Key, usize, usize),
+) {
     // A ring of the last words' hashes; the run's key mixes them in order.
     let mut ring = [(0_u64, 0_usize); RUN_WORDS];
     let mut words = 0;
     each_word(text, |word, start, end| {
         ring[words % RUN_WORDS] = (key(word), start);
         words += 1;
+        word_ends(end);
         if words >= RUN_WORDS {
             let mut mixed = 0x9E37_79B9_7F4A_7C15_u64;
             for offset in 0..RUN_WORDS {
@@ -131,7 +141,7 @@ pub fn each_run(text: &str, mut found: impl FnMut(Key, usize, usize)) {
 }
 
 /// Calls `found` with each word and the bytes where it begins and ends.
-pub(crate) fn each_word<'a>(text: &'a str, mut found: impl FnMut(&'a str, usize, usize)) {
+fn each_word<'a>(text: &'a str, mut found: impl FnMut(&'a str, usize, usize)) {
     let mut start = None;
     for (at, character) in text.char_indices() {
         let in_word = if character.is_ascii() {

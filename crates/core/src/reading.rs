@@ -57,11 +57,14 @@ impl Reading {
         visible.begin();
         // Where the last word of each run ends, in bytes of the shown text, to find the runs of a line.
         let mut words: Vec<usize> = Vec::new();
-        names::each_word(&shown, |_, _, end| words.push(end));
-        names::each_run(&shown, |key, _, _| {
-            let (slot, first) = visible.run(key);
-            reading.runs.push(if first { slot } else { REPEATED });
-        });
+        names::each_word_and_run(
+            &shown,
+            |end| words.push(end),
+            |key, _, _| {
+                let (slot, first) = visible.run(key);
+                reading.runs.push(if first { slot } else { REPEATED });
+            },
+        );
         let mut first_word = 0;
         let mut line = |part_start: usize, bytes: Range<usize>, block: usize, removable: bool| {
             let end = part_start + bytes.end;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::excerpt::{self, Kind, Worth};
+use crate::excerpt::{self, Outline, Worth};
 use crate::file_access::{Access, file_access};
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall};
@@ -72,15 +72,6 @@ struct State {
     outline: Option<Outline>,
     /// The stub, once it was needed; the inner `None` where there is no result.
     whole_stub: Option<Option<Arc<Sent>>>,
-}
-
-/// What is found of a message once and does not depend on the context.
-#[derive(Debug)]
-struct Outline {
-    /// For each line, whether the skeleton leaves it out.
-    outside: Vec<bool>,
-    /// Whether it is a list of names.
-    listing: bool,
 }
 
 #[derive(Debug)]
@@ -185,6 +176,8 @@ impl Settled {
             || (age.is_power_of_two() && state.weighed < terms.turn);
         if worth && due {
             self.reweigh(transcript, position, terms);
+        } else if state.weighed > 0 {
+            self.weigh_stub(transcript, position, terms.bounds.intra_phase.preserve_errors);
         }
     }
 
@@ -198,16 +191,16 @@ impl Settled {
         let entry = &transcript.entries()[position];
         let errors = terms.bounds.intra_phase.preserve_errors;
         let level = self.messages[position].level;
-        let (mut lines, mut skeleton, mut stub, mut hidden) = (None, None, None, 0);
+        let (mut lines, mut skeleton, mut hidden) = (None, None, 0);
         if level < Level::Skeleton {
             let call = call_answered(transcript, position);
             let state = &mut self.messages[position];
-            let outline = state.outline.get_or_insert_with(|| {
-                outline(entry, &state.reading, call, errors != PreserveErrors::Off)
+            let outline = state.outline.take().unwrap_or_else(|| {
+                let errors = errors != PreserveErrors::Off;
+                excerpt::outline(&entry.message, &state.reading, call, errors)
             });
             let worth = worth_of_names(entry, call, outline.listing, terms);
-            let state = &self.messages[position];
-            let (Some(outline), reading) = (&state.outline, &state.reading) else { return };
+            let reading = &self.messages[position].reading;
             let elsewhere = excerpt::shown_elsewhere(reading, &self.visible);
             let outside = outline.outside.iter().zip(&elsewhere);
             let both: Vec<bool> = outside.map(|(outside, shown)| *outside || *shown).collect();
@@ -226,21 +219,31 @@ impl Settled {
             };
             lines = if level == Level::Whole { excerpt(&elsewhere) } else { None };
             skeleton = excerpt(&both);
+            self.messages[position].outline = Some(outline);
             hidden = skeleton.as_ref().map_or(0, |form| self.hidden(position, &form.sent));
-        }
-        if entry.message.role == Role::Tool {
-            let state = &mut self.messages[position];
-            let whole =
-                state.whole_stub.get_or_insert_with(|| stub_of(transcript, position, errors));
-            let whole = whole.clone();
-            stub = whole.and_then(|sent| self.form(position, sent, 0.0));
         }
         let state = &mut self.messages[position];
         state.lines = lines;
         state.skeleton = skeleton;
         state.hidden = hidden;
-        state.stub = stub;
         state.weighed = terms.turn;
+        self.weigh_stub(transcript, position, errors);
+    }
+
+    /// Makes the stub of a result, for one that may become a stub: finding its errors means reading all of it.
+    fn weigh_stub(&mut self, transcript: &Transcript, position: Position, errors: PreserveErrors) {
+        let state = &mut self.messages[position];
+        let asked = state.superseded.is_some() || state.level == Level::Skeleton;
+        if state.stub.is_some()
+            || !asked
+            || transcript.entries()[position].message.role != Role::Tool
+        {
+            return;
+        }
+        let whole = state.whole_stub.get_or_insert_with(|| stub_of(transcript, position, errors));
+        let whole = whole.clone();
+        let stub = whole.and_then(|sent| self.form(position, sent, 0.0));
+        self.messages[position].stub = stub;
     }
 
     /// Measures a form against what is sent now; `None` where it saves nothing.
@@ -374,15 +377,6 @@ impl Settled {
 fn call_answered(transcript: &Transcript, position: Position) -> Option<&ToolCall> {
     let result = transcript.entries()[position].message.results().next()?;
     call_of(transcript, position, &result.call_id)
-}
-
-fn outline(entry: &Entry, reading: &Reading, call: Option<&ToolCall>, errors: bool) -> Outline {
-    let lists = |text: &str| excerpt::kind_of(text, call) == Kind::Listing;
-    Outline {
-        outside: excerpt::outside_skeleton(&entry.message, reading, call, errors),
-        listing: entry.message.role != Role::Assistant
-            && entry.message.results().any(|result| lists(&result.text)),
-    }
 }
 
 fn worth_of_names(
