@@ -157,19 +157,16 @@ pub(crate) fn write(
     let gaps = gaps(reading, dropped);
     let widest = gaps.iter().copied().max_by_key(|gap| gap.end - gap.start)?;
     let mut left_out = String::new();
-    let mut listed = match &reading.named {
-        Some(named) => {
-            let counts: Vec<usize> = gaps.iter().map(|gap| gap.end - gap.start).collect();
-            worth.names_known(message, reading, named, dropped, &counts, visible)
+    let mut listed = if let Some(named) = &reading.named {
+        let counts: Vec<usize> = gaps.iter().map(|gap| gap.end - gap.start).collect();
+        worth.names_known(message, reading, named, dropped, &counts, visible)
+    } else {
+        for (line, _) in reading.lines.iter().zip(dropped).filter(|(_, dropped)| **dropped) {
+            left_out.push_str(&source(message, line.block)[line.bytes.clone()]);
+            left_out.push('\n');
         }
-        None => {
-            for (line, _) in reading.lines.iter().zip(dropped).filter(|(_, dropped)| **dropped) {
-                left_out.push_str(&source(message, line.block)[line.bytes.clone()]);
-                left_out.push('\n');
-            }
-            let bare = splice(message, reading, &gaps, |gap| marker(gap, ""));
-            worth.names(&left_out, &bare, visible)
-        }
+        let bare = splice(message, reading, &gaps, |gap| marker(gap, ""));
+        worth.names(&left_out, &bare, visible)
     };
     if is_json(message, reading.lines[widest.start].block) {
         // Half of an escape would end the string or break it, and a control character may not stand in one.

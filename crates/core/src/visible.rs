@@ -237,12 +237,12 @@ mod tests {
             visible.begin();
             for key in keys {
                 // Keys that differ in their upper half only, or stand side by side.
-                let key = (key % 7) << 32 | key / 7;
+                let key = ((key % 7) << 32) | (key / 7);
                 let next = map.len() as Slot;
                 let expected = *map.entry(key).or_insert(next);
                 proptest::prop_assert_eq!(visible.run(key), (expected, expected == next));
                 proptest::prop_assert_eq!(visible.find_run(key), Some(expected));
-                proptest::prop_assert_eq!(visible.find_run(key | 1 << 60), None);
+                proptest::prop_assert_eq!(visible.find_run(key | (1 << 60)), None);
             }
         }
     }

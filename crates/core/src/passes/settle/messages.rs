@@ -70,8 +70,8 @@ struct State {
     stub: Option<Form>,
     weighed: u32,
     outline: Option<Outline>,
-    /// The stub, once it was needed; the inner `None` where there is no result.
-    whole_stub: Option<Option<Arc<Sent>>>,
+    /// The stub, once it was needed.
+    whole_stub: Option<Arc<Sent>>,
 }
 
 #[derive(Debug)]
@@ -240,8 +240,10 @@ impl Settled {
         {
             return;
         }
-        let whole = state.whole_stub.get_or_insert_with(|| stub_of(transcript, position, errors));
-        let whole = whole.clone();
+        if state.whole_stub.is_none() {
+            state.whole_stub = stub_of(transcript, position, errors);
+        }
+        let whole = state.whole_stub.clone();
         let stub = whole.and_then(|sent| self.form(position, sent, 0.0));
         self.messages[position].stub = stub;
     }
