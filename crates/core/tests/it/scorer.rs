@@ -109,7 +109,7 @@ fn check(score: Score, cost: f64, work: f64, tokens: f64, peak: f64, counts: Cou
 fn full_history_costs_what_the_script_says() {
     for (session, cost, tokens, peak, counts) in [
         (copies(), 290.842_424, 489.939_394, 210.303_030, (4, [11, 11, 5, 5], 0, 0)),
-        (long(), 4325.796_970, 6384.787_879, 3206.363_636, (3, [4, 4, 4, 4], 0, 0)),
+        (long(), 4_325.796_970, 6_384.787_879, 3_206.363_636, (3, [4, 4, 4, 4], 0, 0)),
     ] {
         let whole = |at: usize, _| Some((*session.entries()[at].message).clone());
         check(score(&session, whole), cost, cost, tokens, peak, counts);
@@ -151,10 +151,10 @@ fn what_is_left_out_costs_what_the_script_says() {
     );
     check(
         without(&long(), &[2]),
-        4010.881_818,
-        8453.042_424,
-        3235.636_364,
-        3168.969_697,
+        4_010.881_818,
+        8_453.042_424,
+        3_235.636_364,
+        3_168.969_697,
         (3, [4, 3, 4, 4], 1, 1),
     );
 }
@@ -176,10 +176,17 @@ fn results_that_are_cut_cost_what_the_script_says() {
     check(
         cut(&copies()),
         231.024_242,
-        1900.460_606,
+        1_900.460_606,
         379.636_364,
         167.878_788,
         (4, [11, 7, 5, 2], 0, 3),
     );
-    check(cut(&long()), 92.115_152, 8975.315_152, 112.666_667, 70.303_030, (3, [4, 0, 4, 0], 0, 2));
+    check(
+        cut(&long()),
+        92.115_152,
+        8_975.315_152,
+        112.666_667,
+        70.303_030,
+        (3, [4, 0, 4, 0], 0, 2),
+    );
 }

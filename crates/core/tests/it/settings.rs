@@ -52,10 +52,11 @@ fn session() -> Transcript {
     }
     messages.push(Message::text(Role::Assistant, "done"));
     // A pause near the end: with a cold cache what the model said is reduced too.
-    let late = messages.iter().rposition(|message| message.role == Role::User).unwrap();
+    let late = messages.iter().rposition(|message| message.role == Role::User);
+    let late = late.expect("the user asked");
     for (order, message) in messages.iter_mut().enumerate() {
         let pause = if order < late { 0 } else { 900_000 };
-        message.time = Some(MillisSinceEpoch(order as i64 * 1000 + pause));
+        message.time = Some(MillisSinceEpoch(i64::try_from(order).unwrap_or(0) * 1000 + pause));
     }
     transcript(messages, Tokenizer::Characters { per_token: 3.3 })
 }
