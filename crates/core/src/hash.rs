@@ -40,6 +40,20 @@ impl ContentHash {
         hex(&self.0)
     }
 
+    /// Reads all 64 hex digits; `None` for anything else.
+    pub fn from_full(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if digits.len() != 64 {
+            return None;
+        }
+        let digit = |byte: u8| (byte as char).to_digit(16).map(|value| value as u8);
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+
     /// Returns the first eight bytes as a number, for tables that need a small key.
     pub fn key(&self) -> u64 {
         let mut bytes = [0; 8];
@@ -62,7 +76,15 @@ impl fmt::Display for ContentHash {
 
 impl Serialize for ContentHash {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.short())
+        serializer.serialize_str(&self.full())
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentHash {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::from_full(&text)
+            .ok_or_else(|| serde::de::Error::custom("a content hash has 64 hex digits"))
     }
 }
 

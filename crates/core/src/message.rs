@@ -29,12 +29,14 @@ impl Role {
 }
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct MillisSinceEpoch(pub i64);
 
 /// A call of a tool, as the model wrote it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: Arc<str>,
     pub name: Arc<str>,
@@ -43,7 +45,7 @@ pub struct ToolCall {
 }
 
 /// What a tool answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The id of the call that it answers.
     pub call_id: Arc<str>,
@@ -56,7 +58,7 @@ pub struct ToolResult {
 }
 
 /// An image, known by its media type and its encoded data or address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     pub media_type: Arc<str>,
     /// Base64 data, or a URL, as recorded.
@@ -64,7 +66,7 @@ pub struct Image {
 }
 
 /// Reasoning that the provider returned beside the answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thinking {
     pub text: Arc<str>,
     /// The provider's opaque proof, or empty.
@@ -72,7 +74,7 @@ pub struct Thinking {
 }
 
 /// Something that is passed on and not understood: a provider's own block.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opaque {
     /// The foreign block's own type name.
     pub kind: Arc<str>,
@@ -81,7 +83,8 @@ pub struct Opaque {
 }
 
 /// One part of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Block {
     Text(Arc<str>),
     Image(Image),
@@ -92,7 +95,7 @@ pub enum Block {
 }
 
 /// The prompt and answer size that a provider reported beside an assistant message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// All input tokens of the request: plain, read from the cache and written to it.
     pub prompt_tokens: u64,
@@ -104,7 +107,7 @@ pub struct Usage {
 /// Something said: role, blocks, and what is known of when and where.
 ///
 /// Only role and blocks make the identity of a message ([`crate::ContentHash`]); the rest is circumstance.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
     pub blocks: Vec<Block>,

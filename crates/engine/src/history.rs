@@ -1,0 +1,212 @@
+//! The history port: messages, context cards and receipts, which are only ever added.
+
+use async_trait::async_trait;
+use plimsoll_core::{ContentHash, Message, MillisSinceEpoch};
+use serde::{Deserialize, Serialize};
+
+use crate::card::ContextCard;
+use crate::error::StoreError;
+use crate::id::{SessionId, TenantId};
+use crate::search::{Hit, SearchQuery};
+
+/// A message as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageRecord {
+    pub session: SessionId,
+    /// The place in the session's transcript, counted from 0.
+    pub position: u32,
+    pub hash: ContentHash,
+    pub message: Message,
+    pub tokens: u32,
+    pub turn: u32,
+    /// When it was recorded; the message's own time may be earlier or unknown.
+    pub recorded_at: MillisSinceEpoch,
+}
+
+/// Which part of the engine made a selection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SelectionType {
+    IntraPhase,
+    InterPhase,
+}
+
+/// A context decision: a `context_selection` row of the unified log, with the fields of `auto-context.md`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReceiptRecord {
+    pub session: SessionId,
+    /// Counted from 0 within the session; a policy tried beside another has its own `strategy`.
+    pub turn: u32,
+    pub trace_id: String,
+    pub cascade_id: Option<String>,
+    pub selection_type: SelectionType,
+    pub strategy: String,
+    /// Messages of the full history, and of the context.
+    pub full_history_size: u32,
+    pub context_size: u32,
+    pub masked_count: u32,
+    pub anchor_hashes: Vec<String>,
+    pub selected_hashes: Vec<String>,
+    pub tokens_saved: i64,
+    /// The whole receipt as the core made it, as JSON.
+    pub receipt: String,
+    pub recorded_at: MillisSinceEpoch,
+}
+
+/// What is appended together: all of it or nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HistoryBatch {
+    pub messages: Vec<MessageRecord>,
+    pub receipts: Vec<ReceiptRecord>,
+    pub cards: Vec<ContextCard>,
+}
+
+/// What an append did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// Records that were new.
+    pub added: usize,
+    /// Records that were there already, alike.
+    pub known: usize,
+}
+
+/// A row of the unified log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LogRow {
+    pub session: SessionId,
+    /// `message` or `context_selection`.
+    pub node_type: String,
+    pub at: MillisSinceEpoch,
+    /// The message's position, or the receipt's turn.
+    pub number: u32,
+    pub content_hash: Option<String>,
+    pub role: Option<String>,
+    pub tokens: Option<u32>,
+    /// A line to read.
+    pub text: String,
+    /// For a context selection, its metadata as JSON.
+    pub metadata: Option<String>,
+}
+
+/// Which rows of the log to return; the newest `limit` of them, oldest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LogQuery {
+    pub session: Option<SessionId>,
+    pub node_type: Option<String>,
+    /// At this time or after it.
+    pub since: Option<MillisSinceEpoch>,
+    pub limit: usize,
+}
+
+/// Context efficiency of one cascade: the query of `auto-context.md`, Metrics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Efficiency {
+    /// `None` gathers what belongs to no cascade.
+    pub cascade_id: Option<String>,
+    pub selections: u64,
+    pub avg_full_size: f64,
+    pub avg_context_size: f64,
+    pub avg_tokens_saved: f64,
+    pub tokens_saved: i64,
+}
+
+/// A session at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionSummary {
+    pub session: SessionId,
+    pub messages: u32,
+    pub tokens: u64,
+    pub first_at: MillisSinceEpoch,
+    pub last_at: MillisSinceEpoch,
+}
+
+/// What a check of the whole history found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rebuilt {
+    pub messages: u64,
+    /// Messages whose content no longer has the hash under which it was stored.
+    pub mismatches: u64,
+}
+
+/// History: append-only, by tenant.
+///
+/// Every method sees and touches the records of its tenant alone. Texts are stored and returned byte for byte, any
+/// Unicode and NUL included. What a method returned is durable: it survives the death of the process, and, where the
+/// backend says so, the loss of power.
+#[async_trait]
+pub trait HistoryStore: Send + Sync + std::fmt::Debug {
+    /// Appends a batch, all of it or nothing, and returns when it is durable.
+    ///
+    /// A message is known by session and position. One that is there with the same hash is counted as known; with another
+    /// hash the whole batch is refused with [`StoreError::Conflict`]. A position may not leave a gap, and a hash must be that
+    /// of its message: else [`StoreError::Invalid`]. A receipt is known by session, turn and strategy: the first one stays,
+    /// so work that is done again after a crash changes nothing. A card is known by session and content hash; one of a later
+    /// `generated_at` replaces it and counts as added. [`StoreError::Unavailable`] says that nothing was kept.
+    async fn append(&self, tenant: &TenantId, batch: HistoryBatch) -> Result<Appended, StoreError>;
+
+    /// Returns the messages of a session from `from` on, in order, at most `limit`; an unknown session has none.
+    ///
+    /// Each content is hashed again; a mismatch is [`StoreError::Corrupt`] and is never returned.
+    async fn messages(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<MessageRecord>, StoreError>;
+
+    /// Returns a message by a prefix of at least 8 hex digits of its hash, hashed again.
+    ///
+    /// Of several with the same content it is the one recorded first, then by session and position.
+    ///
+    /// Errors: [`StoreError::NotFound`] if none begins so, [`StoreError::Conflict`] if messages of different content do,
+    /// [`StoreError::Invalid`] for a shorter prefix or other characters.
+    async fn message_by_hash(
+        &self,
+        tenant: &TenantId,
+        prefix: &str,
+    ) -> Result<MessageRecord, StoreError>;
+
+    /// Returns sessions that have a message or a receipt, the one with the newest record first, then by id.
+    async fn sessions(
+        &self,
+        tenant: &TenantId,
+        limit: usize,
+    ) -> Result<Vec<SessionSummary>, StoreError>;
+
+    /// Returns the receipts of a session in the order of their turns, then of their strategies.
+    async fn receipts(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Vec<ReceiptRecord>, StoreError>;
+
+    /// Returns the cards of a session, the newest message first, then by content hash.
+    async fn cards(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Vec<ContextCard>, StoreError>;
+
+    /// Returns messages that match a query, best first: by words, by the cards' vectors, or both fused.
+    ///
+    /// A message is found by its own words ([`crate::words`]) and by those of its card. `session` narrows to one. A message
+    /// without words in common is no text hit; cards of another embedding model are no vector hits. Very common words may
+    /// be passed over where rarer ones are asked for too. A message that no longer has its hash is left out. With only a
+    /// vector the score is the cosine.
+    async fn search(
+        &self,
+        tenant: &TenantId,
+        session: Option<&SessionId>,
+        query: &SearchQuery,
+    ) -> Result<Vec<Hit<MessageRecord>>, StoreError>;
+
+    /// Returns rows of the unified log in the order of their time, then of their arrival.
+    async fn log(&self, tenant: &TenantId, query: &LogQuery) -> Result<Vec<LogRow>, StoreError>;
+
+    /// Returns the efficiency of context decisions by cascade, in the order of cascade ids, `None` first.
+    async fn efficiency(&self, tenant: &TenantId) -> Result<Vec<Efficiency>, StoreError>;
+
+    /// Hashes every message again and counts the mismatches.
+    async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError>;
+}

@@ -1,0 +1,34 @@
+//! Ports and use cases: what Plimsoll keeps, and how it is asked for.
+//!
+//! Two ports by kind of data: [`HistoryStore`] only grows, [`KnowledgeStore`] changes. A backend inserts what it is given
+//! and invents no id and no time.
+
+mod artefact;
+mod card;
+mod clock;
+mod error;
+pub mod expand;
+mod history;
+mod id;
+mod job;
+mod knowledge;
+mod log_row;
+mod memory;
+mod name;
+mod search;
+mod valid;
+
+pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
+pub use card::ContextCard;
+pub use clock::Clock;
+pub use error::StoreError;
+pub use history::{
+    Appended, Efficiency, HistoryBatch, HistoryStore, LogQuery, LogRow, MessageRecord, Rebuilt,
+    ReceiptRecord, SelectionType, SessionSummary,
+};
+pub use id::{InvalidId, SessionId, TenantId};
+pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
+pub use knowledge::{Answer, Forgotten, KnowledgeStore, ToolSchema};
+pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Scope};
+pub use search::{Embedding, Hit, SearchQuery, fuse, words};
+pub use valid::{AskedRef, digest, hash_prefix};

@@ -1,0 +1,105 @@
+//! Memory records: decisions, facts, procedures, episodes and censors.
+
+use plimsoll_core::MillisSinceEpoch;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{SessionId, TenantId};
+use crate::search::{Embedding, SearchQuery};
+
+/// The id of a memory record, given by the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MemoryId(pub String);
+
+/// What a record is; the kinds of a fact are those of the facts ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryKind {
+    Decision,
+    Entity,
+    Task,
+    Metric,
+    Link,
+    Fact,
+    Procedure,
+    Episode,
+    Censor,
+}
+
+/// Where a record stands in the lifecycle of its kind (`memory-context.md`, Garbage Collection & Lifecycle).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryState {
+    /// Facts: just learned, met again, met three times or marked, contradicted by a newer one, proven wrong.
+    New,
+    Confirmed,
+    Core,
+    Superseded,
+    Inactive,
+    /// Episodes: recent, older than 30 days, older than 90.
+    Active,
+    Summarized,
+    Archived,
+    /// Procedures, beside `Active`: by their effectiveness after five activations; taken out of use.
+    Effective,
+    Ineffective,
+    Retired,
+    /// Censors, beside `Active` and `Retired`: new, and of raised severity.
+    Created,
+    Escalated,
+    /// Decisions: recorded, awaiting their outcome, reviewed.
+    Recorded,
+    Pending,
+    Reviewed,
+}
+
+/// Whom a record is for, beside its tenant.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Scope {
+    pub workspace: Option<String>,
+    pub user: Option<String>,
+    pub session: Option<SessionId>,
+    pub agent: Option<String>,
+}
+
+/// A record with its three levels of detail.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemoryRecord {
+    pub tenant: TenantId,
+    pub id: MemoryId,
+    pub kind: MemoryKind,
+    pub state: MemoryState,
+    pub scope: Scope,
+    /// One line of about 20 tokens, 50–100 tokens, and all there is.
+    pub micro: String,
+    pub summary: Option<String>,
+    pub full: Option<String>,
+    /// Who said it: `operator`, `user`, `assistant`, `tool` and the like; only the operator's may act as instructions.
+    pub origin: String,
+    pub confidence: f32,
+    /// The ref of the text that it was taken from.
+    pub source_ref: Option<String>,
+    pub tags: Vec<String>,
+    /// When it happened, apart from when it was recorded.
+    pub event_at: Option<MillisSinceEpoch>,
+    pub created_at: MillisSinceEpoch,
+    pub updated_at: MillisSinceEpoch,
+    pub superseded_by: Option<MemoryId>,
+    pub embedding: Option<Embedding>,
+    /// Fields of its kind, as JSON: confirmations, steps, severity and so on.
+    pub details: String,
+}
+
+/// Which records to return.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MemoryQuery {
+    /// Empty means all kinds.
+    pub kinds: Vec<MemoryKind>,
+    /// Each part that is given must be equal.
+    pub scope: Scope,
+    /// Each must be among the record's tags.
+    pub tags: Vec<String>,
+    /// Also superseded, inactive and archived ones.
+    pub all_states: bool,
+    /// Words and vector to rank by; without both, the newest first.
+    pub search: SearchQuery,
+}
