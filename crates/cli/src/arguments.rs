@@ -22,6 +22,12 @@ pub(crate) enum Command {
     Trim(TrimArguments),
     /// Replay a recorded session: what would have been sent at each turn, what it would have cost, what it would have missed
     Replay(ReplayArguments),
+    /// Read the unified log of a store: messages and context decisions
+    Log(LogArguments),
+    /// Get back what a ref stands for, list refs, or remove those whose time is over
+    Ref(RefArguments),
+    /// Search the messages of a store
+    Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
     /// Print completions for a shell
@@ -48,6 +54,92 @@ pub(crate) struct SessionArguments {
     /// List each skipped or repaired record
     #[arg(long, short)]
     pub(crate) verbose: bool,
+    /// Keep the session's messages and receipts in this store, so that its refs resolve later
+    #[arg(long, value_name = "PATH|URL")]
+    pub(crate) store: Option<String>,
+}
+
+/// Which store is meant.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StoreArguments {
+    /// The store, instead of `PLIMSOLL_STORE` or the file in the user's data folder
+    #[arg(long, value_name = "PATH|URL")]
+    pub(crate) store: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogArguments {
+    /// `stats`: how efficient the contexts were, by cascade
+    #[arg(value_parser = ["stats"])]
+    pub(crate) what: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Only rows of this session
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// Only `message` or `context_selection` rows
+    #[arg(long, value_name = "TYPE", value_parser = ["message", "context_selection"])]
+    pub(crate) node_type: Option<String>,
+    /// The most rows
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RefArguments {
+    #[command(subcommand)]
+    pub(crate) command: RefCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RefCommand {
+    /// Print what a ref stands for
+    Get {
+        /// `ref:<kind>:<hex>`, or at least 8 of its hex digits
+        reference: String,
+        #[command(flatten)]
+        store: StoreArguments,
+        /// Only these lines, `FIRST-LAST`, counted from 1
+        #[arg(long, value_name = "FIRST-LAST")]
+        lines: Option<String>,
+        /// Only lines that hold this text
+        #[arg(long, value_name = "TEXT", conflicts_with = "lines")]
+        search: Option<String>,
+    },
+    /// List the refs of artefacts, newest first
+    List {
+        #[command(flatten)]
+        store: StoreArguments,
+        /// The most refs
+        #[arg(long, value_name = "N", default_value_t = 40)]
+        limit: usize,
+    },
+    /// Remove refs whose time to live is over
+    Gc {
+        #[command(flatten)]
+        store: StoreArguments,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArguments {
+    /// Words to search for, each taken literally
+    #[arg(required = true)]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Only messages of this session
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// The most hits
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Which settings decide the context.

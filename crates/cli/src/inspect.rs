@@ -30,6 +30,7 @@ fn session(path: &Path, arguments: &InspectArguments) -> Result<(), CommandError
         model: arguments.model.clone(),
         honour_compaction: arguments.honour_compaction,
         verbose: arguments.verbose,
+        store: None,
     };
     let loaded = load_bytes(&session, &read_file(path)?)?;
     let budget = recorded_budget(arguments.window, &loaded.session);

@@ -9,10 +9,14 @@ mod explain;
 mod inspect;
 mod label;
 mod load;
+mod log;
 mod output;
 mod pressure;
 mod progress;
+mod refs;
 mod replay;
+mod search;
+mod store;
 mod trim;
 mod write_file;
 
@@ -40,6 +44,9 @@ fn run(arguments: Arguments) -> Result<(), CommandError> {
         Command::Pressure(pressure) => pressure::run(&pressure),
         Command::Trim(trim) => trim::run(&trim),
         Command::Replay(replay) => replay::run(&replay),
+        Command::Log(log) => log::run(&log),
+        Command::Ref(refs) => refs::run(&refs),
+        Command::Search(search) => search::run(&search),
         Command::Explain(explain) => explain::run(&explain),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

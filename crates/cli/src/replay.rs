@@ -13,6 +13,7 @@ use crate::error::CommandError;
 use crate::load::load;
 use crate::output;
 use crate::progress::Progress;
+use crate::store;
 
 /// A policy's name and what it gave.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
         crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
     }
     let loaded = load(&arguments.session)?;
+    let recording = store::record(arguments.session.store.as_deref(), &loaded)?;
     let turns = loaded.transcript.requests().count() as u64;
     let mut progress = Progress::new("replaying", turns * (policies.len() as u64 + 1));
     let mut runs = Vec::new();
@@ -47,7 +49,11 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
             Some(path) => Some(contexts::Writer::create(path)?),
             None => None,
         };
+        let mut records = Vec::new();
         let replay = replay(&loaded.transcript, policy, &loaded.prices, |turn| {
+            if let Some(recording) = &recording {
+                records.push(recording.receipt(&name, &turn));
+            }
             if let Some(writer) = &mut contexts {
                 writer.write(turn.receipt.turn, turn.context);
             }
@@ -55,6 +61,9 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
         });
         if let Some(writer) = contexts {
             writer.finish()?;
+        }
+        if let Some(recording) = &recording {
+            recording.keep_receipts(records)?;
         }
         runs.push(Run { policy: name, replay });
     }

@@ -9,4 +9,5 @@ mod pressure;
 mod readme;
 mod replay;
 mod sessions;
+mod store;
 mod trim;
