@@ -139,3 +139,31 @@ async fn addresses_choose_the_backend() {
         assert!(!error.to_string().contains("secret"));
     }
 }
+
+#[test]
+fn every_statement_that_reads_a_table_names_the_tenant() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sqlite");
+    let mut statements = 0;
+    for entry in std::fs::read_dir(folder).expect("the sources") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|end| end != "rs") {
+            continue;
+        }
+        let source = std::fs::read_to_string(&path).expect("a source");
+        for text in source.split("prepare_cached(").skip(1) {
+            let text = &text[..text.find("?;").unwrap_or(text.len())];
+            let tables = ["FROM ", "INTO ", "UPDATE "];
+            if tables.iter().any(|word| text.contains(word)) {
+                statements += 1;
+                let narrow =
+                    ["tenant = ?1", "(tenant", "{tenant}", "tenant = :tenant", "filter!()"];
+                assert!(
+                    narrow.iter().any(|part| text.contains(part)),
+                    "{}: {text}",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(statements > 40, "{statements}");
+}

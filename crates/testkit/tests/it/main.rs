@@ -14,7 +14,9 @@ fn knowledge_store() -> Ready<(Arc<dyn KnowledgeStore>, ())> {
     ready((Arc::new(MemoryStore::new()), ()))
 }
 
-fn both() -> Ready<((Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>), ())> {
+type Stores = (Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>);
+
+fn both() -> Ready<(Stores, ())> {
     let store = Arc::new(MemoryStore::new());
     ready(((store.clone(), store), ()))
 }
@@ -26,7 +28,7 @@ plimsoll_testkit::together_conformance!(super::both);
 #[tokio::test]
 async fn spoilt_contents_are_never_returned() {
     let store = Arc::new(MemoryStore::new());
-    let stores = (store.clone() as Arc<dyn HistoryStore>, store.clone() as Arc<dyn KnowledgeStore>);
+    let stores: Stores = (store.clone(), store.clone());
     plimsoll_testkit::conformance::together::spoilt_contents_are_never_returned(
         stores,
         async || {
