@@ -50,22 +50,18 @@ fn get(store: &Store, reference: &str, part: Part) -> Result<String, CommandErro
         })?,
         None => None,
     };
+    if let Some(record) = message {
+        return Ok(ended(part_of(&record.message.shown(), &part).text, &part));
+    }
     let now = clock::now();
-    let text = match message {
-        Some(record) => record.message.shown(),
-        None => {
-            let artefact = store.knowledge(async |knowledge, tenant| {
-                knowledge.artefact(tenant, reference, now).await
-            })?;
-            let options = ExpandOptions { part, ..ExpandOptions::default() };
-            let found = expand(&artefact, &options, now).map_err(CommandError::usage)?;
-            if found.is_stale {
-                output::warning("the artefact is older than its time to live");
-            }
-            return Ok(ended(found.text, &options.part));
-        }
-    };
-    Ok(ended(part_of(&text, &part).text, &part))
+    let artefact = store
+        .knowledge(async |knowledge, tenant| knowledge.artefact(tenant, reference, now).await)?;
+    let options = ExpandOptions { part, ..ExpandOptions::default() };
+    let found = expand(&artefact, &options, now).map_err(CommandError::usage)?;
+    if found.is_stale {
+        output::warning("the artefact is older than its time to live");
+    }
+    Ok(ended(found.text, &options.part))
 }
 
 /// Ends a part with a line break; an original is printed as it is, to the byte.

@@ -63,7 +63,7 @@ pub fn receipt_record(
             .filter(|sent| sent.position.is_some_and(|position| kept(&position)))
             .map(|sent| hash(sent.hash))
             .collect(),
-        tokens_saved: receipt.full_tokens as i64 - receipt.tokens as i64,
+        tokens_saved: receipt.full_tokens.cast_signed() - receipt.tokens.cast_signed(),
         receipt: serde_json::to_string(receipt).unwrap_or_default(),
         recorded_at,
     }
