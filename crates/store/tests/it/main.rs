@@ -1,0 +1,4 @@
+//! The stores against their ports, and what only one of them promises.
+
+#[cfg(feature = "clickhouse")]
+mod clickhouse;
