@@ -2,3 +2,4 @@
 
 #[cfg(feature = "clickhouse")]
 mod clickhouse;
+mod conformance;

@@ -1,0 +1,147 @@
+//! Context cards.
+
+use plimsoll_core::{MillisSinceEpoch, Role};
+use plimsoll_engine::{Appended, ContextCard, SessionId, TenantId};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::failure::{Failure, unreadable};
+use super::messages::session;
+use super::receipts::{list, strings};
+use super::tenants::{TenantNumber, next_generation};
+use super::{text, vectors};
+
+/// Appends cards; a later one replaces an earlier one.
+pub(super) fn append(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+    cards: &[ContextCard],
+    appended: &mut Appended,
+) -> Result<(), Failure> {
+    for card in cards {
+        let mut query = connection.prepare_cached(
+            "SELECT id, generated_at, embedding IS NOT NULL FROM context_cards
+             WHERE tenant = ?1 AND session_id = ?2 AND content_hash = ?3",
+        )?;
+        let kept: Option<(i64, i64, bool)> = query
+            .query_row((tenant.as_str(), card.session.as_str(), &card.content_hash), |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })
+            .optional()?;
+        if kept.is_some_and(|(_, generated_at, _)| generated_at >= card.generated_at.0) {
+            appended.known += 1;
+            continue;
+        }
+        let had_vector = kept.is_some_and(|(_, _, had_vector)| had_vector);
+        if let Some((row, ..)) = kept {
+            text::delete(connection, number, &text::CARDS, row)?;
+        }
+        let generation = if had_vector || card.embedding.is_some() {
+            next_generation(connection, tenant)?
+        } else {
+            0
+        };
+        let row = insert(connection, tenant, card, generation)?;
+        let texts = std::iter::once(&card.summary).chain(&card.keywords);
+        text::insert(connection, number, &text::CARDS, row, texts.map(String::as_str))?;
+        appended.added += 1;
+    }
+    Ok(())
+}
+
+fn insert(
+    connection: &Connection,
+    tenant: &TenantId,
+    card: &ContextCard,
+    generation: i64,
+) -> Result<i64, Failure> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO context_cards (tenant, session_id, content_hash, summary, keywords, embedding,
+             embedding_model, estimated_tokens, role, phase_name, turn_number, is_anchor,
+             is_callout, callout_name, generated_at, generator_model, message_timestamp, generation)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+         ON CONFLICT (tenant, session_id, content_hash) DO UPDATE SET
+             summary = excluded.summary, keywords = excluded.keywords,
+             embedding = excluded.embedding, embedding_model = excluded.embedding_model,
+             estimated_tokens = excluded.estimated_tokens, role = excluded.role,
+             phase_name = excluded.phase_name, turn_number = excluded.turn_number,
+             is_anchor = excluded.is_anchor, is_callout = excluded.is_callout,
+             callout_name = excluded.callout_name, generated_at = excluded.generated_at,
+             generator_model = excluded.generator_model,
+             message_timestamp = excluded.message_timestamp, generation = excluded.generation
+         RETURNING id",
+    )?;
+    let id = statement.query_row(
+        params![
+            tenant.as_str(),
+            card.session.as_str(),
+            card.content_hash,
+            card.summary,
+            list(&card.keywords)?,
+            card.embedding.as_ref().map(vectors::bytes),
+            card.embedding.as_ref().map(|embedding| &embedding.model),
+            card.estimated_tokens,
+            card.role.as_str(),
+            card.phase_name,
+            card.turn_number,
+            card.is_anchor,
+            card.is_callout,
+            card.callout_name,
+            card.generated_at.0,
+            card.generator_model,
+            card.message_timestamp.0,
+            generation,
+        ],
+        |row| row.get(0),
+    )?;
+    Ok(id)
+}
+
+/// Returns the cards of a session, the newest message first.
+pub(super) fn of_session(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+) -> Result<Vec<ContextCard>, Failure> {
+    let mut query = connection.prepare_cached(
+        "SELECT session_id, content_hash, summary, keywords, embedding_model, embedding,
+             estimated_tokens, role, phase_name, turn_number, is_anchor, is_callout, callout_name,
+             generated_at, generator_model, message_timestamp
+         FROM context_cards WHERE tenant = ?1 AND session_id = ?2
+         ORDER BY message_timestamp DESC, content_hash",
+    )?;
+    let mut rows = query.query([tenant.as_str(), session.as_str()])?;
+    let mut cards = Vec::new();
+    while let Some(row) = rows.next()? {
+        cards.push(read(tenant, row)?);
+    }
+    Ok(cards)
+}
+
+fn read(tenant: &TenantId, row: &Row<'_>) -> Result<ContextCard, Failure> {
+    Ok(ContextCard {
+        tenant: tenant.clone(),
+        session: session(row, 0)?,
+        content_hash: row.get(1)?,
+        summary: row.get(2)?,
+        keywords: strings(row, 3)?,
+        embedding: vectors::embedding(row.get(4)?, row.get(5)?)?,
+        estimated_tokens: row.get(6)?,
+        role: role(row.get_ref(7)?.as_str().map_err(rusqlite::Error::from)?)?,
+        phase_name: row.get(8)?,
+        turn_number: row.get(9)?,
+        is_anchor: row.get(10)?,
+        is_callout: row.get(11)?,
+        callout_name: row.get(12)?,
+        generated_at: MillisSinceEpoch(row.get(13)?),
+        generator_model: row.get(14)?,
+        message_timestamp: MillisSinceEpoch(row.get(15)?),
+    })
+}
+
+fn role(name: &str) -> Result<Role, Failure> {
+    [Role::System, Role::User, Role::Assistant, Role::Tool]
+        .into_iter()
+        .find(|role| role.as_str() == name)
+        .ok_or_else(|| unreadable("role"))
+}

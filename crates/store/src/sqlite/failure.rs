@@ -1,0 +1,110 @@
+//! What can go wrong inside, and what the port says of it.
+
+use std::time::Duration;
+
+use plimsoll_engine::StoreError;
+use rusqlite::ErrorCode;
+
+/// When to try again what had no room or found the file locked; chosen.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Sql(rusqlite::Error),
+    Refused(StoreError),
+    /// A content is not what was stored; it is counted.
+    Mismatch(String),
+}
+
+impl Failure {
+    /// Tells whether the connection and its transaction can no longer be trusted.
+    pub(super) fn is_fatal(&self) -> bool {
+        let Self::Sql(error) = self else { return false };
+        matches!(
+            error.sqlite_error_code(),
+            Some(
+                ErrorCode::DiskFull
+                    | ErrorCode::SystemIoFailure
+                    | ErrorCode::OutOfMemory
+                    | ErrorCode::DatabaseCorrupt
+                    | ErrorCode::NotADatabase
+                    | ErrorCode::CannotOpen
+                    | ErrorCode::ReadOnly
+                    | ErrorCode::DatabaseBusy
+                    | ErrorCode::DatabaseLocked
+            )
+        )
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(error) => error,
+            Failure::Mismatch(what) => Self::Corrupt { what },
+            Failure::Sql(error) => of_sql(error),
+        }
+    }
+}
+
+fn of_sql(error: rusqlite::Error) -> StoreError {
+    let unavailable =
+        |why: &str| StoreError::Unavailable { why: why.to_owned(), retry_after: Some(RETRY_AFTER) };
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => unavailable("the disk is full"),
+        Some(ErrorCode::SystemIoFailure) => unavailable("the disk failed to read or write"),
+        Some(ErrorCode::OutOfMemory) => unavailable("there is not enough memory"),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            unavailable("another process has been writing for too long")
+        }
+        Some(ErrorCode::CannotOpen) => unavailable("the file cannot be opened"),
+        Some(ErrorCode::ReadOnly) => unavailable("the file cannot be written"),
+        Some(ErrorCode::DatabaseCorrupt) => {
+            StoreError::Corrupt { what: "the store's file is damaged".to_owned() }
+        }
+        Some(ErrorCode::NotADatabase) => {
+            StoreError::Corrupt { what: "the file is not a store, or is damaged".to_owned() }
+        }
+        Some(ErrorCode::TooBig) => {
+            StoreError::Invalid { field: "content", why: "it is too large to be stored".to_owned() }
+        }
+        _ => match error {
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..) => {
+                StoreError::Corrupt { what: "a row of the store cannot be read".to_owned() }
+            }
+            error => StoreError::Other(Box::new(error)),
+        },
+    }
+}
+
+/// Says that a row holds what was never written.
+pub(super) fn unreadable(what: &str) -> Failure {
+    Failure::Mismatch(format!("a row's {what} cannot be read"))
+}
+
+/// Turns a number of the port into one of SQLite.
+pub(super) fn integer(field: &'static str, number: u64) -> Result<i64, StoreError> {
+    i64::try_from(number)
+        .map_err(|_| StoreError::Invalid { field, why: format!("{number} is too large") })
+}
+
+/// Turns a limit of the port into one of SQLite.
+pub(super) fn limit(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

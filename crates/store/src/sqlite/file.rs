@@ -1,0 +1,134 @@
+//! The file: made for its owner alone, recognised, copied before it is changed.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use plimsoll_engine::StoreError;
+use rusqlite::Connection;
+
+use super::connection;
+use super::failure::Failure;
+use super::schema::{self, APPLICATION_ID, MIGRATIONS};
+
+/// Opens the store at `path` for writing; makes it, or brings it up to date.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    prepare(path).map_err(|error| of_io(path, &error))?;
+    let mut connection = connection::open(path)?;
+    let newest = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
+    let found = version(&connection, path)?;
+    if found > newest {
+        let what = format!(
+            "{} has version {found} of the store and this program knows up to {newest}; a newer program wrote it",
+            path.display()
+        );
+        return Err(StoreError::Unsupported { what });
+    }
+    wal(&connection)?;
+    if found > 0 && found < newest {
+        back_up(&connection, path, found)?;
+    }
+    schema::migrate(&mut connection)?;
+    connection::restrict(&mut connection)?;
+    Ok(connection)
+}
+
+fn wal(connection: &Connection) -> Result<(), Failure> {
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    Err(StoreError::Unsupported { what: "a write-ahead log on this file system".to_owned() }.into())
+}
+
+/// Returns the version of a store, 0 for an empty file.
+fn version(connection: &Connection, path: &Path) -> Result<i32, StoreError> {
+    let read = || -> Result<(i32, i32, i64), Failure> {
+        let number = |sql| connection.query_row(sql, [], |row| row.get(0));
+        let tables = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+        Ok((number("PRAGMA application_id")?, number("PRAGMA user_version")?, tables))
+    };
+    let (application, version, tables) = read().map_err(|failure| named(path, failure))?;
+    if application == APPLICATION_ID || (application == 0 && version == 0 && tables == 0) {
+        return Ok(version);
+    }
+    let what = format!("{} is a database, but not a store of Plimsoll", path.display());
+    Err(StoreError::Corrupt { what })
+}
+
+fn named(path: &Path, failure: Failure) -> StoreError {
+    match StoreError::from(failure) {
+        StoreError::Corrupt { .. } => StoreError::Corrupt {
+            what: format!("{} is not a store, or is damaged beyond reading", path.display()),
+        },
+        error => error,
+    }
+}
+
+/// Copies the store beside itself: `NAME.v1.backup`. One that is there came from the same version and is replaced.
+fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<(), StoreError> {
+    let beside = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".v{version}.{end}"));
+        PathBuf::from(name)
+    };
+    let (part, whole) = (beside("backup.part"), beside("backup"));
+    let io = |error| of_io(&part, &error);
+    if part.exists() {
+        std::fs::remove_file(&part).map_err(io)?;
+    }
+    create(&part).map_err(io)?;
+    let target = part.to_str().ok_or_else(|| StoreError::Unsupported {
+        what: format!("the path {}, which is not Unicode", part.display()),
+    })?;
+    connection.execute("VACUUM INTO ?1", [target]).map_err(Failure::from)?;
+    std::fs::File::open(&part).and_then(|file| file.sync_all()).map_err(io)?;
+    std::fs::rename(&part, &whole).map_err(io)
+}
+
+fn prepare(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder
+        && !folder.exists()
+    {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+    }
+    match create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => private(path),
+        result => result,
+    }
+}
+
+fn create(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+#[cfg(unix)]
+fn private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let open_to_others = std::fs::metadata(path)?.permissions().mode() & 0o077 != 0;
+    if open_to_others {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(not(unix))]
+fn private(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+fn of_io(path: &Path, error: &io::Error) -> StoreError {
+    let why = format!("{}: {error}", path.display());
+    StoreError::Unavailable { why, retry_after: None }
+}

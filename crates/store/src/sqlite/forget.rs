@@ -1,0 +1,142 @@
+//! Forgetting: all that belongs to a scope, from every table and index, in one transaction.
+
+use plimsoll_core::{ContentHash, Ref};
+use plimsoll_engine::{Forgotten, Scope, SessionId, TenantId};
+use rusqlite::Connection;
+
+use super::failure::Failure;
+use super::tenants::{self, TenantNumber};
+use super::{answers, artefacts, text};
+
+/// Removes all that belongs to a scope.
+pub(super) fn forget(
+    connection: &Connection,
+    tenant: &TenantId,
+    scope: &Scope,
+) -> Result<Forgotten, Failure> {
+    let Some(number) = tenants::find(connection, tenant)? else { return Ok(Forgotten::default()) };
+    let mut forgotten = Forgotten {
+        memories: memories(connection, tenant, number, scope)?,
+        ..Forgotten::default()
+    };
+    if let Some(session) = scope.session_alone() {
+        let mut refs = messages(connection, tenant, number, session, &mut forgotten)?;
+        forgotten.cards = cards(connection, tenant, number, session)?;
+        refs.extend(of_artefacts(connection, tenant, session, &mut forgotten)?);
+        forgotten.jobs = connection
+            .prepare_cached("DELETE FROM summarize_jobs WHERE tenant = ?1 AND session_id = ?2")?
+            .execute([tenant.as_str(), session.as_str()])? as u64;
+        for used in refs {
+            forgotten.answers += answers::drop_ref(connection, tenant, &used)?;
+        }
+    }
+    if forgotten.memories + forgotten.cards > 0 {
+        tenants::next_epoch(connection, tenant)?;
+    }
+    Ok(forgotten)
+}
+
+fn memories(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+    scope: &Scope,
+) -> Result<u64, Failure> {
+    let mut query = connection.prepare_cached(
+        "SELECT id, memory_id FROM memory_records WHERE tenant = ?1 AND is_present = 1
+             AND (?2 IS NULL OR workspace_id = ?2) AND (?3 IS NULL OR user_id = ?3)
+             AND (?4 IS NULL OR session_id = ?4) AND (?5 IS NULL OR agent_id = ?5)",
+    )?;
+    let rows = query.query_map(
+        (
+            tenant.as_str(),
+            &scope.workspace,
+            &scope.user,
+            scope.session.as_ref().map(SessionId::as_str),
+            &scope.agent,
+        ),
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let gone: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
+    let mut delete = connection
+        .prepare_cached("DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2")?;
+    for (row, id) in &gone {
+        text::delete(connection, number, &text::MEMORIES, *row)?;
+        delete.execute([tenant.as_str(), id])?;
+    }
+    if !gone.is_empty() {
+        text::purge(connection, number, &text::MEMORIES)?;
+    }
+    Ok(gone.len() as u64)
+}
+
+/// Removes messages and receipts and returns the messages' refs.
+fn messages(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+    session: &SessionId,
+    forgotten: &mut Forgotten,
+) -> Result<Vec<String>, Failure> {
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
+         RETURNING id, content_hash",
+    )?;
+    let rows = delete
+        .query_map([tenant.as_str(), session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let gone: Vec<(i64, Option<String>)> = rows.collect::<Result<_, _>>()?;
+    let mut refs = Vec::new();
+    for (row, hash) in gone {
+        let Some(hash) = hash else { continue };
+        text::delete(connection, number, &text::MESSAGES, row)?;
+        forgotten.messages += 1;
+        refs.extend(ContentHash::from_full(&hash).map(|hash| Ref::message(hash).to_string()));
+    }
+    connection
+        .prepare_cached("DELETE FROM sessions WHERE tenant = ?1 AND session_id = ?2")?
+        .execute([tenant.as_str(), session.as_str()])?;
+    if forgotten.messages > 0 {
+        text::purge(connection, number, &text::MESSAGES)?;
+    }
+    Ok(refs)
+}
+
+fn cards(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+    session: &SessionId,
+) -> Result<u64, Failure> {
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM context_cards WHERE tenant = ?1 AND session_id = ?2 RETURNING id",
+    )?;
+    let rows = delete.query_map([tenant.as_str(), session.as_str()], |row| row.get(0))?;
+    let gone: Vec<i64> = rows.collect::<Result<_, _>>()?;
+    for row in &gone {
+        text::delete(connection, number, &text::CARDS, *row)?;
+    }
+    if !gone.is_empty() {
+        text::purge(connection, number, &text::CARDS)?;
+    }
+    Ok(gone.len() as u64)
+}
+
+fn of_artefacts(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+    forgotten: &mut Forgotten,
+) -> Result<Vec<String>, Failure> {
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM cas_refs WHERE tenant = ?1 AND session_id = ?2 RETURNING digest, kind, view",
+    )?;
+    let rows =
+        delete.query_map([tenant.as_str(), session.as_str()], |row| artefacts::reference(row))?;
+    let mut refs = Vec::new();
+    for reference in rows.collect::<Result<Vec<_>, _>>()? {
+        artefacts::drop_unused(connection, tenant, &reference.digest)?;
+        refs.push(reference.print());
+    }
+    forgotten.artefacts = refs.len() as u64;
+    Ok(refs)
+}

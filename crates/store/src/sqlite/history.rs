@@ -1,0 +1,114 @@
+//! The history port.
+
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use plimsoll_engine::{
+    Appended, ContextCard, Efficiency, HistoryBatch, HistoryStore, Hit, LogQuery, LogRow,
+    MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary, StoreError,
+    TenantId, hash_prefix,
+};
+
+use super::{SqliteStore, cards, log, messages, receipts, search, tenants};
+
+#[async_trait]
+impl HistoryStore for SqliteStore {
+    async fn append(&self, tenant: &TenantId, batch: HistoryBatch) -> Result<Appended, StoreError> {
+        batch.check()?;
+        let tenant = tenant.clone();
+        self.write(move |connection| {
+            let number = tenants::ensure(connection, &tenant)?;
+            let mut appended = Appended::default();
+            messages::append(connection, &tenant, number, &batch.messages, &mut appended)?;
+            receipts::append(connection, &tenant, &batch.receipts, &mut appended)?;
+            cards::append(connection, &tenant, number, &batch.cards, &mut appended)?;
+            Ok(appended)
+        })
+        .await
+    }
+
+    async fn messages(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        from: u32,
+        limit: usize,
+    ) -> Result<Vec<MessageRecord>, StoreError> {
+        let (tenant, session) = (tenant.clone(), session.clone());
+        self.read(move |connection| {
+            messages::of_session(connection, &tenant, &session, from, limit)
+        })
+        .await
+    }
+
+    async fn message_by_hash(
+        &self,
+        tenant: &TenantId,
+        prefix: &str,
+    ) -> Result<MessageRecord, StoreError> {
+        let (tenant, prefix) = (tenant.clone(), hash_prefix(prefix)?);
+        self.read(move |connection| messages::by_hash(connection, &tenant, &prefix)).await
+    }
+
+    async fn sessions(
+        &self,
+        tenant: &TenantId,
+        limit: usize,
+    ) -> Result<Vec<SessionSummary>, StoreError> {
+        let tenant = tenant.clone();
+        self.read(move |connection| messages::sessions(connection, &tenant, limit)).await
+    }
+
+    async fn receipts(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Vec<ReceiptRecord>, StoreError> {
+        let (tenant, session) = (tenant.clone(), session.clone());
+        self.read(move |connection| receipts::of_session(connection, &tenant, &session)).await
+    }
+
+    async fn cards(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Vec<ContextCard>, StoreError> {
+        let (tenant, session) = (tenant.clone(), session.clone());
+        self.read(move |connection| cards::of_session(connection, &tenant, &session)).await
+    }
+
+    async fn search(
+        &self,
+        tenant: &TenantId,
+        session: Option<&SessionId>,
+        query: &SearchQuery,
+    ) -> Result<Vec<Hit<MessageRecord>>, StoreError> {
+        query.check()?;
+        let (tenant, session, query) = (tenant.clone(), session.cloned(), query.clone());
+        let vectors = self.vectors.clone();
+        let (hits, left_out) = self
+            .read(move |connection| {
+                search::search(connection, &vectors, &tenant, session.as_ref(), &query)
+            })
+            .await?;
+        self.mismatches.fetch_add(left_out, Ordering::Relaxed);
+        Ok(hits)
+    }
+
+    async fn log(&self, tenant: &TenantId, query: &LogQuery) -> Result<Vec<LogRow>, StoreError> {
+        let (tenant, query) = (tenant.clone(), query.clone());
+        self.read(move |connection| log::rows(connection, &tenant, &query)).await
+    }
+
+    async fn efficiency(&self, tenant: &TenantId) -> Result<Vec<Efficiency>, StoreError> {
+        let tenant = tenant.clone();
+        self.read(move |connection| receipts::efficiency(connection, &tenant)).await
+    }
+
+    async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {
+        let tenant = tenant.clone();
+        let rebuilt = self.read(move |connection| messages::verify(connection, &tenant)).await?;
+        self.mismatches.fetch_add(rebuilt.mismatches, Ordering::Relaxed);
+        Ok(rebuilt)
+    }
+}

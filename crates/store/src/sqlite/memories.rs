@@ -1,0 +1,191 @@
+//! Memory records: every state of each, the present one marked.
+
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_engine::{
+    MemoryId, MemoryKind, MemoryRecord, MemoryState, Scope, SessionId, StoreError, TenantId,
+};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::failure::{Failure, unreadable};
+use super::messages::session;
+use super::receipts::{list, strings};
+use super::tenants::{self, TenantNumber, next_generation};
+use super::{text, vectors};
+
+/// Columns of a record as [`read`] expects them.
+macro_rules! memory_columns {
+    () => {
+        "memory_id, kind, state, workspace_id, user_id, session_id, agent_id, micro, summary,
+         full, origin, confidence, source_ref, tags, event_at, created_at, updated_at,
+         superseded_by, embedding_model, embedding, details"
+    };
+}
+
+/// Stores a record in the place of the one with its id.
+pub(super) fn put(connection: &Connection, record: &MemoryRecord) -> Result<(), Failure> {
+    let tenant = &record.tenant;
+    let number = tenants::ensure(connection, tenant)?;
+    let had_vector = retire(connection, tenant, number, record)?;
+    let generation = if had_vector || record.embedding.is_some() {
+        next_generation(connection, tenant)?
+    } else {
+        0
+    };
+    let row = insert(connection, record, generation)?;
+    let mut tags = connection.prepare_cached(
+        "INSERT OR IGNORE INTO memory_tags (tenant, tag, record) VALUES (?1, ?2, ?3)",
+    )?;
+    for tag in &record.tags {
+        tags.execute((tenant.as_str(), tag, row))?;
+    }
+    let texts = [Some(&record.micro), record.summary.as_ref(), record.full.as_ref()];
+    let texts = texts.into_iter().flatten().chain(&record.tags).map(String::as_str);
+    text::insert(connection, number, &text::MEMORIES, row, texts)
+}
+
+/// Unmarks the present state, and removes the one of the same time; tells whether the former had a vector.
+fn retire(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+    record: &MemoryRecord,
+) -> Result<bool, Failure> {
+    let mut present = connection.prepare_cached(
+        "SELECT id, embedding IS NOT NULL FROM memory_records
+         WHERE tenant = ?1 AND memory_id = ?2 AND is_present = 1",
+    )?;
+    let found: Option<(i64, bool)> = present
+        .query_row([tenant.as_str(), &record.id.0], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    if let Some((row, had_vector)) = found {
+        text::delete(connection, number, &text::MEMORIES, row)?;
+        let generation = if had_vector { next_generation(connection, tenant)? } else { 0 };
+        connection
+            .prepare_cached(
+                "UPDATE memory_records SET is_present = 0, generation = ?3
+                 WHERE tenant = ?1 AND id = ?2",
+            )?
+            .execute((tenant.as_str(), row, generation))?;
+    }
+    let replaced = connection
+        .prepare_cached(
+            "DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2 AND updated_at = ?3",
+        )?
+        .execute((tenant.as_str(), &record.id.0, record.updated_at.0))?;
+    let had_vector = found.is_some_and(|(_, had_vector)| had_vector);
+    if replaced > 0 && had_vector {
+        // The row is gone, so no count of changes can tell that its vector is.
+        tenants::next_epoch(connection, tenant)?;
+    }
+    Ok(had_vector)
+}
+
+fn insert(connection: &Connection, record: &MemoryRecord, generation: i64) -> Result<i64, Failure> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO memory_records (tenant, memory_id, is_present, kind, state, is_current,
+             workspace_id, user_id, session_id, agent_id, micro, summary, full, origin, confidence,
+             source_ref, tags, event_at, created_at, updated_at, superseded_by, embedding,
+             embedding_model, details, generation)
+         VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+             ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
+    )?;
+    statement.execute(params![
+        record.tenant.as_str(),
+        record.id.0,
+        record.kind.as_str(),
+        record.state.as_str(),
+        record.state.is_current(),
+        record.scope.workspace,
+        record.scope.user,
+        record.scope.session.as_ref().map(SessionId::as_str),
+        record.scope.agent,
+        record.micro,
+        record.summary,
+        record.full,
+        record.origin,
+        record.confidence,
+        record.source_ref,
+        list(&record.tags)?,
+        record.event_at.map(|at| at.0),
+        record.created_at.0,
+        record.updated_at.0,
+        record.superseded_by.as_ref().map(|id| &id.0),
+        record.embedding.as_ref().map(vectors::bytes),
+        record.embedding.as_ref().map(|embedding| &embedding.model),
+        record.details,
+        generation,
+    ])?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Returns a record as it is, or as it was.
+pub(super) fn find(
+    connection: &Connection,
+    tenant: &TenantId,
+    id: &MemoryId,
+    as_of: Option<MillisSinceEpoch>,
+) -> Result<MemoryRecord, Failure> {
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT ",
+        memory_columns!(),
+        " FROM memory_records WHERE tenant = ?1 AND memory_id = ?2
+             AND iif(?3 IS NULL, is_present = 1, updated_at <= ?3)
+         ORDER BY updated_at DESC LIMIT 1"
+    ))?;
+    let mut rows = query.query((tenant.as_str(), &id.0, as_of.map(|at| at.0)))?;
+    match rows.next()? {
+        Some(row) => read(tenant, row),
+        None => {
+            let begins: String = id.0.chars().take(64).collect();
+            Err(StoreError::NotFound { what: format!("memory {begins:?}") }.into())
+        }
+    }
+}
+
+/// Returns the present record of a row.
+pub(super) fn by_row(
+    connection: &Connection,
+    tenant: &TenantId,
+    row: i64,
+) -> Result<Option<MemoryRecord>, Failure> {
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT ",
+        memory_columns!(),
+        " FROM memory_records WHERE tenant = ?1 AND id = ?2 AND is_present = 1"
+    ))?;
+    let mut rows = query.query((tenant.as_str(), row))?;
+    rows.next()?.map(|row| read(tenant, row)).transpose()
+}
+
+fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, Failure> {
+    let (kind, state): (String, String) = (row.get(1)?, row.get(2)?);
+    let in_session = match row.get_ref(5)? {
+        rusqlite::types::ValueRef::Null => None,
+        _ => Some(session(row, 5)?),
+    };
+    Ok(MemoryRecord {
+        tenant: tenant.clone(),
+        id: MemoryId(row.get(0)?),
+        kind: MemoryKind::from_name(&kind).ok_or_else(|| unreadable("kind"))?,
+        state: MemoryState::from_name(&state).ok_or_else(|| unreadable("state"))?,
+        scope: Scope {
+            workspace: row.get(3)?,
+            user: row.get(4)?,
+            session: in_session,
+            agent: row.get(6)?,
+        },
+        micro: row.get(7)?,
+        summary: row.get(8)?,
+        full: row.get(9)?,
+        origin: row.get(10)?,
+        confidence: row.get(11)?,
+        source_ref: row.get(12)?,
+        tags: strings(row, 13)?,
+        event_at: row.get::<_, Option<i64>>(14)?.map(MillisSinceEpoch),
+        created_at: MillisSinceEpoch(row.get(15)?),
+        updated_at: MillisSinceEpoch(row.get(16)?),
+        superseded_by: row.get::<_, Option<String>>(17)?.map(MemoryId),
+        embedding: vectors::embedding(row.get(18)?, row.get(19)?)?,
+        details: row.get(20)?,
+    })
+}

@@ -1,0 +1,275 @@
+//! Messages: appended, read back and hashed again.
+
+use std::collections::HashMap;
+
+use plimsoll_core::{ContentHash, Message, MillisSinceEpoch};
+use plimsoll_engine::{
+    Appended, LogRow, MessageRecord, Rebuilt, SessionId, SessionSummary, StoreError, TenantId,
+};
+use rusqlite::{Connection, OptionalExtension as _, Row};
+
+use super::failure::{Failure, limit, unreadable};
+use super::tenants::TenantNumber;
+use super::text;
+
+/// Columns of a message as [`read`] expects them.
+macro_rules! message_columns {
+    () => {
+        "session_id, number, content_hash, content_json, tokens, turn, recorded_at"
+    };
+}
+
+/// Appends messages; the sessions' counts tell what is new.
+pub(super) fn append(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+    messages: &[MessageRecord],
+    appended: &mut Appended,
+) -> Result<(), Failure> {
+    let mut ends: HashMap<&SessionId, u32> = HashMap::new();
+    for record in messages {
+        let end = match ends.get(&record.session) {
+            Some(end) => *end,
+            None => count(connection, tenant, &record.session)?,
+        };
+        if record.position < end {
+            same(connection, tenant, record)?;
+            appended.known += 1;
+            ends.insert(&record.session, end);
+        } else if record.position == end {
+            insert(connection, tenant, number, record)?;
+            appended.added += 1;
+            ends.insert(&record.session, end + 1);
+        } else {
+            let why = format!(
+                "{} leaves a gap: session {} has {end} messages",
+                record.position, record.session
+            );
+            return Err(StoreError::Invalid { field: "position", why }.into());
+        }
+    }
+    Ok(())
+}
+
+fn count(connection: &Connection, tenant: &TenantId, session: &SessionId) -> Result<u32, Failure> {
+    let mut query = connection
+        .prepare_cached("SELECT messages FROM sessions WHERE tenant = ?1 AND session_id = ?2")?;
+    let count =
+        query.query_row([tenant.as_str(), session.as_str()], |row| row.get(0)).optional()?;
+    Ok(count.unwrap_or(0))
+}
+
+fn same(connection: &Connection, tenant: &TenantId, record: &MessageRecord) -> Result<(), Failure> {
+    let mut query = connection.prepare_cached(
+        "SELECT content_hash FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
+         AND node_type = 'message' AND number = ?3 AND strategy = ''",
+    )?;
+    let kept: Option<String> = query
+        .query_row((tenant.as_str(), record.session.as_str(), record.position), |row| row.get(0))
+        .optional()?;
+    if kept.as_deref() == Some(record.hash.full().as_str()) {
+        return Ok(());
+    }
+    let what = format!(
+        "position {} of session {} holds another message than {}",
+        record.position, record.session, record.hash
+    );
+    Err(StoreError::Conflict { what }.into())
+}
+
+fn insert(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+    record: &MessageRecord,
+) -> Result<(), Failure> {
+    let content = serde_json::to_string(&record.message)
+        .map_err(|error| StoreError::Other(Box::new(error)))?;
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO unified_logs (tenant, session_id, node_type, number, strategy, recorded_at,
+             content_hash, role, tokens, turn, content_json)
+         VALUES (?1, ?2, 'message', ?3, '', ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    statement.execute((
+        tenant.as_str(),
+        record.session.as_str(),
+        record.position,
+        record.recorded_at.0,
+        record.hash.full(),
+        record.message.role.as_str(),
+        record.tokens,
+        record.turn,
+        content,
+    ))?;
+    let row = connection.last_insert_rowid();
+    touch(connection, tenant, &record.session, Some(record.tokens), record.recorded_at)?;
+    text::insert(connection, number, &text::MESSAGES, row, [record.message.shown().as_str()])
+}
+
+/// Counts a record in its session; `tokens` are those of a message.
+pub(super) fn touch(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+    tokens: Option<u32>,
+    at: MillisSinceEpoch,
+) -> Result<(), Failure> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO sessions (tenant, session_id, messages, tokens, first_at, last_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?5)
+         ON CONFLICT (tenant, session_id) DO UPDATE SET
+             messages = messages + excluded.messages,
+             tokens = tokens + excluded.tokens,
+             first_at = min(first_at, excluded.first_at),
+             last_at = max(last_at, excluded.last_at)",
+    )?;
+    statement.execute((
+        tenant.as_str(),
+        session.as_str(),
+        u32::from(tokens.is_some()),
+        tokens.unwrap_or(0),
+        at.0,
+    ))?;
+    Ok(())
+}
+
+/// Returns the messages of a session from `from` on.
+pub(super) fn of_session(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+    from: u32,
+    most: usize,
+) -> Result<Vec<MessageRecord>, Failure> {
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT ",
+        message_columns!(),
+        " FROM unified_logs WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'message'
+         AND number >= ?3 ORDER BY number LIMIT ?4"
+    ))?;
+    let mut rows = query.query((tenant.as_str(), session.as_str(), from, limit(most)))?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        messages.push(read(row)?);
+    }
+    Ok(messages)
+}
+
+/// Returns the message whose hash begins with `prefix`, which is hexadecimal.
+pub(super) fn by_hash(
+    connection: &Connection,
+    tenant: &TenantId,
+    prefix: &str,
+) -> Result<MessageRecord, Failure> {
+    // `g` sorts behind every hexadecimal digit.
+    let end = format!("{prefix}g");
+    let mut differing = connection.prepare_cached(
+        "SELECT min(content_hash), max(content_hash) FROM unified_logs
+         WHERE tenant = ?1 AND content_hash >= ?2 AND content_hash < ?3",
+    )?;
+    let (first, last): (Option<String>, Option<String>) = differing
+        .query_row((tenant.as_str(), prefix, &end), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if first != last {
+        let what = format!("messages of different content begin with {prefix}");
+        return Err(StoreError::Conflict { what }.into());
+    }
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT ",
+        message_columns!(),
+        " FROM unified_logs WHERE tenant = ?1 AND content_hash >= ?2 AND content_hash < ?3
+         ORDER BY recorded_at, session_id, number LIMIT 1"
+    ))?;
+    let mut rows = query.query((tenant.as_str(), prefix, &end))?;
+    match rows.next()? {
+        Some(row) => read(row),
+        None => Err(StoreError::NotFound { what: format!("message {prefix}") }.into()),
+    }
+}
+
+/// Returns the message of a row; `None` if the row is gone.
+pub(super) fn by_row(
+    connection: &Connection,
+    tenant: &TenantId,
+    row: i64,
+) -> Result<Option<MessageRecord>, Failure> {
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT ",
+        message_columns!(),
+        " FROM unified_logs WHERE tenant = ?1 AND id = ?2"
+    ))?;
+    let mut rows = query.query((tenant.as_str(), row))?;
+    rows.next()?.map(read).transpose()
+}
+
+/// Returns the sessions, the one with the newest record first.
+pub(super) fn sessions(
+    connection: &Connection,
+    tenant: &TenantId,
+    most: usize,
+) -> Result<Vec<SessionSummary>, Failure> {
+    let mut query = connection.prepare_cached(
+        "SELECT session_id, messages, tokens, first_at, last_at FROM sessions
+         WHERE tenant = ?1 ORDER BY last_at DESC, session_id LIMIT ?2",
+    )?;
+    let mut rows = query.query((tenant.as_str(), limit(most)))?;
+    let mut sessions = Vec::new();
+    while let Some(row) = rows.next()? {
+        let tokens: i64 = row.get(2)?;
+        sessions.push(SessionSummary {
+            session: session(row, 0)?,
+            messages: row.get(1)?,
+            tokens: u64::try_from(tokens).map_err(|_| unreadable("tokens"))?,
+            first_at: MillisSinceEpoch(row.get(3)?),
+            last_at: MillisSinceEpoch(row.get(4)?),
+        });
+    }
+    Ok(sessions)
+}
+
+/// Hashes every message again.
+pub(super) fn verify(connection: &Connection, tenant: &TenantId) -> Result<Rebuilt, Failure> {
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT ",
+        message_columns!(),
+        " FROM unified_logs WHERE tenant = ?1 AND node_type = 'message'"
+    ))?;
+    let mut rows = query.query([tenant.as_str()])?;
+    let mut rebuilt = Rebuilt::default();
+    while let Some(row) = rows.next()? {
+        rebuilt.messages += 1;
+        rebuilt.mismatches += u64::from(read(row).is_err());
+    }
+    Ok(rebuilt)
+}
+
+/// Reads a message and hashes it again.
+pub(super) fn read(row: &Row<'_>) -> Result<MessageRecord, Failure> {
+    let hash: String = row.get(2)?;
+    let content: String = row.get(3)?;
+    let mismatch =
+        || Failure::Mismatch(format!("the content of message {hash} is not what it was"));
+    let message: Message = serde_json::from_str(&content).map_err(|_| mismatch())?;
+    let known = ContentHash::from_full(&hash).ok_or_else(mismatch)?;
+    if ContentHash::of(&message) != known {
+        return Err(mismatch());
+    }
+    Ok(MessageRecord {
+        session: session(row, 0)?,
+        position: row.get(1)?,
+        hash: known,
+        message,
+        tokens: row.get(4)?,
+        turn: row.get(5)?,
+        recorded_at: MillisSinceEpoch(row.get(6)?),
+    })
+}
+
+/// Reads a session's id.
+pub(super) fn session(row: &Row<'_>, column: usize) -> Result<SessionId, Failure> {
+    SessionId::new(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
+        .map_err(|_| unreadable("session"))
+}
+
+/// The log's name for messages is that of the statements here.
+const _: () = assert!(matches!(LogRow::MESSAGE.as_bytes(), b"message"));

@@ -1,0 +1,131 @@
+//! Receipts: context decisions, in the unified log.
+
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_engine::{
+    Appended, Efficiency, ReceiptRecord, SelectionType, SessionId, StoreError, TenantId,
+};
+use rusqlite::{Connection, Row, params};
+
+use super::failure::{Failure, unreadable};
+use super::messages::{session, touch};
+
+/// Appends receipts; one that is there stays.
+pub(super) fn append(
+    connection: &Connection,
+    tenant: &TenantId,
+    receipts: &[ReceiptRecord],
+    appended: &mut Appended,
+) -> Result<(), Failure> {
+    for record in receipts {
+        let mut statement = connection.prepare_cached(
+            "INSERT INTO unified_logs (tenant, session_id, node_type, number, strategy, recorded_at,
+                 trace_id, cascade_id, selection_type, full_history_size, context_size,
+                 masked_count, anchor_hashes, selected_hashes, tokens_saved, receipt)
+             VALUES (?1, ?2, 'context_selection', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
+                 ?14, ?15)
+             ON CONFLICT (tenant, session_id, node_type, number, strategy) DO NOTHING",
+        )?;
+        let new = statement.execute(params![
+            tenant.as_str(),
+            record.session.as_str(),
+            record.turn,
+            record.strategy,
+            record.recorded_at.0,
+            record.trace_id,
+            record.cascade_id,
+            record.selection_type.as_str(),
+            record.full_history_size,
+            record.context_size,
+            record.masked_count,
+            list(&record.anchor_hashes)?,
+            list(&record.selected_hashes)?,
+            record.tokens_saved,
+            record.receipt,
+        ])? > 0;
+        if new {
+            touch(connection, tenant, &record.session, None, record.recorded_at)?;
+        }
+        appended.added += usize::from(new);
+        appended.known += usize::from(!new);
+    }
+    Ok(())
+}
+
+/// Returns the receipts of a session in the order of turns and strategies.
+pub(super) fn of_session(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+) -> Result<Vec<ReceiptRecord>, Failure> {
+    let mut query = connection.prepare_cached(
+        "SELECT session_id, number, strategy, recorded_at, trace_id, cascade_id, selection_type,
+             full_history_size, context_size, masked_count, anchor_hashes, selected_hashes,
+             tokens_saved, receipt
+         FROM unified_logs
+         WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'context_selection'
+         ORDER BY number, strategy",
+    )?;
+    let mut rows = query.query([tenant.as_str(), session.as_str()])?;
+    let mut receipts = Vec::new();
+    while let Some(row) = rows.next()? {
+        receipts.push(read(row)?);
+    }
+    Ok(receipts)
+}
+
+/// Reads a receipt of 14 columns from `session_id` to `receipt`.
+pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, Failure> {
+    let kind: String = row.get(6)?;
+    Ok(ReceiptRecord {
+        session: session(row, 0)?,
+        turn: row.get(1)?,
+        strategy: row.get(2)?,
+        recorded_at: MillisSinceEpoch(row.get(3)?),
+        trace_id: row.get(4)?,
+        cascade_id: row.get(5)?,
+        selection_type: SelectionType::from_name(&kind)
+            .ok_or_else(|| unreadable("selection type"))?,
+        full_history_size: row.get(7)?,
+        context_size: row.get(8)?,
+        masked_count: row.get(9)?,
+        anchor_hashes: strings(row, 10)?,
+        selected_hashes: strings(row, 11)?,
+        tokens_saved: row.get(12)?,
+        receipt: row.get(13)?,
+    })
+}
+
+/// The query of `auto-context.md`, Metrics.
+pub(super) fn efficiency(
+    connection: &Connection,
+    tenant: &TenantId,
+) -> Result<Vec<Efficiency>, Failure> {
+    let mut query = connection.prepare_cached(
+        "SELECT cascade_id, count(*), avg(full_history_size), avg(context_size), avg(tokens_saved),
+             sum(tokens_saved)
+         FROM unified_logs WHERE tenant = ?1 AND node_type = 'context_selection'
+         GROUP BY cascade_id ORDER BY cascade_id",
+    )?;
+    let rows = query.query_map([tenant.as_str()], |row| {
+        Ok(Efficiency {
+            cascade_id: row.get(0)?,
+            selections: row.get::<_, u32>(1)?.into(),
+            avg_full_size: row.get(2)?,
+            avg_context_size: row.get(3)?,
+            avg_tokens_saved: row.get(4)?,
+            tokens_saved: row.get(5)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Writes a list of texts as JSON.
+pub(super) fn list(texts: &[String]) -> Result<String, Failure> {
+    serde_json::to_string(texts).map_err(|error| StoreError::Other(Box::new(error)).into())
+}
+
+/// Reads a list of texts.
+pub(super) fn strings(row: &Row<'_>, column: usize) -> Result<Vec<String>, Failure> {
+    let text = row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?;
+    serde_json::from_str(text).map_err(|_| unreadable("list"))
+}

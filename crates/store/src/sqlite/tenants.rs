@@ -1,0 +1,85 @@
+//! Tenants: each has a number, which names its tables for text search, and counters.
+
+use plimsoll_engine::TenantId;
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::failure::Failure;
+
+/// The number of a tenant. It is given by the store, so it may stand in the name of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct TenantNumber(i64);
+
+/// How far the changes of a tenant's vectors are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) generation: i64,
+    pub(super) epoch: i64,
+}
+
+const TABLES: &str = include_str!("tenant_tables.sql");
+
+/// Puts a tenant's number in the names of its own tables.
+///
+/// The one place where SQL is made: `statement` is written in this crate, and a number cannot be anything else.
+pub(super) fn of_tenant(statement: &'static str, TenantNumber(number): TenantNumber) -> String {
+    statement.replace("{tenant}", &number.to_string())
+}
+
+/// Returns the number of a tenant; `None` if it has nothing yet.
+pub(super) fn find(
+    connection: &Connection,
+    tenant: &TenantId,
+) -> Result<Option<TenantNumber>, Failure> {
+    let mut query = connection.prepare_cached("SELECT number FROM tenants WHERE tenant = ?1")?;
+    Ok(query.query_row([tenant.as_str()], |row| row.get(0).map(TenantNumber)).optional()?)
+}
+
+/// Returns the number of a tenant, and makes its tables when it is new.
+pub(super) fn ensure(connection: &Connection, tenant: &TenantId) -> Result<TenantNumber, Failure> {
+    if let Some(number) = find(connection, tenant)? {
+        return Ok(number);
+    }
+    let number = connection.query_row(
+        "INSERT INTO tenants (tenant, number)
+         SELECT ?1, coalesce(max(number), 0) + 1 FROM tenants RETURNING number",
+        [tenant.as_str()],
+        |row| row.get(0).map(TenantNumber),
+    )?;
+    connection.execute_batch(&of_tenant(TABLES, number))?;
+    Ok(number)
+}
+
+/// Returns the number of a new job.
+pub(super) fn next_job(connection: &Connection, tenant: &TenantId) -> Result<i64, Failure> {
+    ensure(connection, tenant)?;
+    let mut statement = connection.prepare_cached(
+        "UPDATE tenants SET last_job = last_job + 1 WHERE tenant = ?1 RETURNING last_job",
+    )?;
+    Ok(statement.query_row([tenant.as_str()], |row| row.get(0))?)
+}
+
+/// Counts a change of vectors and returns its number.
+pub(super) fn next_generation(connection: &Connection, tenant: &TenantId) -> Result<i64, Failure> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE tenants SET generation = generation + 1 WHERE tenant = ?1 RETURNING generation",
+    )?;
+    Ok(statement.query_row([tenant.as_str()], |row| row.get(0))?)
+}
+
+/// Counts a deletion of vectors: what was read of them is read anew.
+pub(super) fn next_epoch(connection: &Connection, tenant: &TenantId) -> Result<(), Failure> {
+    let mut statement =
+        connection.prepare_cached("UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?1")?;
+    statement.execute([tenant.as_str()])?;
+    Ok(())
+}
+
+/// Returns how far the changes are.
+pub(super) fn version(connection: &Connection, tenant: &TenantId) -> Result<Version, Failure> {
+    let mut query =
+        connection.prepare_cached("SELECT generation, epoch FROM tenants WHERE tenant = ?1")?;
+    let version = query.query_row([tenant.as_str()], |row| {
+        Ok(Version { generation: row.get(0)?, epoch: row.get(1)? })
+    });
+    Ok(version.optional()?.unwrap_or_default())
+}

@@ -1,0 +1,185 @@
+//! The writer: one thread, one connection, commits in groups.
+//!
+//! A sync costs milliseconds and a row microseconds, so requests that arrive while a commit runs wait for the next one and
+//! share it. Each stands in a savepoint: one that is refused takes no other with it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use plimsoll_engine::StoreError;
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::connection;
+use super::failure::Failure;
+
+/// Requests of one commit; chosen: what is beyond waits for the next one.
+const LARGEST_GROUP: usize = 1024;
+/// Requests that may wait; beyond it callers are held back.
+const QUEUE: usize = 4096;
+
+/// The handle of the writer thread; dropping it ends the thread after what is queued.
+pub(super) struct Writer {
+    sender: Option<mpsc::Sender<Box<dyn Request>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+/// A change with the caller who waits for it.
+trait Request: Send {
+    /// Does it, within a transaction; what it returned before is forgotten.
+    fn act(&mut self, connection: &Connection) -> Result<(), Failure>;
+    /// Answers the caller, who may have gone.
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
+}
+
+struct Change<T, F> {
+    act: F,
+    value: Option<T>,
+    caller: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Request for Change<T, F>
+where
+    T: Send,
+    F: Fn(&Connection) -> Result<T, Failure> + Send,
+{
+    fn act(&mut self, connection: &Connection) -> Result<(), Failure> {
+        self.value = Some((self.act)(connection)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
+        let value = self.value;
+        let answer = outcome.and_then(|()| value.ok_or_else(ended));
+        // A caller that no longer waits is no reason to stop.
+        let _gone = self.caller.send(answer);
+    }
+}
+
+fn ended() -> StoreError {
+    StoreError::Unavailable { why: "the store is closed".to_owned(), retry_after: None }
+}
+
+impl Writer {
+    /// Starts the thread, which owns `connection` and opens another from `path` after a failure.
+    pub(super) fn start(path: PathBuf, connection: Connection) -> Result<Self, StoreError> {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("plimsoll-store".to_owned())
+            .spawn(move || run(&mut Database { path, connection: Some(connection) }, receiver))
+            .map_err(|error| StoreError::Other(Box::new(error)))?;
+        Ok(Self { sender: Some(sender), thread: Some(thread) })
+    }
+
+    /// Has `act` done and returns what it returned, after the commit.
+    pub(super) async fn write<T, F>(&self, act: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Fn(&Connection) -> Result<T, Failure> + Send + 'static,
+    {
+        let (caller, answer) = oneshot::channel();
+        let change = Box::new(Change { act, value: None, caller });
+        let sender = self.sender.as_ref().ok_or_else(ended)?;
+        sender.send(change).await.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            // The thread's panic was reported by its hook; there is nobody left to tell.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+struct Database {
+    path: PathBuf,
+    connection: Option<Connection>,
+}
+
+fn run(database: &mut Database, mut receiver: mpsc::Receiver<Box<dyn Request>>) {
+    while let Some(first) = receiver.blocking_recv() {
+        let mut group = vec![first];
+        while group.len() < LARGEST_GROUP
+            && let Ok(next) = receiver.try_recv()
+        {
+            group.push(next);
+        }
+        database.commit(group);
+    }
+}
+
+impl Database {
+    /// Commits a group and answers each. If the whole group fails, each is tried alone: one that is too large for the disk
+    /// must not fail those that are not.
+    fn commit(&mut self, mut group: Vec<Box<dyn Request>>) {
+        match self.attempt(&mut group) {
+            Ok(outcomes) => {
+                for (request, outcome) in group.into_iter().zip(outcomes) {
+                    request.answer(outcome.map_err(StoreError::from));
+                }
+            }
+            Err(failure) => {
+                // After a failed write or sync nothing that this connection remembers of the file can be relied on.
+                self.connection = None;
+                match group.pop() {
+                    Some(only) if group.is_empty() => only.answer(Err(failure.into())),
+                    last => {
+                        for request in group.into_iter().chain(last) {
+                            self.commit(vec![request]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        group: &mut [Box<dyn Request>],
+    ) -> Result<Vec<Result<(), Failure>>, Failure> {
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            empty => {
+                let mut connection = connection::open(&self.path)?;
+                connection::restrict(&mut connection)?;
+                empty.insert(connection)
+            }
+        };
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        let mut outcomes = Vec::with_capacity(group.len());
+        for request in group.iter_mut() {
+            match in_savepoint(connection, request.as_mut()) {
+                Err(failure) if failure.is_fatal() || connection.is_autocommit() => {
+                    return Err(failure);
+                }
+                outcome => outcomes.push(outcome),
+            }
+        }
+        connection.execute_batch("COMMIT")?;
+        Ok(outcomes)
+    }
+}
+
+fn in_savepoint(connection: &Connection, request: &mut dyn Request) -> Result<(), Failure> {
+    connection.prepare_cached("SAVEPOINT request")?.execute([])?;
+    let outcome = request.act(connection);
+    if let Err(failure) = &outcome {
+        if failure.is_fatal() {
+            return outcome;
+        }
+        connection.prepare_cached("ROLLBACK TO request")?.execute([])?;
+    }
+    connection.prepare_cached("RELEASE request")?.execute([])?;
+    outcome
+}
