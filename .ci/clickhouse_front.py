@@ -1,7 +1,7 @@
 """ClickHouse's HTTP interface, as far as the store uses it, on the engine that the package chdb-core brings.
 
-Understood: POST of a statement in the body, or of an INSERT in `query` with its rows in the body; `database`, bound
-parameters `param_<name>`, and settings as further query arguments; GET /ping. The engine binds the parameters itself.
+Understood: POST of a form with `query` and its bound parameters `param_<name>`, of a statement alone, or of an INSERT in
+the argument `query` with its rows in the body; `database` and settings as further arguments; GET /ping. The engine binds the parameters itself.
 As the real server does, it answers errors with the code in X-ClickHouse-Exception-Code.
 
 usage: clickhouse_front.py PORT FOLDER
@@ -52,6 +52,14 @@ def run(session, arguments, body):
         return session.query(text, "JSONEachRow", params=parameters).bytes() or b""
 
 
+def fields(body, boundary):
+    """Splits a form as browsers send it into names and values."""
+    for part in body.split(b"--" + boundary)[1:-1]:
+        head, _, value = part.partition(b"\r\n\r\n")
+        name = re.search(rb'name="([^"]*)"', head).group(1)
+        yield name.decode(), value.removesuffix(b"\r\n").decode()
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -64,6 +72,9 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(400, b"URI too long")
             return
         arguments = parse_qsl(urlsplit(self.path).query, keep_blank_values=True)
+        boundary = re.match("multipart/form-data; boundary=(.*)", self.headers.get("Content-Type", ""))
+        if boundary:
+            arguments, body = arguments + list(fields(body, boundary.group(1).encode())), b""
         try:
             self.answer(200, run(self.server.session, arguments, body))
         except Exception as error:

@@ -16,6 +16,9 @@ use super::{cards, messages, receipts};
 /// 1900-01-01 and the end of 2299, between which `DateTime64` keeps a time.
 const TIMES: std::ops::Range<i64> = -2_208_988_800_000..10_413_792_000_000;
 
+/// Hashes asked for at once: with 19 bytes each they stay below the 128 KiB that the server takes as one parameter.
+const HASHES: usize = 5_000;
+
 const KNOWN_MESSAGES: &str = "
 SELECT number, content_digest FROM unified_logs FINAL
 WHERE tenant = {tenant:String} AND session_id = {session:String} AND node_type = 'message'
@@ -25,7 +28,7 @@ ORDER BY number FORMAT JSONEachRow";
 const KNOWN_RECEIPTS: &str = "
 SELECT DISTINCT number, strategy FROM unified_logs
 WHERE tenant = {tenant:String} AND session_id = {session:String}
-    AND node_type = 'context_selection' AND number IN {turns:Array(UInt32)}
+    AND node_type = 'context_selection' AND number BETWEEN {first:UInt32} AND {last:UInt32}
 FORMAT JSONEachRow";
 
 const KNOWN_CARDS: &str = concat!(
@@ -171,8 +174,9 @@ async fn new_receipts<'a>(
 ) -> Result<Vec<&'a ReceiptRecord>, StoreError> {
     let mut new = Vec::new();
     for (session, records) in by_session(records, |record| &record.session) {
-        let turns = records.iter().map(|record| record.turn);
-        let parameters = of(tenant, &session).numbers("turns", turns);
+        let turns = || records.iter().map(|record| record.turn);
+        let (first, last) = (turns().min().unwrap_or(0), turns().max().unwrap_or(0));
+        let parameters = of(tenant, &session).number("first", first).number("last", last);
         let rows: Vec<KnownReceipt> = client.select(KNOWN_RECEIPTS, &parameters).await?;
         let mut known: BTreeSet<(u32, String)> =
             rows.into_iter().map(|row| (row.number, row.strategy)).collect();
@@ -192,11 +196,13 @@ async fn new_cards<'a>(
 ) -> Result<Vec<&'a ContextCard>, StoreError> {
     let mut new = Vec::new();
     for (session, cards) in by_session(cards, |card| &card.session) {
-        let hashes = cards.iter().map(|card| card.content_hash.as_str());
-        let parameters = of(tenant, &session).texts("hashes", hashes);
-        let rows: Vec<KnownCard> = client.select(KNOWN_CARDS, &parameters).await?;
-        let mut latest: BTreeMap<String, i64> =
-            rows.into_iter().map(|row| (row.content_hash, row.generated_ms)).collect();
+        let mut latest: BTreeMap<String, i64> = BTreeMap::new();
+        for cards in cards.chunks(HASHES) {
+            let hashes = cards.iter().map(|card| card.content_hash.as_str());
+            let parameters = of(tenant, &session).texts("hashes", hashes);
+            let rows: Vec<KnownCard> = client.select(KNOWN_CARDS, &parameters).await?;
+            latest.extend(rows.into_iter().map(|row| (row.content_hash, row.generated_ms)));
+        }
         for card in cards {
             let generated = card.generated_at.0;
             if latest.get(&card.content_hash).is_none_or(|kept| *kept < generated) {

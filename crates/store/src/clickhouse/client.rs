@@ -3,7 +3,8 @@
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-use plimsoll_engine::StoreError;
+use plimsoll_engine::{StoreError, digest};
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -141,6 +142,14 @@ fn escape(value: &mut String, character: char) {
     }
 }
 
+/// What a request carries.
+enum Body<'a> {
+    /// A statement with its parameters, as a form: servers in between take long bodies, and no long addresses.
+    Form(&'a str, &'a Parameters),
+    /// Rows for a statement, which then stands in the address.
+    Rows(&'static str, String),
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Effect {
     Reads,
@@ -196,7 +205,7 @@ impl Client {
     pub(super) async fn create_database(&self) -> Result<(), StoreError> {
         let parameters = Parameters::new().text("name", &self.database);
         let statement = "CREATE DATABASE IF NOT EXISTS {name:Identifier}";
-        self.send(None, &parameters, &[], statement.into(), Effect::Writes).await?;
+        self.send(None, Body::Form(statement, &parameters), Effect::Writes).await?;
         Ok(())
     }
 
@@ -206,8 +215,8 @@ impl Client {
         statement: &str,
         parameters: &Parameters,
     ) -> Result<(), StoreError> {
-        let body = statement.to_owned();
-        self.send(Some(&self.database), parameters, &[], body, Effect::Writes).await?;
+        let body = Body::Form(statement, parameters);
+        self.send(Some(&self.database), body, Effect::Writes).await?;
         Ok(())
     }
 
@@ -217,8 +226,8 @@ impl Client {
         query: &str,
         parameters: &Parameters,
     ) -> Result<Vec<T>, StoreError> {
-        let body = query.to_owned();
-        let rows = self.send(Some(&self.database), parameters, &[], body, Effect::Reads).await?;
+        let body = Body::Form(query, parameters);
+        let rows = self.send(Some(&self.database), body, Effect::Reads).await?;
         rows.split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
             .map(|line| {
@@ -230,36 +239,40 @@ impl Client {
     /// Inserts rows by a statement that ends in `FORMAT JSONEachRow`.
     pub(super) async fn insert<T: Serialize>(
         &self,
-        statement: &str,
+        statement: &'static str,
         rows: &[T],
     ) -> Result<(), StoreError> {
-        let mut body = String::new();
+        let mut lines = String::new();
         for row in rows {
-            let line =
-                serde_json::to_string(row).map_err(|error| StoreError::Other(error.into()))?;
-            body.push_str(&line);
-            body.push('\n');
+            lines.push_str(
+                &serde_json::to_string(row).map_err(|error| StoreError::Other(error.into()))?,
+            );
+            lines.push('\n');
         }
-        let query = [("query", statement)];
-        self.send(Some(&self.database), &Parameters::new(), &query, body, Effect::Writes).await?;
+        self.send(Some(&self.database), Body::Rows(statement, lines), Effect::Writes).await?;
         Ok(())
     }
 
     async fn send(
         &self,
         database: Option<&str>,
-        parameters: &Parameters,
-        query: &[(&str, &str)],
-        body: String,
+        body: Body<'_>,
         effect: Effect,
     ) -> Result<Vec<u8>, StoreError> {
         let mut url = self.address.clone();
         url.query_pairs_mut()
-            .extend_pairs(query)
             .extend_pairs(database.map(|name| ("database", name)))
-            .extend_pairs(SETTINGS)
-            .extend_pairs(&parameters.0);
-        let mut request = self.http.post(url).body(body);
+            .extend_pairs(SETTINGS);
+        let mut request = match body {
+            Body::Form(statement, parameters) => {
+                let (kind, form) = form(statement, parameters);
+                self.http.post(url).header(CONTENT_TYPE, kind).body(form)
+            }
+            Body::Rows(statement, rows) => {
+                url.query_pairs_mut().append_pair("query", statement);
+                self.http.post(url).body(rows)
+            }
+        };
         if !self.user.is_empty() {
             request = request
                 .header("X-ClickHouse-User", &self.user)
@@ -279,7 +292,30 @@ impl Client {
     }
 }
 
-/// Maps a request without an answer. The address is left out: it holds the bound values.
+/// Makes a form of a statement and its parameters, and its content type.
+fn form(statement: &str, parameters: &Parameters) -> (String, String) {
+    // Named by what it encloses, the boundary cannot stand in it.
+    let boundary = parameters
+        .0
+        .iter()
+        .fold(digest(statement.as_bytes()), |sum, (_, value)| digest((sum + value).as_bytes()));
+    let mut form = String::new();
+    let all = parameters.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in std::iter::once(("query", statement)).chain(all) {
+        for part in ["--", &boundary, "\r\nContent-Disposition: form-data; name=\"", name] {
+            form.push_str(part);
+        }
+        for part in ["\"\r\n\r\n", value, "\r\n"] {
+            form.push_str(part);
+        }
+    }
+    for part in ["--", &boundary, "--\r\n"] {
+        form.push_str(part);
+    }
+    (["multipart/form-data; boundary=", &boundary].concat(), form)
+}
+
+/// Maps a request without an answer. The address is left out: it says more than a log should.
 fn lost(error: reqwest::Error, effect: Effect) -> StoreError {
     let kept = effect == Effect::Writes && !error.is_connect() && !error.is_builder();
     let error = error.without_url();

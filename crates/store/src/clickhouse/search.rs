@@ -19,6 +19,9 @@ const WORDS: usize = 256;
 /// How far down each list is read before two are fused (chosen: what stands lower adds less than 1/160).
 const FUSED: usize = 100;
 
+/// Contents asked for at once: with ids of 128 bytes they stay below the 128 KiB of one parameter.
+const CONTENTS: usize = 500;
+
 /// For each content of a session in which a word occurs: how often each of the words does, and how long it is.
 macro_rules! found {
     () => {
@@ -186,12 +189,13 @@ async fn fetch(
     tenant: &TenantId,
     hits: &[Hit<Content>],
 ) -> Result<Vec<Hit<MessageRecord>>, StoreError> {
-    if hits.is_empty() {
-        return Ok(Vec::new());
+    let mut rows: Vec<MessageRow> = Vec::new();
+    for hits in hits.chunks(CONTENTS) {
+        let contents = hits.iter().map(|hit| (hit.item.0.as_str(), hit.item.1.as_str()));
+        let parameters =
+            Parameters::new().text("tenant", tenant.as_str()).pairs("contents", contents);
+        rows.extend(client.select::<MessageRow>(HITS, &parameters).await?);
     }
-    let contents = hits.iter().map(|hit| (hit.item.0.as_str(), hit.item.1.as_str()));
-    let parameters = Parameters::new().text("tenant", tenant.as_str()).pairs("contents", contents);
-    let rows: Vec<MessageRow> = client.select(HITS, &parameters).await?;
     let mut found: Vec<(usize, MessageRecord)> = Vec::with_capacity(rows.len());
     for record in rows.into_iter().filter_map(|row| row.checked().ok()) {
         let content = (record.session.as_str(), record.hash.short());
