@@ -33,7 +33,7 @@ FORMAT JSONEachRow";
 
 const KNOWN_CARDS: &str = concat!(
     "SELECT content_hash, toUnixTimestamp64Milli(generated_at) AS generated_ms FROM ",
-    cards::visible_cards!(),
+    cards::visible_cards!("*"),
     " WHERE content_hash IN {hashes:Array(String)} FORMAT JSONEachRow"
 );
 

@@ -12,17 +12,22 @@ pub(super) const COMMIT: &str = "cards";
 
 /// The cards that count, each in its latest state, as a subquery; an empty `session` means all of the tenant's.
 ///
-/// Not `FINAL`: that would hide a card behind a later one whose batch never came to its end.
+/// In the order of the key, so that nothing is sorted. Not `FINAL`: that would hide a card behind a later one whose batch never came to its end.
 macro_rules! visible_cards {
-    () => {
-        "(SELECT * FROM context_cards
+    ($columns:literal) => {
+        concat!(
+            "(SELECT ",
+            $columns,
+            " FROM context_cards
     WHERE tenant = {tenant:String}
         AND ({session:String} = '' OR session_id = {session:String})
         AND (session_id, batch) IN (
             SELECT session_id, batch FROM unified_logs
             WHERE tenant = {tenant:String} AND node_type = 'cards'
                 AND ({session:String} = '' OR session_id = {session:String}))
-    ORDER BY generated_at DESC LIMIT 1 BY session_id, content_hash)"
+    ORDER BY session_id, content_hash, generated_at DESC
+    LIMIT 1 BY session_id, content_hash)"
+        )
     };
 }
 pub(super) use visible_cards;
@@ -33,7 +38,7 @@ const OF_SESSION: &str = concat!(
     toUnixTimestamp64Milli(generated_at) AS generated_ms, generator_model,
     toUnixTimestamp64Milli(message_timestamp) AS message_ms
 FROM ",
-    visible_cards!(),
+    visible_cards!("*"),
     " ORDER BY message_ms DESC, content_hash FORMAT JSONEachRow"
 );
 

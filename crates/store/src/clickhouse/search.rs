@@ -38,7 +38,7 @@ macro_rules! found {
     SELECT session_id, content_hash, length(words) AS length,
         arrayMap(word -> word_counts[indexOf(words, word)], {words:Array(String)}) AS each
     FROM ",
-            visible_cards!(),
+            visible_cards!("*"),
             "
     WHERE hasAny(words, {words:Array(String)}) AND (session_id, content_hash) IN ",
             messages!(),
@@ -57,31 +57,34 @@ macro_rules! messages {
     };
 }
 
-const HOLDERS: &str = concat!(
-    "SELECT sumForEach(arrayMap(count -> toUInt64(count > 0), occurrences)) AS holders,
-    (SELECT count() FROM ",
-    messages!(),
-    ") AS messages FROM ",
-    found!(),
-    " FORMAT JSONEachRow"
-);
-
+/// A word tells the more the fewer contents hold it, and counts the less the longer the content is.
 const BY_WORDS: &str = concat!(
-    "SELECT session_id, content_hash, arraySum((count, weight) -> weight * count / (count + 0.5 + size / 50),
-    occurrences, {weights:Array(Float64)}) AS score FROM ",
+    "SELECT session_id, content_hash, arraySum(
+        (count, holders) -> log(1 + messages / (1 + holders)) * count / (count + 0.5 + size / 50),
+        occurrences, holders) AS score
+FROM (
+    SELECT *, assumeNotNull((SELECT count() FROM ",
+    messages!(),
+    ")) AS messages,
+        sumForEach(arrayMap(count -> toUInt64(count > 0), occurrences)) OVER () AS holders
+    FROM ",
     found!(),
-    " ORDER BY score DESC, session_id, content_hash LIMIT {limit:UInt64} FORMAT JSONEachRow"
+    ")
+ORDER BY score DESC, session_id, content_hash LIMIT {limit:UInt64} FORMAT JSONEachRow"
 );
 
+/// The vector is cut or filled to the length asked for, for else one of another length would be an error.
 const BY_VECTOR: &str = concat!(
-    "SELECT session_id, content_hash, 1 - cosineDistance(embedding, {vector:Array(Float32)}) AS score FROM ",
-    visible_cards!(),
-    " WHERE embedding_model = {model:String}
-    AND length(embedding) = length({vector:Array(Float32)})
+    "SELECT session_id, content_hash, 1 - distance AS score FROM ",
+    visible_cards!(
+        "session_id, content_hash, embedding_model, length(embedding) AS dimension,
+        cosineDistance(arrayResize(embedding, length({vector:Array(Float32)})),
+            {vector:Array(Float32)}) AS distance"
+    ),
+    " WHERE embedding_model = {model:String} AND dimension = length({vector:Array(Float32)})
     AND (session_id, content_hash) IN ",
     messages!(),
-    "
-ORDER BY score DESC, session_id, content_hash LIMIT {limit:UInt64} FORMAT JSONEachRow"
+    " ORDER BY score DESC, session_id, content_hash LIMIT {limit:UInt64} FORMAT JSONEachRow"
 );
 
 const HITS: &str = "
@@ -94,12 +97,6 @@ ORDER BY session_id, number FORMAT JSONEachRow";
 
 /// A content of a session.
 type Content = (String, String);
-
-#[derive(Deserialize)]
-struct Holders {
-    holders: Vec<u64>,
-    messages: u64,
-}
 
 #[derive(Deserialize)]
 struct Scored {
@@ -123,12 +120,12 @@ pub(super) async fn search(
     let hits = match (&query.text, &query.embedding) {
         (Some(text), Some(embedding)) => {
             let depth = query.limit.max(FUSED);
-            let by_words = by_words(client, scope, text, depth).await?;
+            let by_words = by_words(client, scope(), text, depth).await?;
             let by_vector = by_vector(client, scope(), embedding, depth).await?;
             let order = |hits: Vec<Hit<Content>>| hits.into_iter().map(|hit| hit.item).collect();
             fuse(&[order(by_words), order(by_vector)], query.limit)
         }
-        (Some(text), None) => by_words(client, scope, text, query.limit).await?,
+        (Some(text), None) => by_words(client, scope(), text, query.limit).await?,
         (None, Some(embedding)) => by_vector(client, scope(), embedding, query.limit).await?,
         (None, None) => Vec::new(),
     };
@@ -139,7 +136,7 @@ pub(super) async fn search(
 
 async fn by_words(
     client: &Client,
-    scope: impl Fn() -> Parameters,
+    scope: Parameters,
     text: &str,
     limit: usize,
 ) -> Result<Vec<Hit<Content>>, StoreError> {
@@ -149,17 +146,7 @@ async fn by_words(
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    let holders: Vec<Holders> = client.select(HOLDERS, &scope().texts("words", &words)).await?;
-    let Some(Holders { holders, messages }) = holders.into_iter().next() else {
-        return Ok(Vec::new());
-    };
-    if holders.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rarity = |holders: &u64| (1.0 + messages as f64 / (1.0 + *holders as f64)).ln();
-    let parameters =
-        scope().texts("words", &words).numbers("weights", holders.iter().map(rarity)).limit(limit);
-    scored(client, BY_WORDS, &parameters).await
+    scored(client, BY_WORDS, &scope.texts("words", &words).limit(limit)).await
 }
 
 async fn by_vector(
