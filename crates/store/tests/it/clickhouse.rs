@@ -1,13 +1,19 @@
 //! ClickHouse: run where `PLIMSOLL_TEST_CLICKHOUSE` is the URL of a server; each test has a database of its own.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::{HistoryBatch, HistoryStore, MessageRecord, SearchQuery, StoreError};
+use plimsoll_engine::{
+    HistoryBatch, HistoryStore, LogQuery, MessageRecord, SearchQuery, StoreError,
+};
 use plimsoll_store::{ClickHouseConfig, ClickHouseStore};
 use plimsoll_testkit::sample::{HOSTILE, card, embedding, message, receipt, session, tenant};
 use plimsoll_testkit::{MemoryStore, conformance};
+use proptest::collection::vec;
+use proptest::strategy::{Strategy, ValueTree as _};
+use proptest::test_runner::TestRunner;
 
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
@@ -230,4 +236,121 @@ async fn a_server_out_of_reach_is_unavailable() {
         .await
         .expect_err("no server");
     assert!(error.is_temporary(), "{error:?}");
+}
+
+/// What happens to both stores.
+#[derive(Debug, Clone)]
+struct Step {
+    tenant: usize,
+    session: usize,
+    first: u32,
+    texts: Vec<usize>,
+    receipts: Vec<(u32, usize)>,
+    cards: Vec<(usize, i64)>,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let some = 0..TEXTS.len();
+    (
+        0..2_usize,
+        0..2_usize,
+        0..4_u32,
+        vec(some.clone(), 0..4),
+        vec((0..3_u32, some.clone()), 0..2),
+        vec((some, 0..4_i64), 0..3),
+    )
+        .prop_map(|(tenant, session, first, texts, receipts, cards)| Step {
+            tenant,
+            session,
+            first,
+            texts,
+            receipts,
+            cards,
+        })
+}
+
+const TEXTS: &[&str] = &["a walrus", "the walrus and a 'carpenter'", "\0 \\n", "Straße 日本"];
+
+impl Step {
+    fn batch(&self, tenant_name: &str) -> HistoryBatch {
+        let name = format!("s{}", self.session);
+        let of = |position, text: usize| message(&name, position, TEXTS[text]);
+        let messages = (self.first..).zip(&self.texts).map(|(at, text)| of(at, *text)).collect();
+        let receipts = self
+            .receipts
+            .iter()
+            .map(|(turn, strategy)| receipt(&name, *turn, TEXTS[*strategy]))
+            .collect();
+        let cards = self
+            .cards
+            .iter()
+            .map(|(text, generated)| {
+                let mut about = card(tenant_name, &of(0, *text), &format!("carpenter {generated}"));
+                about.generated_at = MillisSinceEpoch(*generated);
+                about.embedding = Some(embedding("m", *generated as f32 + 10.0 * *text as f32));
+                about
+            })
+            .collect();
+        HistoryBatch { messages, receipts, cards }
+    }
+}
+
+/// Everything that a tenant can read, as text; hits without scores, which stores may reckon differently.
+async fn everything(store: &dyn HistoryStore, tenant_name: &str) -> Vec<String> {
+    let a = tenant(tenant_name);
+    let mut all = Vec::new();
+    for name in ["s0", "s1"] {
+        let s = session(name);
+        all.push(format!("{:?}", store.messages(&a, &s, 0, 99).await.expect("messages")));
+        all.push(format!("{:?}", store.receipts(&a, &s).await.expect("receipts")));
+        all.push(format!("{:?}", store.cards(&a, &s).await.expect("cards")));
+        for (text, angle) in
+            [(Some("walrus"), None), (Some("carpenter 3"), None), (None, Some(5.0))]
+        {
+            let embedding = angle.map(|angle| embedding("m", angle));
+            let query = SearchQuery { text: text.map(str::to_owned), embedding, limit: 99 };
+            let hits = store.search(&a, Some(&s), &query).await.expect("hits");
+            let mut found: Vec<u32> = hits.iter().map(|hit| hit.item.position).collect();
+            found.sort_unstable();
+            all.push(format!("{query:?} {found:?}"));
+        }
+    }
+    all.push(format!("{:?}", store.sessions(&a, 9).await.expect("sessions")));
+    let query = LogQuery { limit: 99, ..LogQuery::default() };
+    all.push(format!("{:?}", store.log(&a, &query).await.expect("rows")));
+    all.push(format!("{:?}", store.efficiency(&a).await.expect("efficiency")));
+    all.push(format!("{:?}", store.verify(&a).await.expect("verified")));
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_answers_as_the_store_in_memory_does() {
+    let Some(database) = Database::new() else { return };
+    let store = database.open().await.expect("a store");
+    let mut runner = TestRunner::deterministic();
+    let mut kept = 0;
+    for case in 0..12 {
+        let steps = vec(step(), 1..6).new_tree(&mut runner).expect("steps").current();
+        let memory = MemoryStore::new();
+        let tenants = [format!("a{case}"), format!("b{case}")];
+        for step in &steps {
+            let name = &tenants[step.tenant];
+            let batch = step.batch(name);
+            let wanted = memory.append(&tenant(name), batch.clone()).await;
+            let done = store.append(&tenant(name), batch).await;
+            match (&done, &wanted) {
+                (Ok(done), Ok(wanted)) => assert_eq!(done, wanted, "{steps:?}"),
+                (Err(done), Err(wanted)) => {
+                    assert_eq!(discriminant(done), discriminant(wanted), "{steps:?}");
+                }
+                _ => panic!("{done:?} instead of {wanted:?} by {steps:?}"),
+            }
+        }
+        for name in &tenants {
+            let (found, wanted) = (everything(&store, name).await, everything(&memory, name).await);
+            assert_eq!(found, wanted, "{steps:?}");
+            kept += store.verify(&tenant(name)).await.expect("verified").messages;
+        }
+    }
+    assert!(kept > 12, "{kept} messages are no test");
 }
