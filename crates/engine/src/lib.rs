@@ -7,6 +7,7 @@ mod artefact;
 mod card;
 mod clock;
 mod error;
+pub mod expand;
 mod history;
 mod id;
 mod job;

@@ -68,12 +68,11 @@ pub fn fuse<T: Clone + Eq + Hash>(lists: &[Vec<T>], limit: usize) -> Vec<Hit<T>>
     for list in lists {
         for (rank, item) in list.iter().enumerate() {
             let score = 1.0 / (CONSTANT + rank as f64 + 1.0);
-            match place.get(item) {
-                Some(&at) => hits[at].score += score,
-                None => {
-                    place.insert(item.clone(), hits.len());
-                    hits.push(Hit { item: item.clone(), score });
-                }
+            if let Some(&at) = place.get(item) {
+                hits[at].score += score;
+            } else {
+                place.insert(item.clone(), hits.len());
+                hits.push(Hit { item: item.clone(), score });
             }
         }
     }

@@ -37,11 +37,19 @@ use rusqlite::Connection;
 
 use self::failure::Failure;
 use self::readers::Readers;
+use self::text::CommonWords;
 use self::vectors::Vectors;
 use self::writer::Writer;
 
 /// The oldest SQLite that keeps what it was given: below it FTS5 can corrupt memory, and WAL can lose commits.
 const OLDEST_SQLITE: i32 = 3_053_002;
+
+/// What is remembered of the file between searches, by tenant; all of it can be read again.
+#[derive(Debug, Default)]
+struct Caches {
+    vectors: Vectors,
+    common: CommonWords,
+}
 
 /// History and knowledge in a file.
 ///
@@ -52,7 +60,7 @@ pub struct SqliteStore {
     path: PathBuf,
     writer: Writer,
     readers: Readers,
-    vectors: Arc<Vectors>,
+    caches: Arc<Caches>,
     mismatches: Arc<AtomicU64>,
 }
 
@@ -74,7 +82,7 @@ impl SqliteStore {
             path: path.to_owned(),
             writer: Writer::start(path.to_owned(), connection)?,
             readers: Readers::new(path.to_owned()),
-            vectors: Arc::default(),
+            caches: Arc::default(),
             mismatches: Arc::default(),
         })
     }

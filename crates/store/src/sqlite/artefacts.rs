@@ -177,7 +177,7 @@ pub(super) fn collect(
         "DELETE FROM cas_refs WHERE tenant = ?1 AND ttl_expires_at < ?2
          RETURNING digest, kind, view",
     )?;
-    let rows = statement.query_map((tenant.as_str(), before.0), |row| reference(row))?;
+    let rows = statement.query_map((tenant.as_str(), before.0), reference)?;
     let mut gone: Vec<ArtefactRef> = rows.collect::<Result<_, _>>()?;
     gone.sort_by_key(ArtefactRef::print);
     for reference in &gone {

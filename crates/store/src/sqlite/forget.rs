@@ -130,8 +130,7 @@ fn of_artefacts(
     let mut delete = connection.prepare_cached(
         "DELETE FROM cas_refs WHERE tenant = ?1 AND session_id = ?2 RETURNING digest, kind, view",
     )?;
-    let rows =
-        delete.query_map([tenant.as_str(), session.as_str()], |row| artefacts::reference(row))?;
+    let rows = delete.query_map([tenant.as_str(), session.as_str()], artefacts::reference)?;
     let mut refs = Vec::new();
     for reference in rows.collect::<Result<Vec<_>, _>>()? {
         artefacts::drop_unused(connection, tenant, &reference.digest)?;

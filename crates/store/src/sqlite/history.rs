@@ -85,10 +85,10 @@ impl HistoryStore for SqliteStore {
     ) -> Result<Vec<Hit<MessageRecord>>, StoreError> {
         query.check()?;
         let (tenant, session, query) = (tenant.clone(), session.cloned(), query.clone());
-        let vectors = self.vectors.clone();
+        let caches = self.caches.clone();
         let (hits, left_out) = self
             .read(move |connection| {
-                search::search(connection, &vectors, &tenant, session.as_ref(), &query)
+                search::search(connection, &caches, &tenant, session.as_ref(), &query)
             })
             .await?;
         self.mismatches.fetch_add(left_out, Ordering::Relaxed);

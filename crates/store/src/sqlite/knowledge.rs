@@ -82,8 +82,8 @@ impl KnowledgeStore for SqliteStore {
         query: &MemoryQuery,
     ) -> Result<Vec<Hit<MemoryRecord>>, StoreError> {
         query.search.check()?;
-        let (tenant, query, vectors) = (tenant.clone(), query.clone(), self.vectors.clone());
-        self.read(move |connection| memory_search::search(connection, &vectors, &tenant, &query))
+        let (tenant, query, caches) = (tenant.clone(), query.clone(), self.caches.clone());
+        self.read(move |connection| memory_search::search(connection, &caches, &tenant, &query))
             .await
     }
 

@@ -67,17 +67,19 @@ fn retire(
             )?
             .execute((tenant.as_str(), row, generation))?;
     }
-    let replaced = connection
+    // The state of the same time, which may be an earlier one.
+    let replaced: Option<bool> = connection
         .prepare_cached(
-            "DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2 AND updated_at = ?3",
+            "DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2 AND updated_at = ?3
+             RETURNING embedding IS NOT NULL",
         )?
-        .execute((tenant.as_str(), &record.id.0, record.updated_at.0))?;
-    let had_vector = found.is_some_and(|(_, had_vector)| had_vector);
-    if replaced > 0 && had_vector {
+        .query_row((tenant.as_str(), &record.id.0, record.updated_at.0), |row| row.get(0))
+        .optional()?;
+    if replaced == Some(true) {
         // The row is gone, so no count of changes can tell that its vector is.
         tenants::next_epoch(connection, tenant)?;
     }
-    Ok(had_vector)
+    Ok(found.is_some_and(|(_, had_vector)| had_vector))
 }
 
 fn insert(connection: &Connection, record: &MemoryRecord, generation: i64) -> Result<i64, Failure> {
@@ -133,13 +135,11 @@ pub(super) fn find(
          ORDER BY updated_at DESC LIMIT 1"
     ))?;
     let mut rows = query.query((tenant.as_str(), &id.0, as_of.map(|at| at.0)))?;
-    match rows.next()? {
-        Some(row) => read(tenant, row),
-        None => {
-            let begins: String = id.0.chars().take(64).collect();
-            Err(StoreError::NotFound { what: format!("memory {begins:?}") }.into())
-        }
+    if let Some(row) = rows.next()? {
+        return read(tenant, row);
     }
+    let begins: String = id.0.chars().take(64).collect();
+    Err(StoreError::NotFound { what: format!("memory {begins:?}") }.into())
 }
 
 /// Returns the present record of a row.

@@ -10,8 +10,8 @@ use rusqlite::{Connection, named_params};
 use super::failure::{Failure, limit};
 use super::search::merged;
 use super::tenants::{self, TenantNumber, of_tenant};
-use super::vectors::{VectorTable, Vectors, cosine, vector};
-use super::{memories, text};
+use super::vectors::{VectorTable, cosine, vector};
+use super::{Caches, memories, text};
 
 /// Each search gives this many times the hits asked for, and at least `DEPTH`, before they are fused; chosen.
 const DEPTH_PER_HIT: usize = 3;
@@ -57,7 +57,7 @@ fn array<'a>(texts: impl Iterator<Item = &'a str>) -> Rc<Vec<Value>> {
 /// Returns records that match, best first.
 pub(super) fn search(
     connection: &Connection,
-    vectors: &Vectors,
+    caches: &Caches,
     tenant: &TenantId,
     query: &MemoryQuery,
 ) -> Result<Vec<Hit<MemoryRecord>>, Failure> {
@@ -66,10 +66,10 @@ pub(super) fn search(
     let depth = most.saturating_mul(DEPTH_PER_HIT).max(DEPTH);
     let mut lists = Vec::new();
     if let Some(text) = &query.search.text {
-        lists.push(by_words(connection, tenant, number, query, text, depth)?);
+        lists.push(by_words(connection, caches, tenant, number, query, text, depth)?);
     }
     if let Some(embedding) = &query.search.embedding {
-        lists.push(by_vector(connection, vectors, tenant, query, embedding, depth)?);
+        lists.push(by_vector(connection, caches, tenant, query, embedding, depth)?);
     }
     if query.search.text.is_none() && query.search.embedding.is_none() {
         lists.push(newest(connection, tenant, query, most)?);
@@ -101,13 +101,15 @@ fn newest(
 
 fn by_words(
     connection: &Connection,
+    caches: &Caches,
     tenant: &TenantId,
     number: TenantNumber,
     query: &MemoryQuery,
     text: &str,
     depth: usize,
 ) -> Result<Vec<(i64, f64)>, Failure> {
-    let Some(asked) = text::asked(connection, number, &text::MEMORIES, text)? else {
+    let Some(asked) = text::asked(connection, &caches.common, number, &text::MEMORIES, text)?
+    else {
         return Ok(Vec::new());
     };
     // CROSS JOIN keeps the words in front of the records.
@@ -131,16 +133,18 @@ fn by_words(
 /// The nearest rows are filtered; where too few of them are left, all that pass the filter are measured.
 fn by_vector(
     connection: &Connection,
-    vectors: &Vectors,
+    caches: &Caches,
     tenant: &TenantId,
     query: &MemoryQuery,
     asked: &Embedding,
     depth: usize,
 ) -> Result<Vec<(i64, f64)>, Failure> {
-    let nearest = vectors.nearest(connection, VectorTable::Memories, tenant, asked, depth)?;
+    let nearest =
+        caches.vectors.nearest(connection, VectorTable::Memories, tenant, asked, depth)?;
     let rows = Rc::new(nearest.iter().map(|(row, _)| Value::Integer(*row)).collect::<Vec<_>>());
     let mut statement = connection.prepare_cached(concat!(
-        "SELECT m.id FROM memory_records AS m WHERE m.id IN rarray(:rows) AND ",
+        "SELECT m.id FROM rarray(:rows) AS near
+         CROSS JOIN memory_records AS m ON m.id = near.value WHERE ",
         filter!()
     ))?;
     let passed: HashSet<i64> = statement

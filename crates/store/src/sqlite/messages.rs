@@ -1,5 +1,6 @@
 //! Messages: appended, read back and hashed again.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch};
@@ -33,20 +34,24 @@ pub(super) fn append(
             Some(end) => *end,
             None => count(connection, tenant, &record.session)?,
         };
-        if record.position < end {
-            same(connection, tenant, record)?;
-            appended.known += 1;
-            ends.insert(&record.session, end);
-        } else if record.position == end {
-            insert(connection, tenant, number, record)?;
-            appended.added += 1;
-            ends.insert(&record.session, end + 1);
-        } else {
-            let why = format!(
-                "{} leaves a gap: session {} has {end} messages",
-                record.position, record.session
-            );
-            return Err(StoreError::Invalid { field: "position", why }.into());
+        match record.position.cmp(&end) {
+            Ordering::Less => {
+                same(connection, tenant, record)?;
+                appended.known += 1;
+                ends.insert(&record.session, end);
+            }
+            Ordering::Equal => {
+                insert(connection, tenant, number, record)?;
+                appended.added += 1;
+                ends.insert(&record.session, end + 1);
+            }
+            Ordering::Greater => {
+                let why = format!(
+                    "{} leaves a gap: session {} has {end} messages",
+                    record.position, record.session
+                );
+                return Err(StoreError::Invalid { field: "position", why }.into());
+            }
         }
     }
     Ok(())

@@ -5,8 +5,8 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::failure::{Failure, limit};
 use super::tenants::{self, TenantNumber, of_tenant};
-use super::vectors::{VectorTable, Vectors, cosine, vector};
-use super::{messages, text};
+use super::vectors::{VectorTable, cosine, vector};
+use super::{Caches, messages, text};
 
 /// Each search gives this many times the hits asked for, and at least `DEPTH`, before they are fused; chosen.
 const DEPTH_PER_HIT: usize = 3;
@@ -17,7 +17,7 @@ type Scored = Vec<(i64, f64)>;
 /// Returns messages that match, best first, and how many were left out because they no longer have their hash.
 pub(super) fn search(
     connection: &Connection,
-    vectors: &Vectors,
+    caches: &Caches,
     tenant: &TenantId,
     session: Option<&SessionId>,
     query: &SearchQuery,
@@ -26,14 +26,16 @@ pub(super) fn search(
     let depth = query.limit.saturating_mul(DEPTH_PER_HIT).max(DEPTH);
     let mut lists: Vec<Scored> = Vec::new();
     if let Some(text) = &query.text {
-        lists.push(by_words(connection, tenant, number, session, text, depth)?);
-        lists.push(by_card_words(connection, tenant, number, session, text, depth)?);
+        lists.push(by_words(connection, caches, tenant, number, session, text, depth)?);
+        lists.push(by_card_words(connection, caches, tenant, number, session, text, depth)?);
     }
     if let Some(embedding) = &query.embedding {
         let cards = match session {
             // A session has few cards: they are measured one by one.
             Some(session) => of_session(connection, tenant, session, embedding)?,
-            None => vectors.nearest(connection, VectorTable::Cards, tenant, embedding, depth)?,
+            None => {
+                caches.vectors.nearest(connection, VectorTable::Cards, tenant, embedding, depth)?
+            }
         };
         lists.push(messages_of_cards(connection, tenant, cards, depth)?);
     }
@@ -66,13 +68,15 @@ pub(super) fn merged(mut lists: Vec<Scored>, most: usize) -> Vec<Hit<i64>> {
 
 fn by_words(
     connection: &Connection,
+    caches: &Caches,
     tenant: &TenantId,
     number: TenantNumber,
     session: Option<&SessionId>,
     text: &str,
     depth: usize,
 ) -> Result<Scored, Failure> {
-    let Some(asked) = text::asked(connection, number, &text::MESSAGES, text)? else {
+    let Some(asked) = text::asked(connection, &caches.common, number, &text::MESSAGES, text)?
+    else {
         return Ok(Vec::new());
     };
     // The plus keeps the words in front: a session's rows are looked up in what matches, not the other way round.
@@ -100,13 +104,14 @@ fn by_words(
 
 fn by_card_words(
     connection: &Connection,
+    caches: &Caches,
     tenant: &TenantId,
     number: TenantNumber,
     session: Option<&SessionId>,
     text: &str,
     depth: usize,
 ) -> Result<Scored, Failure> {
-    let Some(asked) = text::asked(connection, number, &text::CARDS, text)? else {
+    let Some(asked) = text::asked(connection, &caches.common, number, &text::CARDS, text)? else {
         return Ok(Vec::new());
     };
     let mut query = connection.prepare_cached(&of_tenant(

@@ -1,6 +1,7 @@
 //! Text search: which words of a query to ask for, and how.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 
 use plimsoll_engine::words;
 use rusqlite::{Connection, OptionalExtension as _};
@@ -39,15 +40,43 @@ pub(super) const MEMORIES: TextIndex = TextIndex {
 /// Different words of a query that are looked at, and that are asked for at most; chosen.
 const LOOKED_AT: usize = 256;
 const ASKED_FOR: usize = 32;
-/// Rows that may be ranked for one query: what 100,000 records allow within 20 ms. Rarer words come first, and one word is
-/// always asked for.
-const RANKED: i64 = 12_000;
+/// Rows that may be ranked for one query, about 1 ms for each 2,000. Rarer words come first, and one word is always asked
+/// for.
+const RANKED: i64 = 3_000;
+/// Common words that are remembered; chosen: few hundred words of a language are that common.
+const REMEMBERED: usize = 10_000;
+
+type RowsOfWords = HashMap<String, i64>;
+
+/// How common the words are that were found to be too common to rank by.
+///
+/// To count the rows of such a word takes as long as to rank thousands, and it hardly ever becomes rare again.
+#[derive(Debug, Default)]
+pub(super) struct CommonWords {
+    rows: Mutex<HashMap<(&'static str, TenantNumber), RowsOfWords>>,
+}
+
+impl CommonWords {
+    fn rows(&self, index: &TextIndex, tenant: TenantNumber, word: &str) -> Option<i64> {
+        let known = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(index.count, tenant))?.get(word).copied()
+    }
+
+    fn remember(&self, index: &TextIndex, tenant: TenantNumber, word: &str, rows: i64) {
+        let mut known = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.entry((index.count, tenant)).or_default();
+        if rows > RANKED && known.len() < REMEMBERED {
+            known.insert(word.to_owned(), rows);
+        }
+    }
+}
 
 /// Returns the FTS5 query for the words of a text, the rarest first; `None` if it has none.
 ///
 /// Words hold letters and digits only ([`words`]) and each stands in quotes: no operator can come of them.
 pub(super) fn asked(
     connection: &Connection,
+    common: &CommonWords,
     tenant: TenantNumber,
     index: &TextIndex,
     text: &str,
@@ -61,7 +90,11 @@ pub(super) fn asked(
         }
         if !seen.contains(&word) {
             // A word that is spelt otherwise in the index counts as rare, which costs little.
-            let rows = count.query_row([&word], |row| row.get(0)).optional()?.unwrap_or(0);
+            let rows = match common.rows(index, tenant, &word) {
+                Some(rows) => rows,
+                None => count.query_row([&word], |row| row.get(0)).optional()?.unwrap_or(0),
+            };
+            common.remember(index, tenant, &word, rows);
             seen.insert(word.clone());
             found.push((rows, word));
         }

@@ -102,6 +102,23 @@ impl Drop for Writer {
     }
 }
 
+/// Where a group stopped.
+enum Stopped {
+    /// No request was tried: another process holds the file, or it cannot be opened. It would be the same for each.
+    BeforeAny(Failure),
+    Within(Failure),
+}
+
+fn repeated(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Unavailable { why, retry_after } => {
+            StoreError::Unavailable { why: why.clone(), retry_after: *retry_after }
+        }
+        StoreError::Corrupt { what } => StoreError::Corrupt { what: what.clone() },
+        other => StoreError::Unavailable { why: other.to_string(), retry_after: None },
+    }
+}
+
 struct Database {
     path: PathBuf,
     connection: Option<Connection>,
@@ -129,7 +146,14 @@ impl Database {
                     request.answer(outcome.map_err(StoreError::from));
                 }
             }
-            Err(failure) => {
+            Err(Stopped::BeforeAny(failure)) => {
+                self.connection = None;
+                let error = StoreError::from(failure);
+                for request in group {
+                    request.answer(Err(repeated(&error)));
+                }
+            }
+            Err(Stopped::Within(failure)) => {
                 // After a failed write or sync nothing that this connection remembers of the file can be relied on.
                 self.connection = None;
                 match group.pop() {
@@ -147,7 +171,22 @@ impl Database {
     fn attempt(
         &mut self,
         group: &mut [Box<dyn Request>],
-    ) -> Result<Vec<Result<(), Failure>>, Failure> {
+    ) -> Result<Vec<Result<(), Failure>>, Stopped> {
+        let connection = self.begin().map_err(Stopped::BeforeAny)?;
+        let mut outcomes = Vec::with_capacity(group.len());
+        for request in group.iter_mut() {
+            match in_savepoint(connection, request.as_mut()) {
+                Err(failure) if failure.is_fatal() || connection.is_autocommit() => {
+                    return Err(Stopped::Within(failure));
+                }
+                outcome => outcomes.push(outcome),
+            }
+        }
+        connection.execute_batch("COMMIT").map_err(|error| Stopped::Within(error.into()))?;
+        Ok(outcomes)
+    }
+
+    fn begin(&mut self) -> Result<&Connection, Failure> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             empty => {
@@ -157,17 +196,7 @@ impl Database {
             }
         };
         connection.execute_batch("BEGIN IMMEDIATE")?;
-        let mut outcomes = Vec::with_capacity(group.len());
-        for request in group.iter_mut() {
-            match in_savepoint(connection, request.as_mut()) {
-                Err(failure) if failure.is_fatal() || connection.is_autocommit() => {
-                    return Err(failure);
-                }
-                outcome => outcomes.push(outcome),
-            }
-        }
-        connection.execute_batch("COMMIT")?;
-        Ok(outcomes)
+        Ok(connection)
     }
 }
 

@@ -3,3 +3,9 @@
 #[cfg(feature = "clickhouse")]
 mod clickhouse;
 mod conformance;
+mod damage;
+mod file;
+mod full_disk;
+mod isolation;
+mod kill;
+mod seeded;

@@ -54,10 +54,10 @@ pub async fn hostile_texts_come_back_as_they_are(store: Store) {
     let all: Vec<MessageRecord> =
         HOSTILE.iter().zip(0..).map(|(text, i)| message("s", i, text)).collect();
     let mut hostile = receipt("s", 0, HOSTILE[0]);
-    hostile.trace_id = HOSTILE[5].to_owned();
+    hostile.trace_id = String::from(HOSTILE[5]);
     hostile.cascade_id = Some(HOSTILE[1].to_owned());
     hostile.anchor_hashes = HOSTILE.iter().map(|text| (*text).to_owned()).collect();
-    hostile.receipt = HOSTILE[9].to_owned();
+    hostile.receipt = String::from(HOSTILE[9]);
     let mut about = card("a", &all[3], HOSTILE[4]);
     about.keywords = HOSTILE.iter().map(|text| (*text).to_owned()).collect();
     let receipts = vec![hostile.clone()];

@@ -244,7 +244,7 @@ pub async fn hostile_ids_and_texts_are_taken_literally(store: Store) {
             agent: None,
         };
         record.details = format!("{{{text}");
-        record.origin = (*text).to_owned();
+        record.origin = String::from(*text);
         all.push(record);
     }
     remember(&store, &all).await;
@@ -253,10 +253,10 @@ pub async fn hostile_ids_and_texts_are_taken_literally(store: Store) {
         assert_eq!(&read, record);
         let mut query = everything();
         query.tags = vec![record.tags[0].clone()];
-        assert_eq!(recalled(&store, &query).await, [record.id.0.clone()], "by tag");
+        assert_eq!(recalled(&store, &query).await, [record.id.0.as_str()], "by tag");
         let mut query = everything();
         query.scope.user.clone_from(&record.scope.user);
-        assert_eq!(recalled(&store, &query).await, [record.id.0.clone()], "by user");
+        assert_eq!(recalled(&store, &query).await, [record.id.0.as_str()], "by user");
     }
     for text in &texts {
         let key = answer("a", text);

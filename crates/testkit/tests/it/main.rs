@@ -1,21 +1,24 @@
 //! The store in memory passes its own checks.
 
+use std::future::{Ready, ready};
 use std::sync::Arc;
 
 use plimsoll_engine::{HistoryStore, KnowledgeStore, StoreError};
 use plimsoll_testkit::{MemoryStore, sample};
 
-async fn history_store() -> (Arc<dyn HistoryStore>, ()) {
-    (Arc::new(MemoryStore::new()), ())
+fn history_store() -> Ready<(Arc<dyn HistoryStore>, ())> {
+    ready((Arc::new(MemoryStore::new()), ()))
 }
 
-async fn knowledge_store() -> (Arc<dyn KnowledgeStore>, ()) {
-    (Arc::new(MemoryStore::new()), ())
+fn knowledge_store() -> Ready<(Arc<dyn KnowledgeStore>, ())> {
+    ready((Arc::new(MemoryStore::new()), ()))
 }
 
-async fn both() -> ((Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>), ()) {
+type Stores = (Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>);
+
+fn both() -> Ready<(Stores, ())> {
     let store = Arc::new(MemoryStore::new());
-    ((store.clone(), store), ())
+    ready(((store.clone(), store), ()))
 }
 
 plimsoll_testkit::history_conformance!(super::history_store);
@@ -25,7 +28,7 @@ plimsoll_testkit::together_conformance!(super::both);
 #[tokio::test]
 async fn spoilt_contents_are_never_returned() {
     let store = Arc::new(MemoryStore::new());
-    let stores = (store.clone() as Arc<dyn HistoryStore>, store.clone() as Arc<dyn KnowledgeStore>);
+    let stores: Stores = (store.clone(), store.clone());
     plimsoll_testkit::conformance::together::spoilt_contents_are_never_returned(
         stores,
         async || {

@@ -1,0 +1,169 @@
+//! The file: who may read it, which versions are read, what is no store.
+
+use std::path::Path;
+
+use plimsoll_engine::{
+    HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, SearchQuery, StoreError,
+};
+use plimsoll_store::SqliteStore;
+use plimsoll_testkit::sample::{memory, message, session, tenant};
+
+async fn refused(path: &Path) -> StoreError {
+    SqliteStore::open(path).await.expect_err("it is refused")
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn it_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+    let folder = tempfile::tempdir().expect("a folder");
+    let within = folder.path().join("new/store");
+    let path = within.join("store.db");
+    let store = SqliteStore::open(&path).await.expect("a store");
+    store.put_memory(&memory("a", "id", "text")).await.expect("stored");
+    assert_eq!(mode(&within), 0o700);
+    for name in ["store.db", "store.db-wal", "store.db-shm"] {
+        assert_eq!(mode(&within.join(name)), 0o600, "{name}");
+    }
+    drop(store);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("set");
+    drop(SqliteStore::open(&path).await.expect("a store"));
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[tokio::test]
+async fn a_newer_version_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    drop(SqliteStore::open(&path).await.expect("a store"));
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.execute_batch("PRAGMA user_version = 99").expect("set");
+    drop(database);
+    let StoreError::Unsupported { what } = refused(&path).await else { panic!("unsupported") };
+    assert!(what.contains("version 99") && what.contains("up to 2"), "{what}");
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = folder.path().join("text");
+    std::fs::write(&text, "a letter to nobody\n".repeat(100)).expect("written");
+    assert!(matches!(refused(&text).await, StoreError::Corrupt { .. }));
+    assert!(std::fs::read_to_string(&text).expect("read").starts_with("a letter"));
+    let other = folder.path().join("other.db");
+    let database = rusqlite::Connection::open(&other).expect("a database");
+    database.execute_batch("CREATE TABLE theirs (x)").expect("made");
+    drop(database);
+    let StoreError::Corrupt { what } = refused(&other).await else { panic!("corrupt") };
+    assert!(what.contains("not a store"), "{what}");
+    assert!(matches!(refused(folder.path()).await, StoreError::Unavailable { .. }));
+}
+
+#[tokio::test]
+async fn an_earlier_version_is_copied_and_brought_up_to_date() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.execute_batch(include_str!("fixtures/v1.sql")).expect("version 1");
+    drop(database);
+    let store = SqliteStore::open(&path).await.expect("it is brought up to date");
+    let kept = store.messages(&tenant("a"), &session("s"), 0, 9).await.expect("messages");
+    assert_eq!(kept, [message("s", 0, "kept since version 1")]);
+    let query = SearchQuery { text: Some("since".into()), embedding: None, limit: 1 };
+    assert_eq!(store.search(&tenant("a"), None, &query).await.expect("hits").len(), 1);
+    let batch = HistoryBatch { messages: vec![message("s", 1, "new")], ..HistoryBatch::default() };
+    store.append(&tenant("a"), batch).await.expect("appended");
+    drop(store);
+    let version = |path: &Path| -> i32 {
+        let database = rusqlite::Connection::open(path).expect("a database");
+        database.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("a version")
+    };
+    let backup = folder.path().join("store.db.v1.backup");
+    assert_eq!((version(&path), version(&backup)), (2, 1));
+    let copied = rusqlite::Connection::open(&backup).expect("a database");
+    let rows: i64 = copied
+        .query_row("SELECT count(*) FROM unified_logs", [], |row| row.get(0))
+        .expect("a table");
+    assert_eq!(rows, 1, "the copy is of before");
+    assert!(!folder.path().join("store.db.v1.backup.part").exists());
+}
+
+#[tokio::test]
+async fn the_specification_s_tables_are_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).await.expect("a store");
+    store.put_memory(&memory("a", "id", "a fact")).await.expect("stored");
+    drop(store);
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    for table in [
+        "unified_logs",
+        "context_cards",
+        "facts_ledger",
+        "cas_refs",
+        "summarize_jobs",
+        "tool_schemas",
+        "semantic_cache",
+        "decisions",
+        "facts",
+        "episodes",
+        "procedures",
+        "censors",
+    ] {
+        let known: bool = database
+            .query_row("SELECT count(*) FROM pragma_table_info(?1)", [table], |row| {
+                row.get::<_, i64>(0).map(|columns| columns > 0)
+            })
+            .expect("a count");
+        assert!(known, "{table}");
+    }
+    let text: String =
+        database.query_row("SELECT text FROM facts_ledger", [], |row| row.get(0)).expect("a row");
+    assert_eq!(text, "a fact");
+}
+
+#[tokio::test]
+async fn addresses_choose_the_backend() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let address = format!("sqlite://{}", path.display());
+    let (_, knowledge) = plimsoll_store::open(&address).await.expect("a store");
+    knowledge.put_memory(&memory("a", "id", "text")).await.expect("stored");
+    drop(knowledge);
+    let (_, knowledge) = plimsoll_store::open(path.to_str().expect("text")).await.expect("one");
+    assert!(knowledge.memory(&tenant("a"), &MemoryId("id".into()), None).await.is_ok());
+    for other in ["postgres://u:secret@h/d", "mysql://u:secret@h"] {
+        let error = plimsoll_store::open(other).await.expect_err("no backend");
+        assert!(matches!(error, StoreError::Unsupported { .. }), "{other}");
+        assert!(!error.to_string().contains("secret"));
+    }
+}
+
+#[test]
+fn every_statement_that_reads_a_table_names_the_tenant() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sqlite");
+    let mut statements = 0;
+    for entry in std::fs::read_dir(folder).expect("the sources") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|end| end != "rs") {
+            continue;
+        }
+        let source = std::fs::read_to_string(&path).expect("a source");
+        for text in source.split("prepare_cached(").skip(1) {
+            let text = &text[..text.find("?;").unwrap_or(text.len())];
+            let tables = ["FROM ", "INTO ", "UPDATE "];
+            if tables.iter().any(|word| text.contains(word)) {
+                statements += 1;
+                let narrow =
+                    ["tenant = ?1", "(tenant", "{tenant}", "tenant = :tenant", "filter!()"];
+                assert!(
+                    narrow.iter().any(|part| text.contains(part)),
+                    "{}: {text}",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(statements > 40, "{statements}");
+}
