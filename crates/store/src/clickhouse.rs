@@ -28,8 +28,12 @@ const STRIPES: usize = 32;
 #[derive(Debug, Clone)]
 pub struct ClickHouseConfig {
     /// `http://[user[:password]@]host[:port][/database]`; the database is made if it is missing.
+    ///
+    /// `https` needs a binary that is built with a TLS feature of `reqwest`; without one the server counts as unavailable.
     pub url: String,
     /// The dimension of the vectors that also enter an approximate index, for queries by hand over all sessions.
+    ///
+    /// The index needs a server of 25.8 or later, all else 24.6.
     pub index_dimension: Option<u16>,
 }
 

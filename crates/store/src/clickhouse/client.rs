@@ -23,7 +23,6 @@ const SETTINGS: &[(&str, &str)] = &[
     ("async_insert", "0"),
     ("input_format_parallel_parsing", "0"),
     ("max_insert_block_size", "1000000000"),
-    ("max_insert_block_size_bytes", "0"),
     ("max_partitions_per_insert_block", "0"),
 ];
 /// Errors of the server that pass, and before which nothing of an insert was kept.

@@ -1,4 +1,5 @@
-//! ClickHouse: run where `PLIMSOLL_TEST_CLICKHOUSE` is the URL of a server; each test has a database of its own.
+//! ClickHouse: run where `PLIMSOLL_TEST_CLICKHOUSE` is the URL of a server (`.ci/clickhouse start` prints one); each test has
+//! a database of its own.
 
 use std::mem::discriminant;
 use std::sync::Arc;
