@@ -1,5 +1,7 @@
 //! Storage behind the engine's ports: SQLite in one file, for one person or one process.
 
+#[cfg(feature = "clickhouse")]
+mod clickhouse;
 mod sqlite;
 
 use std::path::Path;
@@ -7,6 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_engine::{HistoryStore, KnowledgeStore, StoreError};
 
+#[cfg(feature = "clickhouse")]
+pub use clickhouse::{ClickHouseConfig, ClickHouseStore};
 pub use sqlite::SqliteStore;
 
 /// Opens the store that `url_or_path` names: a path or `sqlite://PATH`.
