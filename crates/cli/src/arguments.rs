@@ -14,8 +14,20 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Look at a recorded session: what it holds, where its tokens are; without a file, list the sessions on this machine
+    Inspect(InspectArguments),
+    /// Show how full a session makes its context window
+    Pressure(PressureArguments),
+    /// Write a smaller session in its own format
+    Trim(TrimArguments),
     /// Replay a recorded session: what would have been sent at each turn, what it would have cost, what it would have missed
     Replay(ReplayArguments),
+    /// Read the unified log of a store: messages and context decisions
+    Log(LogArguments),
+    /// Get back what a ref stands for, list refs, or remove those whose time is over
+    Ref(RefArguments),
+    /// Search the messages of a store
+    Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
     /// Print completions for a shell
@@ -42,6 +54,92 @@ pub(crate) struct SessionArguments {
     /// List each skipped or repaired record
     #[arg(long, short)]
     pub(crate) verbose: bool,
+    /// Keep the session's messages and receipts in this store, so that its refs resolve later
+    #[arg(long, value_name = "PATH|URL")]
+    pub(crate) store: Option<String>,
+}
+
+/// Which store is meant.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StoreArguments {
+    /// The store, instead of `PLIMSOLL_STORE` or the file in the user's data folder
+    #[arg(long, value_name = "PATH|URL")]
+    pub(crate) store: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogArguments {
+    /// `stats`: how efficient the contexts were, by cascade
+    #[arg(value_parser = ["stats"])]
+    pub(crate) what: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Only rows of this session
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// Only `message` or `context_selection` rows
+    #[arg(long, value_name = "TYPE", value_parser = ["message", "context_selection"])]
+    pub(crate) node_type: Option<String>,
+    /// The most rows
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RefArguments {
+    #[command(subcommand)]
+    pub(crate) command: RefCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RefCommand {
+    /// Print what a ref stands for
+    Get {
+        /// `ref:<kind>:<hex>`, or at least 8 of its hex digits
+        reference: String,
+        #[command(flatten)]
+        store: StoreArguments,
+        /// Only these lines, `FIRST-LAST`, counted from 1
+        #[arg(long, value_name = "FIRST-LAST")]
+        lines: Option<String>,
+        /// Only lines that hold this text
+        #[arg(long, value_name = "TEXT", conflicts_with = "lines")]
+        search: Option<String>,
+    },
+    /// List the refs of artefacts, newest first
+    List {
+        #[command(flatten)]
+        store: StoreArguments,
+        /// The most refs
+        #[arg(long, value_name = "N", default_value_t = 40)]
+        limit: usize,
+    },
+    /// Remove refs whose time to live is over
+    Gc {
+        #[command(flatten)]
+        store: StoreArguments,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArguments {
+    /// Words to search for, each taken literally
+    #[arg(required = true)]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Only messages of this session
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// The most hits
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Which settings decide the context.
@@ -53,6 +151,100 @@ pub(crate) struct PolicyArguments {
     /// The ceiling in tokens, over what the configuration says
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<u64>,
+}
+
+/// The context window and its shares.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WindowArguments {
+    /// The context window in tokens, over what `context.json` or the session says
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
+    /// Shares and thresholds instead of `context.json` here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) context_config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// A recorded session, or a folder of them; without it, the places where agents keep theirs
+    pub(crate) file: Option<PathBuf>,
+    /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR` instead of by the session's model
+    #[arg(long, value_name = "TOKENIZER")]
+    pub(crate) tokens: Option<String>,
+    /// Count as for this model instead of the recorded one
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Read what the agent had in its context after it compacted, instead of all that was said
+    #[arg(long)]
+    pub(crate) honour_compaction: bool,
+    /// The context window in tokens, over what the session says
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
+    /// List each skipped or repaired record
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// The most sessions to list
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub(crate) limit: std::num::NonZeroUsize,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How the pressure is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PressureFormat {
+    /// The bar and its message
+    Text,
+    /// A footer for an agent's answer
+    Markdown,
+    /// The figures
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Below `showPressureAbove` of context.json (30 % by default) text and Markdown are empty."
+)]
+pub(crate) struct PressureArguments {
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+    #[command(flatten)]
+    pub(crate) window: WindowArguments,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = PressureFormat::Text)]
+    pub(crate) format: PressureFormat,
+    /// Print JSON, as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 written, 1 trimming is not due (nothing is written) or writing failed, 2 wrong arguments or input.\nSo `plimsoll trim S --out T && S=T` uses the trimmed session only where there is one."
+)]
+pub(crate) struct TrimArguments {
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+    #[command(flatten)]
+    pub(crate) window: WindowArguments,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "OUT")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file of `--out` where it exists
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
+    /// Trim even where it is not due
+    #[arg(long, conflicts_with = "policy")]
+    pub(crate) force: bool,
+    /// Write the context of the next request under `plimsoll`, `window`, `clear-tool-uses[:TRIGGER,KEEP]`, `newest[:BUDGET]` or `full` instead of trimming by context.json
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["window", "context_config"])]
+    pub(crate) policy: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: PolicyArguments,
+    /// Print the report as JSON on standard output
+    #[arg(long, requires = "out")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -83,7 +83,7 @@ fn usual_file() -> Option<PathBuf> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-fn environment(name: &str) -> Option<String> {
+pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 

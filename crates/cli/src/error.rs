@@ -9,6 +9,8 @@ pub(crate) enum Kind {
     Usage,
     /// Something else failed: exit code 1.
     Failure,
+    /// Nothing failed, and what was asked for was not done: exit code 1, told as a note.
+    Finding,
 }
 
 /// An error with advice, rendered on one line.
@@ -26,6 +28,10 @@ impl CommandError {
 
     pub(crate) fn failure(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: Kind::Failure, error: error.into(), hint: None }
+    }
+
+    pub(crate) fn finding(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: Kind::Finding, error: error.into(), hint: None }
     }
 
     #[must_use]

@@ -16,6 +16,7 @@ use crate::output::{self, BOLD, DIM, RESET, thousands};
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     let policy = config(&arguments.settings)?.policy(&arguments.policy)?;
     let loaded = load(&arguments.session)?;
+    crate::store::record(arguments.session.store.as_deref(), &loaded)?;
     let mut state = State::default();
     let mut found: Option<(Context, Receipt)> = None;
     for position in loaded.transcript.requests() {
@@ -73,10 +74,7 @@ fn rows(loaded: &Loaded, state: &State) -> Vec<Row> {
     let entries = loaded.transcript.entries();
     let row = |(position, decision): (usize, &plimsoll_core::plan::Decision)| {
         let entry = &entries[position];
-        let mut begins = String::new();
-        let shown = entry.message.shown();
-        let line = shown.split_whitespace().take(40).collect::<Vec<_>>().join(" ");
-        plimsoll_core::render::push_cut(&mut begins, &line, 48);
+        let begins = output::line(&entry.message.shown(), 49);
         Row {
             message: position,
             role: entry.message.role.as_str(),
@@ -104,23 +102,26 @@ fn table(receipt: &Receipt, rows: &[Row]) -> String {
     );
     let _ = writeln!(
         out,
-        "{BOLD}{:>4} {:9} {:8} {:>7} {:>7}  {:28} begins, reason{RESET}",
-        "#", "role", "treated", "before", "after", "ref"
+        "{BOLD}{:>4} {:9} {:8} {:>7} {:>7}  begins, ref, reason{RESET}",
+        "#", "role", "treated", "before", "after"
     );
     for row in rows {
         let _ = writeln!(
             out,
-            "{:>4} {:9} {:8} {:>7} {:>7}  {:28} {}\n{:71}{DIM}{} (since turn {}){RESET}",
+            "{:>4} {:9} {:8} {:>7} {:>7}  {:.39}\n{:5}{DIM}{}  {}{RESET}",
             row.message,
             row.role,
             row.treatment,
             thousands(u64::from(row.tokens_before)),
             thousands(u64::from(row.tokens_after)),
-            row.original,
             row.begins,
             "",
-            row.reason,
-            row.since_turn,
+            row.original,
+            if row.treatment == "keep" {
+                row.reason.clone()
+            } else {
+                format!("{} (turn {})", row.reason, row.since_turn)
+            },
         );
     }
     out

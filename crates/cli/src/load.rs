@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_core::cost::{Prices, Pricing};
+use plimsoll_core::cost::{Prices, Pricing, PricingError};
 use plimsoll_core::{Calibration, Tokenizer, Transcript, tokens};
 use plimsoll_formats::{Compaction, Note, ReadOptions, Session};
 
@@ -26,12 +26,19 @@ pub(crate) struct Loaded {
 
 /// Reads, counts and prices the session that the arguments name.
 pub(crate) fn load(arguments: &SessionArguments) -> Result<Loaded, CommandError> {
-    let bytes = read_file(&arguments.file)?;
-    let session = parse(&arguments.file, &bytes, arguments)?;
-    drop(bytes);
-    warn(&arguments.file, &session.notes, arguments.verbose);
-    let model = arguments.model.as_deref().or(session.header.model.as_deref());
+    let loaded = load_bytes(arguments, &read_file(&arguments.file)?)?;
+    warn(&arguments.file, &loaded.session.notes, arguments.verbose);
+    Ok(loaded)
+}
+
+/// As [`load`], from the file's bytes, and without a warning of what was skipped or repaired.
+pub(crate) fn load_bytes(
+    arguments: &SessionArguments,
+    bytes: &[u8],
+) -> Result<Loaded, CommandError> {
     let pricing = pricing(arguments.pricing.as_deref())?;
+    let session = parse(&arguments.file, bytes, arguments)?;
+    let model = arguments.model.as_deref().or(session.header.model.as_deref());
     let (family, prices) = pricing.of(model);
     let (family, pricing_date) = (family.to_owned(), pricing.date.clone());
     let (transcript, calibration) = count(&session, arguments, model)?;
@@ -65,8 +72,9 @@ pub(crate) fn parse(
     })
 }
 
-fn warn(path: &Path, notes: &[Note], verbose: bool) {
-    let path = path.display();
+/// Tells on standard error what was skipped or repaired.
+pub(crate) fn warn(path: &Path, notes: &[Note], verbose: bool) {
+    let path = output::plain(&path.display().to_string());
     if verbose {
         for note in notes {
             output::warning(&format!("{path}: {note}"));
@@ -89,8 +97,16 @@ fn pricing(path: Option<&Path>) -> Result<Pricing, CommandError> {
         )
     })?;
     Pricing::parse(&text).map_err(|error| {
-        CommandError::usage(anyhow::Error::new(error).context(path.display().to_string()))
-            .hint("the shipped table in the repository shows the shape")
+        let error = match error {
+            // A syntax error shows the place over several lines; its message and line are enough.
+            PricingError::Syntax(error) => {
+                let line =
+                    error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+                anyhow::anyhow!("{}:{line}: {}", path.display(), error.message())
+            }
+            other => anyhow::Error::new(other).context(path.display().to_string()),
+        };
+        CommandError::usage(error).hint("the shipped table in the repository shows the shape")
     })
 }
 

@@ -1,12 +1,24 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
 mod arguments;
+mod clock;
 mod config;
+mod context_config;
 mod error;
 mod explain;
+mod inspect;
+mod label;
 mod load;
+mod log;
 mod output;
+mod pressure;
+mod progress;
+mod refs;
 mod replay;
+mod search;
+mod store;
+mod trim;
+mod write_file;
 
 use std::process::ExitCode;
 
@@ -28,7 +40,13 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<(), CommandError> {
     match arguments.command {
+        Command::Inspect(inspect) => inspect::run(&inspect),
+        Command::Pressure(pressure) => pressure::run(&pressure),
+        Command::Trim(trim) => trim::run(&trim),
         Command::Replay(replay) => replay::run(&replay),
+        Command::Log(log) => log::run(&log),
+        Command::Ref(refs) => refs::run(&refs),
+        Command::Search(search) => search::run(&search),
         Command::Explain(explain) => explain::run(&explain),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

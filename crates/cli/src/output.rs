@@ -19,22 +19,72 @@ pub(crate) fn data(text: &str) -> Result<(), CommandError> {
 /// Writes one line of warning.
 pub(crate) fn warning(text: &str) {
     // Nothing can be done about a standard error that cannot be written.
-    let _ = writeln!(anstream::stderr().lock(), "{WARN}warning{RESET}: {text}");
+    let _ = writeln!(anstream::stderr().lock(), "{WARN}warning{RESET}: {}", plain(text));
+}
+
+/// Writes one line of report, for commands whose standard output is the result itself.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
+}
+
+/// Writes a document as indented JSON.
+pub(crate) fn json(document: &impl serde::Serialize) -> Result<(), CommandError> {
+    let mut text = serde_json::to_string_pretty(document).map_err(CommandError::failure)?;
+    text.push('\n');
+    data(&text)
+}
+
+/// Writes bytes as they are; a closed pipe is no failure.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(CommandError::failure(anyhow::Error::new(error).context("cannot write the output")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells whether colours written to standard output will be seen.
+pub(crate) fn is_coloured() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 
 /// Renders an error on one line and returns its exit code.
 pub(crate) fn failure(error: &CommandError) -> ExitCode {
-    let _ = writeln!(anstream::stderr().lock(), "{BAD}error{RESET}: {error}");
-    ExitCode::from(match error.kind {
-        Kind::Usage => 2,
-        Kind::Failure => 1,
-    })
+    let (word, code) = match error.kind {
+        Kind::Usage => (format!("{BAD}error{RESET}"), 2),
+        Kind::Failure => (format!("{BAD}error{RESET}"), 1),
+        Kind::Finding => (format!("{WARN}note{RESET}"), 1),
+    };
+    let _ = writeln!(anstream::stderr().lock(), "{word}: {}", plain(&error.to_string()));
+    ExitCode::from(code)
 }
 
-/// Prints what the argument parser says: help to standard output, mistakes to standard error.
+/// Prints what the argument parser says: help to standard output, mistakes as one line to standard error.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    ExitCode::from(error.exit_code().clamp(0, 2) as u8)
+    let code = ExitCode::from(error.exit_code().clamp(0, 2) as u8);
+    if !error.use_stderr()
+        || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    {
+        let _ = error.print();
+        return code;
+    }
+    let rendered = error.to_string();
+    let told: Vec<&str> = rendered
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    let told = told.join(" ");
+    let told = told.strip_prefix("error: ").unwrap_or(&told);
+    let _ = writeln!(
+        anstream::stderr().lock(),
+        "{BAD}error{RESET}: {}; `--help` tells more",
+        plain(told)
+    );
+    code
 }
 
 pub(crate) const RESET: &str = "\x1b[0m";
@@ -57,9 +107,43 @@ pub(crate) fn thousands(number: u64) -> String {
     out
 }
 
+/// Returns `text` with each control character replaced, so that no session can move the cursor or colour the terminal.
+///
+/// Marks that turn the direction of writing go too: they can make a line read as what it is not.
+pub(crate) fn plain(text: &str) -> String {
+    let replaced = |c: char| match c {
+        '\t' => ' ',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(replaced).collect()
+}
+
+/// Returns `text` on one plain line of at most `most` characters, an ellipsis included.
+pub(crate) fn line(text: &str, most: usize) -> String {
+    // Enough to fill the line whatever the spaces, so that a giant text is not read whole.
+    let begin: String = text.chars().take(most * 8).collect();
+    let one = plain(&begin.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut out = String::new();
+    if one.chars().count() <= most {
+        return one;
+    }
+    plimsoll_core::render::push_cut(&mut out, &one, most.saturating_sub(1));
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_plain_and_short() {
+        assert_eq!(line("a\n\tb  \u{1b}[31mred", 80), "a b \u{fffd}[31mred");
+        assert_eq!(line("123456", 6), "123456");
+        assert_eq!(line("1234567", 6), "12345…");
+        assert_eq!(plain("a\u{202e}b\0"), "a\u{fffd}b\u{fffd}");
+    }
 
     #[test]
     fn thousands_are_set_apart() {

@@ -1,6 +1,7 @@
 //! `plimsoll replay`: a recorded session under policies, turn by turn.
 
 mod contexts;
+mod html;
 mod picture;
 mod report;
 
@@ -11,6 +12,8 @@ use crate::config::config;
 use crate::error::CommandError;
 use crate::load::load;
 use crate::output;
+use crate::progress::Progress;
+use crate::store;
 
 /// A policy's name and what it gave.
 #[derive(Debug)]
@@ -33,25 +36,45 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
             policies.len()
         )));
     }
+    if let Some(path) = &arguments.html {
+        crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
+    }
     let loaded = load(&arguments.session)?;
+    let recording = store::record(arguments.session.store.as_deref(), &loaded)?;
+    let turns = loaded.transcript.requests().count() as u64;
+    let mut progress = Progress::new("replaying", turns * (policies.len() as u64 + 1));
     let mut runs = Vec::new();
     for (name, policy) in names.into_iter().zip(&policies) {
         let mut contexts = match &arguments.contexts {
             Some(path) => Some(contexts::Writer::create(path)?),
             None => None,
         };
+        let mut records = Vec::new();
         let replay = replay(&loaded.transcript, policy, &loaded.prices, |turn| {
+            if let Some(recording) = &recording {
+                records.push(recording.receipt(&name, &turn));
+            }
             if let Some(writer) = &mut contexts {
                 writer.write(turn.receipt.turn, turn.context);
             }
+            progress.step();
         });
         if let Some(writer) = contexts {
             writer.finish()?;
         }
+        if let Some(recording) = &recording {
+            recording.keep_receipts(records)?;
+        }
         runs.push(Run { policy: name, replay });
     }
     let full =
-        replay(&loaded.transcript, &plimsoll_core::policy::Policy::Full, &loaded.prices, |_| {});
+        replay(&loaded.transcript, &plimsoll_core::policy::Policy::Full, &loaded.prices, |_| {
+            progress.step();
+        });
+    drop(progress);
+    if let Some(path) = &arguments.html {
+        html::write(path, &arguments.session.file, &loaded, &full, &runs)?;
+    }
     if arguments.json {
         return output::data(&report::json(&loaded, &full, &runs)?);
     }

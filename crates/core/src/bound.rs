@@ -22,7 +22,8 @@ pub struct State {
     settled: Settled,
     attempts: Attempts,
     masked: Vec<Option<Arc<Sent>>>,
-    last_time: Option<MillisSinceEpoch>,
+    /// The place of the last request's answer.
+    last: Option<Position>,
 }
 
 impl State {
@@ -79,7 +80,9 @@ pub fn bound(
     state: &mut State,
 ) -> (Context, Receipt) {
     let now = transcript.time_before(position);
-    let cold = prices.is_cold(state.last_time, now);
+    // Looked up now and not when it was sent: a live request is bounded before its answer, and the time of that, is known.
+    let last_time = state.last.and_then(|last| time_of_answer(transcript, last));
+    let cold = prices.is_cold(last_time, now);
     let mut over_budget = 0;
     state.plan.extend(transcript, position);
     let everything = match policy {
@@ -130,10 +133,8 @@ pub fn bound(
     let opens_with_assistant =
         position > 0 && transcript.entries()[0].message.role == Role::Assistant;
     let sizes = context.iter().map(|sent| (sent.hash.key(), f64::from(sent.tokens)));
-    // The provider's clock starts when it answers, so the answer's own time stands for the request where it is known.
-    let answered = transcript.entries().get(position).and_then(|entry| entry.message.time);
-    let charge = state.cache.charge(prices, sizes, answered.or(now));
-    state.last_time = answered.or(now).or(state.last_time);
+    let charge = state.cache.charge(prices, sizes, last_time, time_of_answer(transcript, position));
+    state.last = Some(position);
     let receipt = Receipt {
         turn: state.plan.turn() - 1 - u32::from(opens_with_assistant),
         position,
@@ -148,6 +149,14 @@ pub fn bound(
         changes: state.plan.changes().to_vec(),
     };
     (context, receipt)
+}
+
+/// Returns when the request at `position` was answered, as far as that is known.
+///
+/// The provider's clock starts when it answers, so the answer's own time stands for the request where it has one.
+fn time_of_answer(transcript: &Transcript, position: Position) -> Option<MillisSinceEpoch> {
+    let answered = transcript.entries().get(position).and_then(|entry| entry.message.time);
+    answered.or_else(|| transcript.time_before(position))
 }
 
 /// Adds up a context's tokens by what they are; a message's tokens are shared out by the length of its parts.

@@ -144,7 +144,6 @@ const FALLBACK: Prices = Prices {
 #[derive(Debug, Clone, Default)]
 pub struct PrefixCache {
     last: Vec<u64>,
-    last_time: Option<MillisSinceEpoch>,
 }
 
 /// One request as the cache saw it.
@@ -163,14 +162,15 @@ pub struct Charge {
 }
 
 impl PrefixCache {
-    /// Charges a request of messages, each `(content key, tokens)`, sent at `now`.
+    /// Charges a request of messages, each `(content key, tokens)`, sent at `now` after one at `last`.
     pub fn charge(
         &mut self,
         prices: &Prices,
         messages: impl Iterator<Item = (u64, f64)>,
+        last: Option<MillisSinceEpoch>,
         now: Option<MillisSinceEpoch>,
     ) -> Charge {
-        let cold = prices.is_cold(self.last_time, now);
+        let cold = prices.is_cold(last, now);
         let mut charge = Charge { cold, ..Charge::default() };
         let mut keys = Vec::with_capacity(self.last.len() + 4);
         let mut alike = !cold;
@@ -190,7 +190,6 @@ impl PrefixCache {
             charge.cached = 0.0;
         }
         self.last = keys;
-        self.last_time = now.or(self.last_time);
         charge
     }
 }
@@ -221,13 +220,16 @@ mod tests {
         let prices = Prices { cache_least: 0, ..FALLBACK };
         let mut cache = PrefixCache::default();
         let at = |seconds: i64| Some(MillisSinceEpoch(seconds * 1000));
-        let first = cache.charge(&prices, [(1, 10.0), (2, 20.0)].into_iter(), at(0));
+        let first = cache.charge(&prices, [(1, 10.0), (2, 20.0)].into_iter(), None, at(0));
         assert_eq!((first.cached, first.written, first.broken), (0.0, 30.0, false));
-        let grown = cache.charge(&prices, [(1, 10.0), (2, 20.0), (3, 5.0)].into_iter(), at(10));
+        let grown =
+            cache.charge(&prices, [(1, 10.0), (2, 20.0), (3, 5.0)].into_iter(), at(0), at(10));
         assert_eq!((grown.cached, grown.written, grown.broken), (30.0, 5.0, false));
-        let changed = cache.charge(&prices, [(1, 10.0), (9, 1.0), (3, 5.0)].into_iter(), at(20));
+        let changed =
+            cache.charge(&prices, [(1, 10.0), (9, 1.0), (3, 5.0)].into_iter(), at(10), at(20));
         assert_eq!((changed.cached, changed.written, changed.broken), (10.0, 6.0, true));
-        let late = cache.charge(&prices, [(1, 10.0), (9, 1.0), (3, 5.0)].into_iter(), at(400));
+        let late =
+            cache.charge(&prices, [(1, 10.0), (9, 1.0), (3, 5.0)].into_iter(), at(20), at(400));
         assert_eq!((late.cached, late.cold, late.broken), (0.0, true, false));
     }
 

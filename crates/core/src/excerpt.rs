@@ -9,8 +9,7 @@ mod worth;
 use crate::error_lines::is_error_line;
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
-use crate::names::KeySet;
-use crate::reading::{Line, Reading, looks_like_json};
+use crate::reading::{Line, REPEATED, Reading, looks_like_json, source};
 use crate::render::plural;
 use crate::visible::Visible;
 
@@ -26,13 +25,13 @@ const ARGUMENTS_KEPT: usize = 150;
 ///
 /// A run that stands twice in the message counts as shown the second time. Lines without words go with both neighbours.
 pub(crate) fn shown_elsewhere(reading: &Reading, visible: &Visible) -> Vec<bool> {
-    let mut own = KeySet::default();
     // How many of the first n runs are shown by this message alone.
     let mut alone = Vec::with_capacity(reading.runs.len() + 1);
-    alone.push(0_u32);
+    let mut count = 0_u32;
+    alone.push(count);
     for &run in &reading.runs {
-        let elsewhere = visible.run(run) > 1 || !own.insert(run);
-        alone.push(alone.last().copied().unwrap_or(0) + u32::from(!elsewhere));
+        count += u32::from(run != REPEATED && visible.shows_run(run) <= 1);
+        alone.push(count);
     }
     let mut dropped: Vec<bool> = reading
         .lines
@@ -55,14 +54,24 @@ pub(crate) fn shown_elsewhere(reading: &Reading, visible: &Visible) -> Vec<bool>
     dropped
 }
 
-/// Returns for each line whether the skeleton leaves it out.
-pub(crate) fn outside_skeleton(
+/// What is found of a message once and does not depend on what others show.
+#[derive(Debug, Default)]
+pub(crate) struct Outline {
+    /// For each line, whether the skeleton leaves it out.
+    pub(crate) outside: Vec<bool>,
+    /// Whether a result in it is a list of names.
+    pub(crate) listing: bool,
+}
+
+/// Tells the lines of the skeleton by the kinds of content.
+pub(crate) fn outline(
     message: &Message,
     reading: &Reading,
     call: Option<&ToolCall>,
     errors: bool,
-) -> Vec<bool> {
+) -> Outline {
     let mut keep = vec![false; reading.lines.len()];
+    let mut listing = false;
     let mut at = 0;
     while at < reading.lines.len() {
         let block = reading.lines[at].block;
@@ -72,25 +81,28 @@ pub(crate) fn outside_skeleton(
         let lines = &reading.lines[at..end];
         let keep = &mut keep[at..end];
         match &message.blocks[block] {
-            Block::ToolResult(result) => keep_of_result(result, lines, call, errors, keep),
+            Block::ToolResult(result) => {
+                let kind = kind_of(&result.text, call);
+                listing |= kind == Kind::Listing;
+                keep_of_result(kind, result, lines, errors, keep);
+            }
             Block::Text(text) => keep_of_text(text, lines, message.role, keep),
             Block::ToolCall(call) => keep_of_arguments(call, lines, keep),
             _ => keep.fill(true),
         }
         at = end;
     }
-    keep.iter().map(|keep| !keep).collect()
+    Outline { outside: keep.iter().map(|keep| !keep).collect(), listing }
 }
 
 fn keep_of_result(
+    kind: Kind,
     result: &ToolResult,
     lines: &[Line],
-    call: Option<&ToolCall>,
     errors: bool,
     keep: &mut [bool],
 ) {
     let text = |line: &Line| &result.text[line.bytes.clone()];
-    let kind = kind_of(&result.text, call);
     kind::keep_skeleton(kind, lines.len(), |at| text(&lines[at]), keep);
     if errors {
         let reports: Vec<usize> =
@@ -144,16 +156,21 @@ pub(crate) fn write(
 ) -> Option<(Message, f64)> {
     let gaps = gaps(reading, dropped);
     let widest = gaps.iter().copied().max_by_key(|gap| gap.end - gap.start)?;
-    let bare = splice(message, reading, &gaps, |gap| marker(gap, ""));
     let mut left_out = String::new();
-    for (line, _) in reading.lines.iter().zip(dropped).filter(|(_, dropped)| **dropped) {
-        left_out.push_str(&source(message, line.block)[line.bytes.clone()]);
-        left_out.push('\n');
-    }
-    let mut listed = worth.names(&left_out, &bare, visible);
+    let mut listed = if let Some(named) = &reading.named {
+        let counts: Vec<usize> = gaps.iter().map(|gap| gap.end - gap.start).collect();
+        worth.names_known(message, reading, named, dropped, &counts, visible)
+    } else {
+        for (line, _) in reading.lines.iter().zip(dropped).filter(|(_, dropped)| **dropped) {
+            left_out.push_str(&source(message, line.block)[line.bytes.clone()]);
+            left_out.push('\n');
+        }
+        let bare = splice(message, reading, &gaps, |gap| marker(gap, ""));
+        worth.names(&left_out, &bare, visible)
+    };
     if is_json(message, reading.lines[widest.start].block) {
-        // Half of an escape would end the string or break it.
-        listed.retain(|name| !name.contains('\\'));
+        // Half of an escape would end the string or break it, and a control character may not stand in one.
+        listed.retain(|name| !name.contains(|character| character == '\\' || character < ' '));
     }
     let note = if listed.is_empty() {
         format!("; {original}")
@@ -191,15 +208,6 @@ fn gaps(reading: &Reading, dropped: &[bool]) -> Vec<Gap> {
 fn marker(gap: Gap, note: &str) -> String {
     let count = gap.end - gap.start;
     format!("[… {count} {}{note}]", plural(count, "line"))
-}
-
-fn source(message: &Message, block: usize) -> &str {
-    match &message.blocks[block] {
-        Block::Text(text) => text,
-        Block::ToolResult(result) => &result.text,
-        Block::ToolCall(call) => &call.arguments,
-        _ => "",
-    }
 }
 
 fn is_json(message: &Message, block: usize) -> bool {

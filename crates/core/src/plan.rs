@@ -95,7 +95,7 @@ impl fmt::Display for Reason {
             Self::Protected => "system prompt or task",
             Self::ErrorKept => "holds an error (preserve_errors)",
             Self::Giant => "longer than the limit for fresh results",
-            Self::Settled => "read once; an excerpt is cheaper from here on",
+            Self::Settled => "read once; cheaper as an excerpt",
             Self::Superseded { by } => return write!(f, "shown again by message {by}"),
             Self::OutsideWindow => "older than the window",
             Self::Masked => "older than mask_observations_after",

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::message::{Block, Message};
-use crate::names::{self, Key};
+use crate::names;
+use crate::visible::{Slot, Visible};
 
 /// A line of a message: of its text, or of a string in a call's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,26 +22,49 @@ pub(crate) struct Line {
     pub(crate) has_words: bool,
 }
 
+/// A name where it stands in a line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named {
+    /// As an index into [`Reading::lines`].
+    pub(crate) line: u32,
+    /// Bytes within the line's part.
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// As an index into [`Reading::names`].
+    pub(crate) name: u32,
+}
+
 /// What was read of a message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reading {
-    /// Each name once, in ascending order of its key.
-    pub(crate) names: Vec<Key>,
-    /// Each run in the order of the text, repeats included.
-    pub(crate) runs: Vec<Key>,
+    /// Each name once.
+    pub(crate) names: Vec<Slot>,
+    /// Each run in the order of the text; [`REPEATED`] where it stood before.
+    pub(crate) runs: Vec<Slot>,
     pub(crate) lines: Vec<Line>,
+    /// Every name in the order of the text; `None` where there are calls, whose arguments have other names when cut.
+    pub(crate) named: Option<Vec<Named>>,
 }
 
+/// Stands for a run that the same message has before.
+pub(crate) const REPEATED: Slot = Slot::MAX;
+
 impl Reading {
-    /// Reads all that a model reads of `message`.
-    pub(crate) fn of(message: &Message) -> Self {
+    /// Reads all that a model reads of `message`, and makes `visible` know of it.
+    pub(crate) fn of(message: &Message, visible: &mut Visible) -> Self {
         let shown = message.shown();
-        let mut reading =
-            Self { names: unique(names::names(&shown).into_iter().collect()), ..Self::default() };
+        let mut reading = Self::default();
+        visible.begin();
         // Where the last word of each run ends, in bytes of the shown text, to find the runs of a line.
         let mut words: Vec<usize> = Vec::new();
-        names::each_word(&shown, |_, _, end| words.push(end));
-        names::each_run(&shown, |key, _, _| reading.runs.push(key));
+        names::each_word_and_run(
+            &shown,
+            |end| words.push(end),
+            |key, _, _| {
+                let (slot, first) = visible.run(key);
+                reading.runs.push(if first { slot } else { REPEATED });
+            },
+        );
         let mut first_word = 0;
         let mut line = |part_start: usize, bytes: Range<usize>, block: usize, removable: bool| {
             let end = part_start + bytes.end;
@@ -66,12 +90,53 @@ impl Reading {
                 start = end;
             }
         }
+        reading.find_names(message, &shown, visible);
         reading
     }
 
-    /// Returns each run once, in ascending order.
-    pub(crate) fn run_set(&self) -> Vec<Key> {
-        unique(self.runs.clone())
+    fn find_names(&mut self, message: &Message, shown: &str, visible: &mut Visible) {
+        if message.calls().next().is_some() {
+            names::each_name(shown, |name| {
+                let found = visible.name(names::key(name));
+                if found.first {
+                    self.names.push(found.slot);
+                }
+            });
+            return;
+        }
+        // No name contains a line break, and one stands between parts, so each line can be read by itself.
+        let mut named = Vec::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            let text = &source(message, line.block)[line.bytes.clone()];
+            names::each_name_at(text, |offset, name| {
+                let found = visible.name(names::key(name));
+                if found.first {
+                    self.names.push(found.slot);
+                }
+                let start = (line.bytes.start + offset) as u32;
+                let end = start + name.len() as u32;
+                named.push(Named { line: at as u32, start, end, name: found.order });
+            });
+        }
+        self.named = Some(named);
+    }
+
+    /// Returns each run once, in ascending order of its place.
+    pub(crate) fn run_set(&self) -> Vec<Slot> {
+        let mut runs: Vec<Slot> =
+            self.runs.iter().copied().filter(|&run| run != REPEATED).collect();
+        runs.sort_unstable();
+        runs
+    }
+}
+
+/// Returns the text of a block that has lines.
+pub(crate) fn source(message: &Message, block: usize) -> &str {
+    match &message.blocks[block] {
+        Block::Text(text) => text,
+        Block::ToolResult(result) => &result.text,
+        Block::ToolCall(call) => &call.arguments,
+        _ => "",
     }
 }
 
@@ -166,12 +231,6 @@ fn has_quote(json: &str) -> bool {
     })
 }
 
-pub(crate) fn unique(mut keys: Vec<Key>) -> Vec<Key> {
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +239,7 @@ mod tests {
     #[test]
     fn lines_know_the_runs_that_touch_them() {
         let message = Message::result("1", "a b c d\ne f g h\n\ni j k l\n");
-        let reading = Reading::of(&message);
+        let reading = Reading::of(&message, &mut Visible::default());
         assert_eq!(reading.runs.len(), 5);
         let runs: Vec<_> = reading.lines.iter().map(|line| line.runs.clone()).collect();
         assert_eq!(runs, [0..4, 0..5, 0..0, 1..5]);
@@ -195,7 +254,7 @@ mod tests {
         };
         let message =
             Message::new(Role::Assistant, vec![Block::Text("hi".into()), Block::ToolCall(call)]);
-        let reading = Reading::of(&message);
+        let reading = Reading::of(&message, &mut Visible::default());
         let removable: Vec<bool> = reading.lines.iter().map(|line| line.removable).collect();
         assert_eq!(removable, [true, false, true, false]);
         let Block::ToolCall(call) = &message.blocks[1] else { panic!("a call") };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error_lines::{head, is_error_line, tail};
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
+use crate::policy::IntraPhase;
 
 /// Characters of old reasoning that are kept (`auto-context.md`, `_process_older_message`).
 pub const REASONING_KEPT: usize = 2000;
@@ -304,6 +305,22 @@ pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32)
         format!("Please try again (Attempt #{next}). Address the validation issues noted above.");
     context.push(Message::text(Role::User, ask));
     context
+}
+
+/// Returns what a retry of a loop is sent: the short context of its attempts where `settings` compress loops, else all.
+///
+/// Source: `auto-context.md`, `build_turn_context`.
+pub fn loop_context(
+    history: &[Arc<Message>],
+    attempts: &[Attempt],
+    settings: &IntraPhase,
+) -> Vec<Arc<Message>> {
+    if settings.enabled && settings.compress_loops {
+        let limit = settings.loop_history_limit;
+        retry_context(history, attempts, limit).into_iter().map(Arc::new).collect()
+    } else {
+        history.to_vec()
+    }
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ impl Scorer {
         self.remember(transcript, position);
         let entry = &transcript.entries()[position];
         let time = entry.message.time;
-        let cold = matches!((self.last_time, time), (Some(last), Some(now)) if now.0 - last.0 > CACHE_LIFE);
+        let cold = matches!((self.last_time, time), (Some(last), Some(now)) if now.0.saturating_sub(last.0) > CACHE_LIFE);
         let alike = self.show(transcript, context, cold);
         let sizes = |shown: &[(Arc<Sent>, Arc<Features>)]| -> f64 {
             shown.iter().map(|(_, features)| features.tokens).sum()

@@ -41,8 +41,8 @@ pub struct Transcript {
     entries: Vec<Entry>,
     exchanges: Vec<Exchange>,
     tokenizer: Tokenizer,
-    /// Where each unanswered call stands, by call id.
-    unanswered: HashMap<Arc<str>, usize>,
+    /// The exchange of each call, by call id; of two calls with one id, the newer.
+    called: HashMap<Arc<str>, usize>,
     tokens: u64,
 }
 
@@ -53,7 +53,7 @@ impl Transcript {
             entries: Vec::new(),
             exchanges: Vec::new(),
             tokenizer,
-            unanswered: HashMap::new(),
+            called: HashMap::new(),
             tokens: 0,
         }
     }
@@ -70,14 +70,14 @@ impl Transcript {
                 let open: Vec<Arc<str>> = message.calls().map(|call| call.id.clone()).collect();
                 if !open.is_empty() {
                     exchange = Some(self.exchanges.len());
-                    self.unanswered
-                        .extend(open.iter().map(|id| (id.clone(), self.exchanges.len())));
+                    self.called.extend(open.iter().map(|id| (id.clone(), self.exchanges.len())));
                     self.exchanges.push(Exchange { call: position, results: Vec::new(), open });
                 }
             }
             _ => {
                 for result in message.results() {
-                    if let Some(index) = self.unanswered.remove(&result.call_id) {
+                    // A second answer belongs to its call as well: without the call no API accepts it.
+                    if let Some(&index) = self.called.get(&result.call_id) {
                         let found = &mut self.exchanges[index];
                         found.open.retain(|id| *id != result.call_id);
                         if found.results.last() != Some(&position) {

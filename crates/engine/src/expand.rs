@@ -88,15 +88,20 @@ pub fn expand(
     } else {
         fields(content, &options.fields, &mut missing)?
     };
-    let mut expansion = match &options.part {
-        Part::Whole => whole(picked),
-        Part::Slice { offset, limit } => slice(&picked, *offset, *limit),
-        Part::Lines { first, last } => lines(&picked, *first, *last),
-        Part::Search { text, around, limit } => search(&picked, text, *around, *limit),
-    };
+    let mut expansion = part_of(&picked, &options.part);
     expansion.missing = missing;
     expansion.is_stale = artefact.is_stale(now);
     Ok(expansion)
+}
+
+/// Returns a part of a text.
+pub fn part_of(text: &str, part: &Part) -> Expansion {
+    match part {
+        Part::Whole => whole(text.to_owned()),
+        Part::Slice { offset, limit } => slice(text, *offset, *limit),
+        Part::Lines { first, last } => lines(text, *first, *last),
+        Part::Search { text: wanted, around, limit } => search(text, wanted, *around, *limit),
+    }
 }
 
 fn of(text: String, unit: Unit, total: usize) -> Expansion {

@@ -15,6 +15,7 @@ mod knowledge;
 mod log_row;
 mod memory;
 mod name;
+mod record;
 mod search;
 mod valid;
 
@@ -30,5 +31,6 @@ pub use id::{InvalidId, SessionId, TenantId};
 pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
 pub use knowledge::{Answer, Forgotten, KnowledgeStore, ToolSchema};
 pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Scope};
+pub use record::{message_records, receipt_record};
 pub use search::{Embedding, Hit, SearchQuery, fuse, words};
 pub use valid::{AskedRef, digest, hash_prefix};

@@ -1,5 +1,7 @@
 //! Storage behind the engine's ports: SQLite in one file, for one person or one process; PostgreSQL for many.
 
+#[cfg(feature = "clickhouse")]
+mod clickhouse;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
@@ -9,6 +11,8 @@ use std::sync::Arc;
 
 use plimsoll_engine::{HistoryStore, KnowledgeStore, StoreError};
 
+#[cfg(feature = "clickhouse")]
+pub use clickhouse::{ClickHouseConfig, ClickHouseStore};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresConfig, PostgresStore};
 pub use sqlite::SqliteStore;

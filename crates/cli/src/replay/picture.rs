@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use plimsoll_core::bound::{Components, Receipt};
 use plimsoll_core::replay::Replay;
 
-use crate::output::{BAD, DIM, RESET, thousands};
+use crate::output::{self, BAD, BOLD, DIM, RESET, thousands};
 
 /// Cells of a bar; with its margins it fits a terminal of 80 columns.
 const WIDTH: usize = 56;
@@ -28,10 +28,19 @@ fn parts(components: &Components) -> [(&'static str, u64); 5] {
 
 pub(crate) fn bars(replay: &Replay, all: bool) -> String {
     let receipts = &replay.receipts;
+    if receipts.is_empty() {
+        return String::new();
+    }
     let longest = receipts.iter().map(|receipt| receipt.full_tokens).max().unwrap_or(0).max(1);
     let step = if all { 1 } else { receipts.len().div_ceil(MOST).max(1) };
-    let mut out = format!(
-        "\n\x1b[35m█{RESET} system \x1b[36m█{RESET} user \x1b[34m█{RESET} assistant \x1b[33m█{RESET} calls \x1b[32m█{RESET} results   ▒ from the cache   {DIM}·{RESET} full history   {BAD}╳{RESET} prefix broke\n"
+    let mut out = String::from("\n");
+    if output::is_coloured() {
+        out.push_str("       \x1b[35m█\x1b[0m system  \x1b[36m█\x1b[0m user  \x1b[34m█\x1b[0m assistant  \x1b[33m█\x1b[0m calls  \x1b[32m█\x1b[0m results\n");
+    }
+    let _ = writeln!(
+        out,
+        "       █ sent anew  ▒ from the cache  {DIM}·{RESET} full history  {BAD}╳{RESET} prefix broke\n\n{BOLD} turn{:>68}{RESET}",
+        "tokens"
     );
     for group in receipts.chunks(step) {
         // The last of a group stands for it; a break in any of them is shown.

@@ -8,24 +8,15 @@ use serde::Serialize;
 use super::Run;
 use crate::error::CommandError;
 use crate::load::Loaded;
-use crate::output::{BAD, BOLD, DIM, GOOD, RESET, thousands};
+use crate::output::{self, BAD, BOLD, DIM, GOOD, RESET, thousands};
 
 /// Writes the session's head line and one row a policy.
 pub(crate) fn text(loaded: &Loaded, full: &Replay, runs: &[Run]) -> String {
     let mut out = head(loaded, full);
     let _ = writeln!(
         out,
-        "{BOLD}{:24} {:>12} {:>8} {:>9} {:>8} {:>7} {:>7} {:>7} {:>7} {:>9}{RESET}",
-        "policy",
-        "tokens sent",
-        "of full",
-        "cost $",
-        "of full",
-        "work",
-        "reuse",
-        "runs",
-        "breaks",
-        "fetches"
+        "{BOLD}{:16}{:>12}{:>5}{:>9}{:>5}{:>6}{:>6}{:>6}{:>7}{:>8}{RESET}",
+        "policy", "tokens sent", "%", "cost $", "%", "work", "reuse", "runs", "breaks", "fetches"
     );
     let baseline = Run { policy: "full".to_owned(), replay: full.clone() };
     let rows = std::iter::once(&baseline).chain(runs.iter().filter(|run| run.policy != "full"));
@@ -45,21 +36,23 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
         thousands(loaded.transcript.tokens()),
     );
     if let Some(model) = &session.header.model {
-        let _ = write!(out, ", {model}");
+        let _ = write!(out, ", {}", output::line(model, 60));
     }
     let _ = write!(out, "\n{DIM}counted by {}", loaded.transcript.tokenizer());
     if let Some(calibration) = loaded.calibration {
-        let _ = write!(
-            out,
-            " (calibrated on {} steps of reported usage; about {} tokens of system prompt and tools are not in the file)",
-            calibration.samples,
-            thousands(u64::from(calibration.overhead))
-        );
+        let _ = write!(out, " (calibrated on {} reports)", calibration.samples);
+        if calibration.overhead > 0 {
+            let _ = write!(
+                out,
+                "\nabout {} tokens of system prompt and tools are not in the file",
+                thousands(u64::from(calibration.overhead))
+            );
+        }
     }
     let prices = &loaded.prices;
     let _ = writeln!(
         out,
-        "; prices of {} ({}): cache read × {}, write × {}, life {} s{RESET}\n",
+        "\nprices of {} ({}): cache read × {}, write × {}, life {} s{RESET}\n",
         loaded.family,
         loaded.pricing_date,
         prices.cache_read,
@@ -79,10 +72,15 @@ fn row(out: &mut String, loaded: &Loaded, full: &Replay, run: &Run) {
     } else {
         ""
     };
+    // A name too long for its column has a line of its own, so that the figures stay under their heads.
+    let mut name = output::plain(&run.policy);
+    if name.chars().count() > 16 {
+        let _ = writeln!(out, "{name}");
+        name.clear();
+    }
     let _ = writeln!(
         out,
-        "{:24} {:>12} {:>7.0}% {:>9.4} {colour}{:>7.0}%{RESET} {:>7.3} {:>6.1}% {:>6.1}% {:>7} {:>9}",
-        run.policy,
+        "{name:16}{:>12}{:>4.0}%{:>9.4}{colour}{:>4.0}%{RESET}{:>6.3}{:>6.1}{:>6.1}{:>7}{:>8}",
         thousands(totals.tokens),
         100.0 * ratio(totals.tokens as f64, totals.full_tokens as f64),
         loaded.prices.dollars(totals.cost),
@@ -123,13 +121,8 @@ pub(crate) fn missed(loaded: &Loaded, run: &Run) -> String {
             entry.tokens,
             entry.hash
         );
-        let mut parts = missed.names.clone();
-        parts.extend(missed.copied.iter().map(|words| {
-            let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-            let mut cut = String::new();
-            plimsoll_core::render::push_cut(&mut cut, &line, 100);
-            format!("“{cut}”")
-        }));
+        let mut parts: Vec<String> = missed.names.iter().map(|name| output::plain(name)).collect();
+        parts.extend(missed.copied.iter().map(|words| format!("“{}”", output::line(words, 101))));
         if parts.is_empty() {
             parts.push("just arrived, and not shown whole".to_owned());
         }

@@ -9,6 +9,7 @@ use regex::Regex;
 
 use crate::message::{Message, ToolCall};
 use crate::names;
+use crate::reading::{Named, Reading, source};
 use crate::visible::Visible;
 
 /// What a name looks like.
@@ -67,10 +68,49 @@ impl Worth {
         names::each_name(left_out, |name| {
             let key = names::key(name);
             // The message itself is counted as showing it.
-            if visible.name(key) <= 1 && seen.insert(key) {
+            if visible.shows_key(key) <= 1 && seen.insert(key) {
                 hidden.push(name);
             }
         });
+        self.keep_worthy(&mut hidden);
+        hidden
+    }
+
+    /// As [`Worth::names`], from what was read of the message; `counts` stand in the markers of its gaps.
+    pub(crate) fn names_known<'m>(
+        &self,
+        message: &'m Message,
+        reading: &Reading,
+        named: &[Named],
+        dropped: &[bool],
+        counts: &[usize],
+        visible: &Visible,
+    ) -> Vec<&'m str> {
+        let left_out = |name: &Named| dropped[name.line as usize];
+        let mut seen = vec![false; reading.names.len()];
+        for name in named.iter().filter(|name| !left_out(name)) {
+            seen[name.name as usize] = true;
+        }
+        let mut hidden = Vec::new();
+        for name in named.iter().filter(|name| left_out(name)) {
+            let order = name.name as usize;
+            if !seen[order] && visible.shows_name(reading.names[order]) <= 1 {
+                seen[order] = true;
+                let block = reading.lines[name.line as usize].block;
+                hidden.push(&source(message, block)[name.start as usize..name.end as usize]);
+            }
+        }
+        // A count of four digits is a name that the excerpt shows.
+        for count in counts.iter().filter(|&&count| count >= 1000) {
+            let count = count.to_string();
+            hidden.retain(|name| *name != count);
+        }
+        self.keep_worthy(&mut hidden);
+        hidden
+    }
+
+    /// Keeps of the hidden names those that are worth their place.
+    fn keep_worthy(&self, hidden: &mut Vec<&str>) {
         let of_listing = (USED_OF_A_LISTING / hidden.len().max(1) as f64).min(0.5);
         let mut room = ALWAYS_LISTED;
         hidden.retain(|name| {
@@ -89,7 +129,6 @@ impl Worth {
             let price = self.token * (name.len() + 1) as f64 / CHARACTERS;
             chance * self.fetch > price
         });
-        hidden
     }
 
     /// Returns how often something of the names that are listed is needed again.

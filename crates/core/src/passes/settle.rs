@@ -81,17 +81,16 @@ pub(crate) fn settle(
     let seen = settled.seen();
     settled.read(transcript, end);
     let fresh = newest(transcript, end);
-    let (settings, turn) = (&bounds.settle, plan.turn());
+    let turn = plan.turn();
+    let calls = u64::from(bounds.settle.calls_expected);
     let terms = Terms {
         bounds,
         prices,
         attempts,
         cold,
         turn,
-        for_result: f64::from(settings.calls_expected),
-        for_said: f64::from(
-            turn.clamp(settings.calls_expected * 3 / 5, settings.calls_expected * 6 / 5),
-        ),
+        for_result: calls as f64,
+        for_said: u64::from(turn).clamp(calls * 3 / 5, calls * 6 / 5) as f64,
         context: plan.tokens() as f64,
     };
     for position in fresh.max(seen)..end {

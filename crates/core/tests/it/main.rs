@@ -1,3 +1,9 @@
 //! Properties of `plimsoll-core`, through its public interface only.
 
+mod laws;
+mod names;
+mod scorer;
+mod settings;
+mod tokens;
+mod transcripts;
 mod window;

@@ -15,6 +15,10 @@ use crate::write::plan::{Fate, Inserted, Part, Plan, RecordPlan};
 /// The fields of a line that a new one takes over from its neighbour.
 const ENVELOPE: [&str; 6] = ["isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch"];
 
+/// The fields of a message's usage that tell the size of its prompt.
+const PROMPT_SIZES: [&str; 3] =
+    ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+
 /// Writes the plan.
 pub(crate) fn write(plan: &Plan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteError> {
     let mut tree = Tree::default();
@@ -111,6 +115,20 @@ impl Writer<'_> {
             {
                 object.remove("toolUseResult");
             }
+            changed = true;
+        }
+        if self.plan.records.contains_key(&line.number)
+            && self.plan.is_behind_change(line.number)
+            && let Some(message) = object
+                .get("message")
+                .and_then(|message| edit::without_prompt_size(message, &PROMPT_SIZES))
+        {
+            object.set("message", message);
+            changed = true;
+        }
+        // Without its boundary a summary is a message like others; marked, it would hide all that stands before it.
+        if self.plan.without_compactions && object.get("isCompactSummary").is_some() {
+            object.remove("isCompactSummary");
             changed = true;
         }
         let parent = object.text("parentUuid");

@@ -12,6 +12,24 @@ use crate::write::plan::{Fate, Part};
 /// What stands for a text that was emptied: interfaces refuse empty ones.
 const EMPTY: &str = "[empty]";
 
+/// Sets the prompt sizes of a message's usage to zero, as they are where a request was aborted; `None` where there are none.
+///
+/// A program that reads the file would take the old ones for the size of the context that it now has.
+pub(crate) fn without_prompt_size(message: &str, fields: &[&str]) -> Option<String> {
+    let mut message = Object::parse(message)?;
+    let raw = message.get("usage")?.to_owned();
+    let mut usage = Object::parse(&raw)?;
+    let mut changed = false;
+    for field in fields {
+        if usage.get(field).is_some_and(|value| value != "0") {
+            usage.set(field, "0");
+            changed = true;
+        }
+    }
+    message.set("usage", usage.to_string());
+    changed.then(|| message.to_string())
+}
+
 /// Returns a text block.
 pub(crate) fn text_block(text: &str) -> String {
     format!("{{\"type\":\"text\",\"text\":{}}}", quoted(said(text)))

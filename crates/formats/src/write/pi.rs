@@ -15,6 +15,9 @@ use crate::write::lines::{Line, Output, Tree, lines};
 use crate::write::object::{Object, quoted};
 use crate::write::plan::{Fate, Inserted, Plan, RecordPlan};
 
+/// The fields of a message's usage that tell the size of its prompt.
+const PROMPT_SIZES: [&str; 4] = ["input", "cacheRead", "cacheWrite", "totalTokens"];
+
 /// Writes the plan.
 pub(crate) fn write(plan: &Plan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteError> {
     let dropped = plan.session.compactions.iter().map(|seen| seen.source).find(|source| {
@@ -150,6 +153,15 @@ impl Writer<'_> {
         {
             object =
                 edited(object, record).ok_or(WriteError::OtherOriginal { record: line.number })?;
+            changed = true;
+        }
+        if self.plan.records.contains_key(&line.number)
+            && self.plan.is_behind_change(line.number)
+            && let Some(message) = object
+                .get("message")
+                .and_then(|message| edit::without_prompt_size(message, &PROMPT_SIZES))
+        {
+            object.set("message", message);
             changed = true;
         }
         let parent = object.text("parentId");

@@ -93,6 +93,12 @@ impl<'a> Plan<'a> {
             without_compactions: session.options.compaction == Compaction::PassOver,
         })
     }
+
+    /// Returns whether a record stands behind the first change, so that a prompt size that it reports is no longer true.
+    pub(crate) fn is_behind_change(&self, record: u32) -> bool {
+        let changed = self.records.iter().any(|(&at, plan)| at < record && !plan.is_untouched());
+        changed || self.inserted.iter().any(|new| new.before.is_some_and(|before| before <= record))
+    }
 }
 
 /// Returns the first record that a message was read from; nothing for one that a repair made.

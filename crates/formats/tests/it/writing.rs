@@ -94,13 +94,43 @@ fn masked_messages_come_back_masked() {
                 if !text.ends_with('\n') || text.starts_with("{\n") {
                     continue;
                 }
-                // Lines that do not hold the message stay as they are, but for the links to what was left out.
+                // Lines that do not hold the message stay as they are, but for the links to what was left out and the
+                // prompt sizes behind it.
                 let out = String::from_utf8(bytes).unwrap();
-                let kept = text.lines().filter(|line| out.lines().any(|other| other == *line));
+                let kept = text.lines().filter(|line| {
+                    line.contains("\"usage\"") || out.lines().any(|other| other == *line)
+                });
                 assert!(kept.count() + 5 >= text.lines().count());
             }
         }
     }
+}
+
+#[test]
+fn prompt_sizes_behind_a_change_are_no_longer_told() {
+    for text in [fixtures::PI, fixtures::CLAUDE_CODE] {
+        let session = session(text);
+        let told = |session: &Session, from: usize| {
+            let sizes = session.messages[from..].iter().filter_map(|message| message.usage);
+            sizes.filter(|usage| usage.prompt_tokens > 0).count()
+        };
+        let first = session.messages.iter().position(|m| m.role == Role::User).unwrap();
+        assert!(told(&session, first) > 0, "the fixture tells some");
+        let mut context = whole(&session);
+        context[first].message = mask(&session.messages[first]);
+        let bytes = write(&session, text.as_bytes(), &context).unwrap();
+        assert_eq!(told(&reread(&bytes, &session), first), 0);
+    }
+}
+
+#[test]
+fn nothing_hides_behind_a_summary_whose_boundary_was_left_out() {
+    let session = session(fixtures::CLAUDE_CODE);
+    let mut context = whole(&session);
+    context[0].message = mask(&session.messages[0]);
+    let bytes = write(&session, fixtures::CLAUDE_CODE.as_bytes(), &context).unwrap();
+    let honoured = read(&bytes, &ReadOptions { compaction: Compaction::Honour }).unwrap();
+    assert_eq!(honoured.messages.len(), reread(&bytes, &session).messages.len());
 }
 
 #[test]

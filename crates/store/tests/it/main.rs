@@ -1,5 +1,7 @@
-//! Tests of the stores.
+//! The stores against their ports, and what only one of them promises.
 
+#[cfg(feature = "clickhouse")]
+mod clickhouse;
 mod conformance;
 mod damage;
 mod file;

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::excerpt::{self, Kind, Worth};
+use crate::excerpt::{self, Outline, Worth};
 use crate::file_access::{Access, file_access};
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall};
-use crate::names::{self, Key};
+use crate::names;
 use crate::passes::{attempt_of, call_answered, stub_of};
 use crate::plan::{Plan, Reason, Sent, Treatment};
 use crate::policy::PreserveErrors;
-use crate::reading::{Reading, unique};
+use crate::reading::Reading;
 use crate::transcript::{Entry, Position, Transcript};
-use crate::visible::Visible;
+use crate::visible::{Slot, Visible};
 
 use super::{Candidate, Terms};
 
@@ -50,8 +50,9 @@ pub(crate) struct Settled {
 struct State {
     reading: Reading,
     /// Names and runs of the form that is sent.
-    names: Vec<Key>,
-    runs: Vec<Key>,
+    names: Vec<Slot>,
+    /// In ascending order.
+    runs: Vec<Slot>,
     /// The turn in which it was said, or its words were last used.
     used: u32,
     /// A later result that reads the same file, all of it.
@@ -64,16 +65,20 @@ struct State {
     /// Forms as last weighed, by level.
     lines: Option<Form>,
     skeleton: Option<Form>,
+    /// Runs that no message would show any more if this had the form of its skeleton.
+    hidden: u32,
     stub: Option<Form>,
     weighed: u32,
+    outline: Option<Outline>,
+    /// The stub, once it was needed, and which earlier attempt it tells of.
+    whole_stub: Option<Arc<Sent>>,
+    attempt: Option<u32>,
 }
 
 #[derive(Debug)]
 struct Form {
     sent: Arc<Sent>,
     saved: u32,
-    /// Runs that no message would show any more.
-    hidden: u32,
     /// How often the names that it lists are needed again.
     listed: f64,
 }
@@ -88,7 +93,7 @@ impl Settled {
     pub(super) fn read(&mut self, transcript: &Transcript, end: Position) {
         for position in self.messages.len()..end {
             let entry = &transcript.entries()[position];
-            let reading = Reading::of(&entry.message);
+            let reading = Reading::of(&entry.message, &mut self.visible);
             let (names, runs) = (reading.names.clone(), reading.run_set());
             self.visible.show(&names, &runs);
             let messages = &mut self.messages;
@@ -109,8 +114,12 @@ impl Settled {
                 listed: 0.0,
                 lines: None,
                 skeleton: None,
+                hidden: 0,
                 stub: None,
                 weighed: 0,
+                outline: None,
+                whole_stub: None,
+                attempt: None,
             });
             if let Some(call) = call_answered(transcript, position) {
                 self.supersede(call, position);
@@ -169,6 +178,8 @@ impl Settled {
             || (age.is_power_of_two() && state.weighed < terms.turn);
         if worth && due {
             self.reweigh(transcript, position, terms);
+        } else if state.weighed > 0 {
+            self.weigh_stub(transcript, position, terms);
         }
     }
 
@@ -182,16 +193,19 @@ impl Settled {
         let entry = &transcript.entries()[position];
         let errors = terms.bounds.intra_phase.preserve_errors;
         let level = self.messages[position].level;
-        let (mut lines, mut skeleton, mut stub) = (None, None, None);
+        let (mut lines, mut skeleton, mut hidden) = (None, None, 0);
         if level < Level::Skeleton {
             let call = call_answered(transcript, position);
-            let worth = worth_of_names(entry, call, terms);
+            let state = &mut self.messages[position];
+            let outline = state.outline.take().unwrap_or_else(|| {
+                let errors = errors != PreserveErrors::Off;
+                excerpt::outline(&entry.message, &state.reading, call, errors)
+            });
+            let worth = worth_of_names(entry, call, outline.listing, terms);
             let reading = &self.messages[position].reading;
             let elsewhere = excerpt::shown_elsewhere(reading, &self.visible);
-            let keep_errors = errors != PreserveErrors::Off;
-            let outside = excerpt::outside_skeleton(&entry.message, reading, call, keep_errors);
-            let both: Vec<bool> =
-                outside.iter().zip(&elsewhere).map(|(outside, shown)| *outside || *shown).collect();
+            let outside = outline.outside.iter().zip(&elsewhere);
+            let both: Vec<bool> = outside.map(|(outside, shown)| *outside || *shown).collect();
             let excerpt = |dropped: &[bool]| {
                 let original = Ref::message(entry.hash);
                 let (message, listed) = excerpt::write(
@@ -207,29 +221,59 @@ impl Settled {
             };
             lines = if level == Level::Whole { excerpt(&elsewhere) } else { None };
             skeleton = excerpt(&both);
-        }
-        if entry.message.role == Role::Tool {
-            stub = match earlier_attempt(position, terms) {
-                Some(number) => attempt_of(transcript, position, number),
-                None => stub_of(transcript, position, errors),
-            }
-            .and_then(|sent| self.form(position, sent, 0.0));
+            self.messages[position].outline = Some(outline);
+            hidden = skeleton.as_ref().map_or(0, |form| self.hidden(position, &form.sent));
         }
         let state = &mut self.messages[position];
         state.lines = lines;
         state.skeleton = skeleton;
-        state.stub = stub;
+        state.hidden = hidden;
         state.weighed = terms.turn;
+        self.weigh_stub(transcript, position, terms);
+    }
+
+    /// Makes the stub of a result, for one that may become a stub: finding its errors means reading all of it.
+    fn weigh_stub(&mut self, transcript: &Transcript, position: Position, terms: &Terms<'_>) {
+        let attempt = earlier_attempt(position, terms);
+        let state = &mut self.messages[position];
+        let asked =
+            attempt.is_some() || state.superseded.is_some() || state.level == Level::Skeleton;
+        let known = state.attempt == attempt;
+        if !asked
+            || (known && state.stub.is_some())
+            || transcript.entries()[position].message.role != Role::Tool
+        {
+            return;
+        }
+        if !known || state.whole_stub.is_none() {
+            let errors = terms.bounds.intra_phase.preserve_errors;
+            state.attempt = attempt;
+            state.whole_stub = match attempt {
+                Some(number) => attempt_of(transcript, position, number),
+                None => stub_of(transcript, position, errors),
+            };
+        }
+        let whole = state.whole_stub.clone();
+        let stub = whole.and_then(|sent| self.form(position, sent, 0.0));
+        self.messages[position].stub = stub;
     }
 
     /// Measures a form against what is sent now; `None` where it saves nothing.
     fn form(&self, position: Position, sent: Arc<Sent>, listed: f64) -> Option<Form> {
-        let state = &self.messages[position];
-        let saved = state.tokens.checked_sub(sent.tokens).filter(|saved| *saved > 0)?;
-        let kept = names::runs(&sent.message.shown());
-        let alone = |run: &&Key| self.visible.run(**run) <= 1 && !kept.contains(*run);
-        let hidden = state.runs.iter().filter(alone).count() as u32;
-        Some(Form { sent, saved, hidden, listed })
+        let saved = self.messages[position].tokens.checked_sub(sent.tokens)?;
+        (saved > 0).then_some(Form { sent, saved, listed })
+    }
+
+    /// Counts the runs of a message that nothing in the context would show any more if it had the form `sent`.
+    fn hidden(&self, position: Position, sent: &Sent) -> u32 {
+        let runs = &self.messages[position].runs;
+        let alone = |run: &&Slot| self.visible.shows_run(**run) <= 1;
+        let mut kept: Vec<Slot> = Vec::new();
+        names::each_run(&sent.message.shown(), |run, _, _| kept.extend(self.visible.find_run(run)));
+        kept.sort_unstable();
+        kept.dedup();
+        let stay = kept.iter().filter(alone).filter(|run| runs.binary_search(run).is_ok()).count();
+        (runs.iter().filter(alone).count() - stay) as u32
     }
 
     /// Returns the change of a message that gains most, if any gains.
@@ -257,7 +301,8 @@ impl Settled {
             }
         };
         let settled = if terms.cold { Reason::Cold } else { Reason::Settled };
-        let saves = |form: &&Form, times: u32| form.saved >= settings.least_saved * times;
+        let saves =
+            |form: &&Form, times: u32| form.saved >= settings.least_saved.saturating_mul(times);
         // Providers refuse a change of the latest answer where reasoning stands before it.
         let sealed = said && age == 1 && has_thinking(&entry.message);
         if let Some(form) = state.lines.as_ref().filter(|form| !sealed && saves(form, 1)) {
@@ -268,7 +313,7 @@ impl Settled {
         let open = if said { age > intra.window && !reasoning_only(entry) } else { true };
         if let Some(form) = state.skeleton.as_ref().filter(|form| open && saves(form, 4)) {
             let need = if said { settings.need_of_said } else { settings.need_of_result };
-            let rate = need * (f64::from(form.hidden) / HIDDEN_UNIT).powf(HIDDEN_POWER);
+            let rate = need * (f64::from(state.hidden) / HIDDEN_UNIT).powf(HIDDEN_POWER);
             offer(Level::Skeleton, form, still(rate), settled);
         }
         if let Some(form) = state.stub.as_ref().filter(|form| saves(form, 4)) {
@@ -329,29 +374,33 @@ impl Settled {
         let Some(state) = self.messages.get_mut(position) else { return };
         let shown = sent.map_or_else(String::new, |sent| sent.message.shown());
         self.visible.hide(&state.names, &state.runs);
-        state.names = unique(names::names(&shown).into_iter().collect());
-        state.runs = unique(names::runs(&shown).into_iter().collect());
+        (state.names, state.runs) = self.visible.read(&shown);
+        state.runs.sort_unstable();
         self.visible.show(&state.names, &state.runs);
         state.level = level;
         state.tokens = sent.map_or(0, |sent| sent.tokens);
         state.listed = listed;
         if level >= Level::Skeleton {
             state.reading = Reading::default();
+            state.outline = None;
         }
         (state.lines, state.skeleton, state.stub) = (None, None, None);
         state.weighed = 0;
     }
 }
 
-fn worth_of_names(entry: &Entry, call: Option<&ToolCall>, terms: &Terms<'_>) -> Worth {
-    let said = entry.message.role == Role::Assistant;
-    let lists = |text: &str| excerpt::kind_of(text, call) == Kind::Listing;
+fn worth_of_names(
+    entry: &Entry,
+    call: Option<&ToolCall>,
+    listing: bool,
+    terms: &Terms<'_>,
+) -> Worth {
     let prices = terms.prices;
     Worth {
         fetch: terms.fetch(entry.tokens),
         token: Worth::token_price(prices.cache_write, prices.cache_read, CALLS_OF_A_NAME),
-        rich: said || excerpt::reads_content(call),
-        listing: !said && entry.message.results().any(|result| lists(&result.text)),
+        rich: entry.message.role == Role::Assistant || excerpt::reads_content(call),
+        listing,
     }
 }
 

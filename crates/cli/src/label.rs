@@ -1,0 +1,88 @@
+//! What a message is, in a few words: enough to know it again.
+
+use plimsoll_core::{Position, Role, ToolCall};
+
+use crate::load::Loaded;
+use crate::output;
+
+/// Tells what the message at `position` is, on a plain line of at most `most` characters.
+///
+/// A result is told by the call that it answers: its own text seldom says what it is of.
+pub(crate) fn label(loaded: &Loaded, position: Position, most: usize) -> String {
+    let entries = loaded.transcript.entries();
+    let message = &entries[position].message;
+    let answered = message.results().next().and_then(|result| {
+        let exchange = &loaded.transcript.exchanges()[entries[position].exchange?];
+        entries[exchange.call].message.calls().find(|call| call.id == result.call_id)
+    });
+    let told = answered.or_else(|| {
+        // A message that says nothing is its first call.
+        message.calls().next().filter(|_| message.role == Role::Assistant && is_silent(message))
+    });
+    match told {
+        Some(call) => called(call, loaded.session.header.working_directory.as_deref(), most),
+        None => output::line(begin(message.shown().trim_start()), most),
+    }
+}
+
+fn is_silent(message: &plimsoll_core::Message) -> bool {
+    message.blocks.iter().all(|block| match block {
+        plimsoll_core::Block::Text(text) => text.trim().is_empty(),
+        _ => true,
+    })
+}
+
+/// Tells a call by its tool and what it was given first, which for most tools is what they work on.
+fn called(call: &ToolCall, folder: Option<&str>, most: usize) -> String {
+    let arguments: Option<serde_json::Map<String, serde_json::Value>> =
+        serde_json::from_str(&call.arguments).ok();
+    let first = arguments.as_ref().and_then(|all| all.values().find_map(|value| value.as_str()));
+    let given = first.unwrap_or(&call.arguments);
+    let inside = folder
+        .filter(|folder| folder.len() > 1)
+        .and_then(|folder| given.strip_prefix(folder)?.strip_prefix('/'))
+        .unwrap_or(given);
+    let name = output::line(&call.name, most / 2);
+    let room = most.saturating_sub(name.chars().count() + 1);
+    format!("{name} {}", shortened(inside, room))
+}
+
+/// Cuts a path at its beginning, since its end names the file, and any other text at its end.
+fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    let is_path = text.contains('/') && !text.contains(char::is_whitespace);
+    if !is_path || length <= most {
+        return output::line(begin(text), most);
+    }
+    let tail: String = text.chars().skip(length - most.saturating_sub(1)).collect();
+    format!("…{}", output::line(&tail, most))
+}
+
+/// No label is longer than this, and a giant text is not read whole for it.
+fn begin(text: &str) -> &str {
+    plimsoll_core::error_lines::head(text, 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(arguments: &str, folder: Option<&str>, expected: &str) {
+        let call = ToolCall { id: "1".into(), name: "read".into(), arguments: arguments.into() };
+        assert_eq!(called(&call, folder, 24), expected);
+    }
+
+    #[test]
+    fn a_call_is_told_by_what_it_works_on() {
+        check(r#"{"path": "src/a.rs", "lines": 3}"#, None, "read src/a.rs");
+        check(
+            r#"{"path": "/home/ada/harbour/src/a.rs"}"#,
+            Some("/home/ada/harbour"),
+            "read src/a.rs",
+        );
+        check(r#"{"path": "/home/ada/harbour/src/a.rs"}"#, None, "read …a/harbour/src/a.rs");
+        check(r#"{"command": "rg quay crates/harbour | head"}"#, None, "read rg quay crates/har…");
+        check(r#"{"n": 3}"#, None, r#"read {"n": 3}"#);
+        check("free text", None, "read free text");
+    }
+}

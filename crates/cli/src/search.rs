@@ -1,0 +1,48 @@
+//! `plimsoll search`: the messages of a store that hold some words.
+
+use std::fmt::Write as _;
+
+use plimsoll_engine::{Hit, MessageRecord, SearchQuery};
+
+use crate::arguments::SearchArguments;
+use crate::error::CommandError;
+use crate::output::{self, DIM, RESET};
+use crate::store::{Store, session_id};
+
+pub(crate) fn run(arguments: &SearchArguments) -> Result<(), CommandError> {
+    let store = Store::open(arguments.store.store.as_deref())?;
+    let session = arguments.session.as_deref().map(session_id).transpose()?;
+    let query = SearchQuery {
+        text: Some(arguments.words.join(" ")),
+        embedding: None,
+        limit: arguments.limit,
+    };
+    let hits = store
+        .history(async |history, tenant| history.search(tenant, session.as_ref(), &query).await)?;
+    if arguments.json {
+        let mut text = serde_json::to_string_pretty(&hits).map_err(CommandError::failure)?;
+        text.push('\n');
+        return output::data(&text);
+    }
+    output::data(&table(&hits))
+}
+
+fn table(hits: &[Hit<MessageRecord>]) -> String {
+    let mut out = String::new();
+    for hit in hits {
+        let record = &hit.item;
+        let _ = writeln!(
+            out,
+            "ref:message:{}  {:9} {DIM}message {} of {}{RESET}\n    {}",
+            record.hash,
+            record.message.role.as_str(),
+            record.position,
+            record.session,
+            output::line(&record.message.shown(), 76),
+        );
+    }
+    if hits.is_empty() {
+        out.push_str("no message has these words\n");
+    }
+    out
+}

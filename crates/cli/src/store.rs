@@ -1,0 +1,141 @@
+//! The store as the command line uses it: opened by address, spoken to from a runtime of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use etcetera::BaseStrategy as _;
+use plimsoll_core::replay::Turn;
+use plimsoll_engine::{
+    HistoryBatch, HistoryStore, KnowledgeStore, ReceiptRecord, SessionId, StoreError, TenantId,
+    message_records, receipt_record,
+};
+use tokio::runtime::Runtime;
+
+use crate::clock;
+use crate::config::environment;
+use crate::error::CommandError;
+use crate::load::Loaded;
+
+/// `PLIMSOLL_STORE`: the store's path or address.
+const STORE: &str = "PLIMSOLL_STORE";
+
+/// An open store.
+#[derive(Debug)]
+pub(crate) struct Store {
+    runtime: Runtime,
+    history: Arc<dyn HistoryStore>,
+    knowledge: Arc<dyn KnowledgeStore>,
+    tenant: TenantId,
+}
+
+impl Store {
+    /// Opens the store that is named, else that of the environment, else the file in the user's data folder.
+    pub(crate) fn open(named: Option<&str>) -> Result<Self, CommandError> {
+        let address = match named.map(str::to_owned).or_else(|| environment(STORE)) {
+            Some(address) => address,
+            None => usual_file()?.to_string_lossy().into_owned(),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(CommandError::failure)?;
+        let (history, knowledge) = runtime
+            .block_on(plimsoll_store::open(&address))
+            .map_err(|error| failed(error, "the store cannot be opened"))?;
+        Ok(Self { runtime, history, knowledge, tenant: TenantId::default() })
+    }
+
+    /// Asks the history.
+    pub(crate) fn history<T>(
+        &self,
+        ask: impl AsyncFnOnce(&dyn HistoryStore, &TenantId) -> Result<T, StoreError>,
+    ) -> Result<T, CommandError> {
+        let answer = self.runtime.block_on(ask(&*self.history, &self.tenant));
+        answer.map_err(|error| failed(error, "the store did not answer"))
+    }
+
+    /// Asks the knowledge.
+    pub(crate) fn knowledge<T>(
+        &self,
+        ask: impl AsyncFnOnce(&dyn KnowledgeStore, &TenantId) -> Result<T, StoreError>,
+    ) -> Result<T, CommandError> {
+        let answer = self.runtime.block_on(ask(&*self.knowledge, &self.tenant));
+        answer.map_err(|error| failed(error, "the store did not answer"))
+    }
+}
+
+/// Reads a session's id as the command line gives it.
+pub(crate) fn session_id(text: &str) -> Result<SessionId, CommandError> {
+    SessionId::new(text).map_err(CommandError::usage)
+}
+
+fn failed(error: StoreError, what: &'static str) -> CommandError {
+    let usage = matches!(
+        error,
+        StoreError::NotFound { .. } | StoreError::Invalid { .. } | StoreError::Unsupported { .. }
+    );
+    let error = anyhow::Error::new(error).context(what);
+    if usage { CommandError::usage(error) } else { CommandError::failure(error) }
+}
+
+fn usual_file() -> Result<PathBuf, CommandError> {
+    let strategy = etcetera::choose_base_strategy().map_err(|error| {
+        CommandError::usage(error).hint(format!("name the store with `--store` or `{STORE}`"))
+    })?;
+    let folder = strategy.data_dir().join("plimsoll");
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        CommandError::failure(
+            anyhow::Error::new(error).context(format!("cannot make {}", folder.display())),
+        )
+    })?;
+    Ok(folder.join("plimsoll.db"))
+}
+
+/// A session that is being kept.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    store: Store,
+    session: SessionId,
+}
+
+/// Keeps a session's messages where a store was asked for, by flag or by the environment.
+pub(crate) fn record(
+    named: Option<&str>,
+    loaded: &Loaded,
+) -> Result<Option<Recording>, CommandError> {
+    let named = named.map(str::to_owned).or_else(|| environment(STORE));
+    let Some(address) = named else { return Ok(None) };
+    let store = Store::open(Some(&address))?;
+    let session = id_of(loaded)?;
+    let messages = message_records(&session, &loaded.transcript, clock::now());
+    store.history(async |history, tenant| {
+        history.append(tenant, HistoryBatch { messages, ..HistoryBatch::default() }).await
+    })?;
+    Ok(Some(Recording { store, session }))
+}
+
+/// Returns the session's own id, else one made of its first message.
+fn id_of(loaded: &Loaded) -> Result<SessionId, CommandError> {
+    let own = loaded.session.header.id.as_deref().and_then(|id| SessionId::new(id).ok());
+    if let Some(id) = own {
+        return Ok(id);
+    }
+    let first = loaded.transcript.entries().first();
+    session_id(&first.map_or_else(|| "empty".to_owned(), |entry| entry.hash.short()))
+}
+
+impl Recording {
+    /// Makes the record of one turn.
+    pub(crate) fn receipt(&self, policy: &str, turn: &Turn<'_>) -> ReceiptRecord {
+        let plan = turn.state.plan();
+        receipt_record(&self.session, policy, turn.receipt, turn.context, plan, clock::now())
+    }
+
+    /// Keeps receipts; those that are there already stay.
+    pub(crate) fn keep_receipts(&self, receipts: Vec<ReceiptRecord>) -> Result<(), CommandError> {
+        self.store.history(async |history, tenant| {
+            history.append(tenant, HistoryBatch { receipts, ..HistoryBatch::default() }).await
+        })?;
+        Ok(())
+    }
+}

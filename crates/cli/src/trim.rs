@@ -1,0 +1,237 @@
+//! `plimsoll trim`: a smaller session, in the format that it was read from.
+
+use plimsoll_core::bound::{State, bound};
+use plimsoll_core::plan::{Treatment, sent_tokens};
+use plimsoll_core::{ContextBudget, Message, Role, TrimSettings, statistics, trim};
+use plimsoll_formats::{Format, Note, Session, Written};
+use serde::Serialize;
+
+use crate::arguments::TrimArguments;
+use crate::config::config;
+use crate::context_config::context_budget;
+use crate::error::CommandError;
+use crate::inspect::session_tokens;
+use crate::load::{self, Loaded, load_bytes, read_file};
+use crate::output::{self, thousands};
+use crate::progress::Progress;
+use crate::write_file::{Existing, refuse, write_file};
+
+/// What was done.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// `trim` or the policy.
+    by: String,
+    tokens_before: u64,
+    tokens_after: u64,
+    /// The part of the tokens that is left.
+    ratio: f64,
+    messages_before: usize,
+    messages_after: usize,
+    /// Messages that the summary stands for, or that a policy leaves out.
+    left_out: usize,
+    /// Messages that stay in a smaller form.
+    made_smaller: usize,
+    /// Tokens by which what is always kept passes the budget.
+    over_budget: u64,
+    out: Option<String>,
+}
+
+pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
+    let existing = if arguments.overwrite { Existing::Replace } else { Existing::Refuse };
+    if let Some(out) = &arguments.out {
+        refuse(out, existing)?;
+    }
+    let policy = match &arguments.policy {
+        Some(name) => Some((name, config(&arguments.settings)?.policy(name)?)),
+        // Settings that do nothing would be taken for settings that did.
+        None if arguments.settings.config.is_some() || arguments.settings.budget.is_some() => {
+            return Err(CommandError::usage(anyhow::anyhow!(
+                "`--config` and `--budget` are settings of a policy, and none is named"
+            ))
+            .hint("add `--policy plimsoll`, or give shares with `--context-config`"));
+        }
+        None => None,
+    };
+    let original = read_file(&arguments.session.file)?;
+    let loaded = load_bytes(&arguments.session, &original)?;
+    crate::store::record(arguments.session.store.as_deref(), &loaded)?;
+    load::warn(&arguments.session.file, &loaded.session.notes, arguments.session.verbose);
+    if !loaded.session.format.is_writable() {
+        return Err(unwritable(loaded.session.format));
+    }
+    if !(loaded.session.compactions.is_empty() || arguments.session.honour_compaction) {
+        output::note(
+            "the agent compacted this session; `--honour-compaction` trims what it had afterwards",
+        );
+    }
+    let (context, mut report) = if let Some((name, policy)) = policy {
+        by_policy(name, &policy, &loaded)
+    } else {
+        let budget = context_budget(&arguments.window, &loaded.session)?;
+        by_shares(&budget, &loaded, arguments.force)?
+    };
+    let bytes = plimsoll_formats::write(&loaded.session, &original, &context).map_err(|error| {
+        let hint = error.hint();
+        let error = CommandError::usage(error);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    })?;
+    check(&bytes, &loaded.session, &context)?;
+    match &arguments.out {
+        Some(out) => write_file(out, &bytes, existing)?,
+        None => output::bytes(&bytes)?,
+    }
+    report.out = arguments.out.as_ref().map(|out| out.display().to_string());
+    if arguments.json {
+        return output::json(&report);
+    }
+    tell(&report);
+    Ok(())
+}
+
+/// Trims to the shares of `context.json`.
+fn by_shares(
+    budget: &ContextBudget,
+    loaded: &Loaded,
+    force: bool,
+) -> Result<(Vec<Written>, Report), CommandError> {
+    let tokens = session_tokens(&statistics(&loaded.transcript));
+    if !force && !budget.trimming_due(tokens) {
+        let threshold = (budget.total_tokens as f64 * budget.compression_threshold).ceil() as u64;
+        return Err(CommandError::finding(anyhow::anyhow!(
+            "nothing to trim: {} tokens are {:.0}% of {}, it is due from {} tokens on",
+            thousands(tokens),
+            100.0 * tokens as f64 / budget.total_tokens as f64,
+            thousands(budget.total_tokens),
+            thousands(threshold.max(budget.session_budget() + 1))
+        ))
+        .hint("`--force` trims all the same"));
+    }
+    if budget.use_llm_summarization {
+        output::note("no model is asked here: the summary is made of first sentences");
+    }
+    let trimmed = trim(&loaded.transcript, &TrimSettings::from(budget));
+    let mut context: Vec<Written> = trimmed
+        .kept
+        .iter()
+        .map(|turn| Written { position: Some(turn.position), message: turn.message.clone() })
+        .collect();
+    if !trimmed.summary.is_empty() {
+        let message = Message::text(Role::User, trimmed.summary.as_str());
+        context.insert(trimmed.summary_at, Written { position: None, message: message.into() });
+    }
+    let report = Report {
+        by: "trim".to_owned(),
+        tokens_before: trimmed.total_original_tokens,
+        tokens_after: trimmed.total_trimmed_tokens,
+        ratio: 1.0 - trimmed.compression_ratio,
+        messages_before: loaded.session.messages.len(),
+        messages_after: context.len(),
+        left_out: trimmed.summarized.len(),
+        made_smaller: trimmed.kept.iter().filter(|turn| turn.compressed).count(),
+        over_budget: trimmed.over_ceiling,
+        out: None,
+    };
+    Ok((context, report))
+}
+
+/// Bounds the request that would come next, as the policy would bound it live.
+fn by_policy(
+    name: &str,
+    policy: &plimsoll_core::policy::Policy,
+    loaded: &Loaded,
+) -> (Vec<Written>, Report) {
+    let (transcript, mut state) = (&loaded.transcript, State::default());
+    // The policy decides as it goes: what it would send next follows from what it sent before.
+    let mut progress = Progress::new("bounding", transcript.requests().count() as u64);
+    for position in transcript.requests() {
+        bound(transcript, position, policy, &loaded.prices, &mut state);
+        progress.step();
+    }
+    drop(progress);
+    let next = transcript.entries().len();
+    let (context, receipt) = bound(transcript, next, policy, &loaded.prices, &mut state);
+    let context: Vec<Written> = context
+        .iter()
+        .map(|sent| Written { position: sent.position, message: sent.message.clone() })
+        .collect();
+    let decisions = state.plan().decisions();
+    let smaller = |one: &&plimsoll_core::plan::Decision| {
+        one.treatment != Treatment::Omit && sent_tokens(one) < one.whole.tokens
+    };
+    let report = Report {
+        by: name.to_owned(),
+        tokens_before: receipt.full_tokens,
+        tokens_after: receipt.tokens,
+        ratio: receipt.tokens as f64 / receipt.full_tokens.max(1) as f64,
+        messages_before: next,
+        messages_after: context.len(),
+        left_out: decisions.iter().filter(|one| one.treatment == Treatment::Omit).count(),
+        made_smaller: decisions.iter().filter(smaller).count(),
+        over_budget: receipt.over_budget,
+        out: None,
+    };
+    (context, report)
+}
+
+/// Reads the written session again: what our own reader would have to repair, an agent would refuse.
+///
+/// What the recording lacked already, such as the result of a call that was broken off, it may still lack.
+fn check(bytes: &[u8], session: &Session, context: &[Written]) -> Result<(), CommandError> {
+    let wrong = |what: String| {
+        CommandError::failure(anyhow::anyhow!("the trimmed session does not read back: {what}"))
+            .hint("nothing was written")
+    };
+    let read = plimsoll_formats::read(bytes, &session.options)
+        .map_err(|error| wrong(error.to_string()))?;
+    if read.format != session.format {
+        return Err(wrong(format!("it is {}, not {}", read.format, session.format)));
+    }
+    let known = Note::count(&session.notes);
+    if let Some(new) = read.notes.iter().find(|note| !known.contains_key(note.kind.name())) {
+        return Err(wrong(new.to_string()));
+    }
+    let written: Vec<Role> = context.iter().map(|one| one.message.role).collect();
+    let found: Vec<Role> = read.messages.iter().map(|message| message.role).collect();
+    if written != found {
+        return Err(wrong(format!("{} messages became {}", written.len(), found.len())));
+    }
+    Ok(())
+}
+
+fn unwritable(format: Format) -> CommandError {
+    CommandError::usage(plimsoll_formats::WriteError::Unsupported { format })
+        .hint("`plimsoll replay --contexts` writes the contexts of any session as JSON Lines")
+}
+
+fn tell(report: &Report) {
+    let mut changes = Vec::new();
+    if report.left_out > 0 {
+        let how = if report.by == "trim" { "summarised" } else { "left out" };
+        changes.push(format!("{} {how}", thousands(report.left_out as u64)));
+    }
+    if report.made_smaller > 0 {
+        changes.push(format!("{} made smaller", thousands(report.made_smaller as u64)));
+    }
+    if changes.is_empty() {
+        changes.push("nothing to change".to_owned());
+    }
+    output::note(&format!(
+        "{} → {} tokens ({:.0}%), {} → {} messages: {}{}",
+        thousands(report.tokens_before),
+        thousands(report.tokens_after),
+        100.0 * report.ratio,
+        thousands(report.messages_before as u64),
+        thousands(report.messages_after as u64),
+        changes.join(", "),
+        report.out.as_ref().map_or_else(String::new, |out| format!("; wrote {out}"))
+    ));
+    if report.over_budget > 0 {
+        output::warning(&format!(
+            "what is always kept passes the budget by {} tokens",
+            thousands(report.over_budget)
+        ));
+    }
+}

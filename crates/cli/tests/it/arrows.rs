@@ -1,0 +1,67 @@
+//! The arrows between crates point down only.
+
+use std::process::Command;
+
+/// Names all packages that `package` needs to run, itself apart.
+fn needs(package: &str) -> Vec<String> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--locked",
+            "-e",
+            "normal",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+        ])
+        .args([
+            "-p",
+            package,
+            "--manifest-path",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+        ])
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect()
+}
+
+fn check(package: &str, never: &[&str]) {
+    let needs = needs(package);
+    assert!(!needs.is_empty());
+    for name in never {
+        assert!(!needs.iter().any(|need| need == name), "{package} needs {name}");
+    }
+}
+
+#[test]
+fn core_computes_and_nothing_else() {
+    check(
+        "plimsoll-core",
+        &[
+            "plimsoll-formats",
+            "plimsoll-cli",
+            "tokio",
+            "reqwest",
+            "rusqlite",
+            "axum",
+            "clap",
+            "anyhow",
+            "jiff",
+        ],
+    );
+}
+
+#[test]
+fn formats_know_core_only() {
+    check(
+        "plimsoll-formats",
+        &["plimsoll-cli", "tokio", "reqwest", "rusqlite", "axum", "clap", "anyhow"],
+    );
+}

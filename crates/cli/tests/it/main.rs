@@ -1,0 +1,13 @@
+//! The binary, run as a user runs it; one module a command.
+
+mod arrows;
+mod bad_input;
+mod environment;
+mod explain;
+mod inspect;
+mod pressure;
+mod readme;
+mod replay;
+mod sessions;
+mod store;
+mod trim;

@@ -1,0 +1,72 @@
+//! The README's examples, run as they stand there.
+
+use std::path::Path;
+
+use crate::environment::Environment;
+
+const README: &str = include_str!("../../../../README.md");
+
+/// Returns the README's fenced blocks of a language, the empty one included.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let mut parts = README.split("```");
+    let mut found = Vec::new();
+    parts.next();
+    while let (Some(block), Some(_)) = (parts.next(), parts.next()) {
+        let (name, text) = block.split_once('\n').unwrap_or((block, ""));
+        if name == language {
+            found.push(text);
+        }
+    }
+    found
+}
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+#[test]
+fn every_example_runs() {
+    let environment = Environment::new();
+    let example = repository().join("examples/session.jsonl");
+    let recorded = std::fs::read(&example).expect("the example is shipped");
+    environment.write_home(".pi/agent/sessions/example/session.jsonl", recorded);
+    let mut ran = 0;
+    for line in blocks("").into_iter().flat_map(str::lines) {
+        let command = line.split('#').next().unwrap_or("").trim();
+        let arguments = command
+            .strip_prefix("plimsoll ")
+            .or_else(|| command.strip_prefix("cargo run --release --bin plimsoll -- "));
+        // One line shows the reader's own sessions, which are not here.
+        let Some(arguments) = arguments.filter(|arguments| !arguments.contains('~')) else {
+            continue;
+        };
+        let arguments: Vec<String> = arguments
+            .split_whitespace()
+            .map(|word| word.replace("examples/session.jsonl", &example.to_string_lossy()))
+            .collect();
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = environment.run(&words);
+        assert_eq!(output.code, 0, "{command}\n{}", output.stderr);
+        assert!(!(output.stdout + &output.stderr).is_empty(), "{command}");
+        ran += 1;
+    }
+    assert!(ran >= 8, "{ran} examples were found");
+}
+
+#[test]
+fn the_settings_shown_are_the_defaults() {
+    let environment = Environment::new();
+    let example = repository().join("examples/session.jsonl");
+    let example = example.to_string_lossy();
+    let settings = blocks("toml");
+    environment.write("shown.toml", settings[0]);
+    let replay = |arguments: &[&str]| {
+        let mut all = vec!["replay", &*example, "--json", "--policy", "plimsoll"];
+        all.extend(["--policy", "window", "--policy", "clear-tool-uses", "--policy", "newest"]);
+        all.extend(arguments);
+        let output = environment.run(&all);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        output.stdout
+    };
+    assert_eq!(replay(&[]), replay(&["--config", "shown.toml"]));
+}

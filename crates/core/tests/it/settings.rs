@@ -1,0 +1,219 @@
+//! Every setting of a policy changes what is sent.
+//!
+//! The structs are taken apart by the names of all their fields, so that a new setting does not compile until it has a
+//! line here.
+
+use std::sync::Arc;
+
+use plimsoll_core::cost::Pricing;
+use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, PreserveErrors, Settle};
+use plimsoll_core::render::{Attempt, loop_context};
+use plimsoll_core::{
+    Block, ContentHash, Message, MillisSinceEpoch, Role, Tokenizer, ToolCall, Transcript,
+};
+
+use crate::transcripts::{Kind, Matter, run, transcript};
+
+fn text(kind: Kind, seed: u64, lines: usize) -> String {
+    Matter { kind, seed, lines }.text()
+}
+
+/// A session in which every setting has something to decide.
+fn session() -> Transcript {
+    let mut messages = vec![
+        Message::text(Role::System, "be exact"),
+        Message::text(Role::User, "fix the failing test"),
+    ];
+    let kinds = [Kind::Code, Kind::Log, Kind::Prose, Kind::Search, Kind::Listing];
+    for turn in 0..30_u64 {
+        let id = format!("call-{turn}");
+        let path = format!("src/m{turn}.rs");
+        let arguments = if turn % 4 == 0 {
+            let content = serde_json::Value::from(text(Kind::Code, 100 + turn, 30));
+            format!("{{\"path\":\"{path}\",\"content\":{content}}}")
+        } else {
+            format!("{{\"path\":\"{path}\"}}")
+        };
+        let name = if turn % 4 == 0 { "write" } else { "read" };
+        let call =
+            ToolCall { id: id.as_str().into(), name: name.into(), arguments: arguments.into() };
+        let says = text(Kind::Prose, 200 + turn, 3);
+        messages.push(Message::new(
+            Role::Assistant,
+            vec![Block::Text(says.into()), Block::ToolCall(call)],
+        ));
+        let lines = if turn == 9 { 900 } else { 20 + turn as usize * 3 };
+        let kind = kinds[turn as usize % kinds.len()];
+        messages.push(Message::result(id.as_str(), text(kind, turn, lines)));
+        if turn % 5 == 4 {
+            messages.push(Message::text(Role::Assistant, text(Kind::Prose, 300 + turn, 40)));
+            messages.push(Message::text(Role::User, "go on"));
+        }
+    }
+    messages.push(Message::text(Role::Assistant, "done"));
+    // A pause near the end: with a cold cache what the model said is reduced too.
+    let late = messages.iter().rposition(|message| message.role == Role::User);
+    let late = late.expect("the user asked");
+    for (order, message) in messages.iter_mut().enumerate() {
+        let pause = if order < late { 0 } else { 900_000 };
+        message.time = Some(MillisSinceEpoch(i64::try_from(order).unwrap_or(0) * 1000 + pause));
+    }
+    transcript(messages, Tokenizer::Characters { per_token: 3.3 })
+}
+
+fn sent(session: &Transcript, policy: &Policy) -> Vec<ContentHash> {
+    let prices = Pricing::shipped().of(Some("claude-sonnet-4-5")).1;
+    let turns = run(session, policy, &prices);
+    turns.iter().flat_map(|turn| turn.context.iter().map(|sent| sent.hash)).collect()
+}
+
+/// Checks that each of `changed`, named by its setting, sends something else than `base`.
+fn check(base: &Policy, changed: &[(&str, Policy)]) {
+    let session = session();
+    let before = sent(&session, base);
+    for (setting, policy) in changed {
+        assert_ne!(before, sent(&session, policy), "`{setting}` changes nothing");
+    }
+}
+
+#[test]
+fn every_setting_within_a_phase_changes_something() {
+    let base = IntraPhase { cadence: Cadence::EveryTurn, ..IntraPhase::default() };
+    let IntraPhase {
+        enabled,
+        window,
+        mask_observations_after,
+        compress_loops,
+        loop_history_limit,
+        preserve_reasoning,
+        preserve_errors,
+        cadence,
+    } = base.clone();
+    let policy =
+        |intra_phase: IntraPhase| Policy::Bounded(Bounds { intra_phase, ..Bounds::default() });
+    let errors = |preserve_errors| policy(IntraPhase { preserve_errors, ..base.clone() });
+    assert_eq!((preserve_errors, cadence), (PreserveErrors::Lines, Cadence::EveryTurn));
+    check(
+        &policy(base.clone()),
+        &[
+            ("enabled", policy(IntraPhase { enabled: !enabled, ..base.clone() })),
+            ("window", policy(IntraPhase { window: window - 1, ..base.clone() })),
+            (
+                "mask_observations_after",
+                policy(IntraPhase {
+                    mask_observations_after: mask_observations_after + 1,
+                    ..base.clone()
+                }),
+            ),
+            (
+                "preserve_reasoning",
+                policy(IntraPhase { preserve_reasoning: !preserve_reasoning, ..base.clone() }),
+            ),
+            ("preserve_errors = false", errors(PreserveErrors::Off)),
+            ("preserve_errors = \"keyword\"", errors(PreserveErrors::Keyword)),
+            ("cadence", policy(IntraPhase { cadence: Cadence::CacheAware, ..base.clone() })),
+        ],
+    );
+
+    let history: Vec<Arc<Message>> =
+        session().entries().iter().map(|entry| entry.message.clone()).collect();
+    let attempts: Vec<Attempt> = (1..=5)
+        .map(|number| Attempt { number, output: "tried".into(), reason: "it fails".into() })
+        .collect();
+    let before = loop_context(&history, &attempts, &base);
+    for (setting, changed) in [
+        ("enabled", IntraPhase { enabled: !enabled, ..base.clone() }),
+        ("compress_loops", IntraPhase { compress_loops: !compress_loops, ..base.clone() }),
+        (
+            "loop_history_limit",
+            IntraPhase { loop_history_limit: loop_history_limit + 1, ..base.clone() },
+        ),
+    ] {
+        assert_ne!(
+            before,
+            loop_context(&history, &attempts, &changed),
+            "`{setting}` changes nothing"
+        );
+    }
+    let off = IntraPhase { compress_loops: false, ..base };
+    assert_eq!(loop_context(&history, &attempts, &off), history);
+}
+
+#[test]
+fn every_setting_of_settling_changes_something() {
+    let base = Settle::default();
+    let Settle { least, least_saved, giant, calls_expected, caution, need_of_result, need_of_said } =
+        base.clone();
+    let policy = |settle: Settle| Policy::Bounded(Bounds { settle, ..Bounds::default() });
+    let intra = |intra_phase| Policy::Bounded(Bounds { intra_phase, ..Bounds::default() });
+    let errors = |preserve_errors| intra(IntraPhase { preserve_errors, ..IntraPhase::default() });
+    check(
+        &policy(base.clone()),
+        &[
+            ("least", policy(Settle { least: least * 10, ..base.clone() })),
+            ("least_saved", policy(Settle { least_saved: least_saved * 10, ..base.clone() })),
+            ("giant", policy(Settle { giant: giant * 10, ..base.clone() })),
+            (
+                "calls_expected",
+                policy(Settle { calls_expected: calls_expected / 5, ..base.clone() }),
+            ),
+            ("caution", policy(Settle { caution: caution + 9.0, ..base.clone() })),
+            (
+                "need_of_result",
+                policy(Settle { need_of_result: need_of_result + 0.5, ..base.clone() }),
+            ),
+            ("need_of_said", policy(Settle { need_of_said: need_of_said + 9.0, ..base.clone() })),
+            ("window", intra(IntraPhase { window: 100, ..IntraPhase::default() })),
+            ("preserve_errors = false", errors(PreserveErrors::Off)),
+        ],
+    );
+}
+
+#[test]
+fn every_setting_of_bounds_changes_something() {
+    let base = Bounds::default();
+    let Bounds { budget, intra_phase, settle } = base.clone();
+    check(
+        &Policy::Bounded(base.clone()),
+        &[
+            ("budget", Policy::Bounded(Bounds { budget: budget / 20, ..base.clone() })),
+            (
+                "intra_phase",
+                Policy::Bounded(Bounds {
+                    intra_phase: IntraPhase { enabled: false, ..intra_phase },
+                    ..base.clone()
+                }),
+            ),
+            (
+                "settle",
+                Policy::Bounded(Bounds { settle: Settle { least: 9000, ..settle }, ..base }),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn every_setting_of_the_other_policies_changes_something() {
+    // Every policy by the names of all its settings, for the same reason as the structs.
+    for policy in [
+        Policy::Full,
+        Policy::Bounded(Bounds::default()),
+        Policy::ClearToolUses { trigger: 8000, keep: 3 },
+        Policy::Newest { budget: 8000 },
+    ] {
+        match &policy {
+            Policy::Full => check(&policy, &[("policy", Policy::plimsoll())]),
+            Policy::Bounded(_) => check(&policy, &[("policy", Policy::window())]),
+            &Policy::ClearToolUses { trigger, keep } => check(
+                &policy,
+                &[
+                    ("trigger", Policy::ClearToolUses { trigger: trigger * 2, keep }),
+                    ("keep", Policy::ClearToolUses { trigger, keep: keep + 1 }),
+                ],
+            ),
+            &Policy::Newest { budget } => {
+                check(&policy, &[("budget", Policy::Newest { budget: budget * 2 })]);
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a session costs to read, count and bound, and a further message to bound.
+//!
+//! `cargo bench` runs all. Goals: reading, counting and bounding all turns within 50 ms for each megabyte of session file;
+//! a message appended to 150,000 tokens and bounded within 1 ms; 20 MB of text counted in a second. Loading the
+//! vocabularies is left out.
+
+mod generated;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use plimsoll_core::bound::{State, bound};
+use plimsoll_core::cost::{Prices, Pricing};
+use plimsoll_core::policy::Policy;
+use plimsoll_core::reuse::Scorer;
+use plimsoll_core::{Message, Tokenizer, Transcript};
+use plimsoll_formats::{ReadOptions, Session, read};
+
+const EXACT: Tokenizer = Tokenizer::O200k { factor: 1.0 };
+
+fn read_all(bytes: &[u8]) -> Session {
+    read(bytes, &ReadOptions::default()).expect("a generated session is readable")
+}
+
+fn count_all(session: &Session) -> Transcript {
+    let mut transcript = Transcript::new(EXACT);
+    for message in &session.messages {
+        transcript.push(message.clone());
+    }
+    transcript
+}
+
+fn bound_all(transcript: &Transcript, policy: &Policy, prices: &Prices) -> u64 {
+    let mut state = State::default();
+    let mut tokens = 0;
+    for position in transcript.requests() {
+        tokens += bound(transcript, position, policy, prices, &mut state).1.tokens;
+    }
+    tokens
+}
+
+fn prices() -> Prices {
+    Pricing::shipped().of(Some("claude-sonnet-4-5")).1
+}
+
+fn session(c: &mut Criterion) {
+    let bytes = generated::session(1, 1_000_000);
+    let (policy, prices) = (Policy::plimsoll(), prices());
+    let transcript = count_all(&read_all(&bytes));
+    let mut group = c.benchmark_group("session of 1 MB");
+    group.throughput(Throughput::Bytes(bytes.len() as u64));
+    group.sample_size(20).measurement_time(Duration::from_secs(4));
+    group.bench_function("read", |b| b.iter(|| read_all(black_box(&bytes))));
+    let parsed = read_all(&bytes);
+    group.bench_function("count", |b| b.iter(|| count_all(black_box(&parsed))));
+    group.bench_function("bound", |b| {
+        b.iter(|| bound_all(black_box(&transcript), &policy, &prices));
+    });
+    group.bench_function("read, count and bound", |b| {
+        b.iter(|| bound_all(&count_all(&read_all(black_box(&bytes))), &policy, &prices));
+    });
+    group.bench_function("bound and score", |b| {
+        b.iter(|| {
+            let (mut state, mut scorer) = (State::default(), Scorer::default());
+            for position in transcript.requests() {
+                let (context, _) = bound(&transcript, position, &policy, &prices, &mut state);
+                scorer.turn(&transcript, position, &context);
+            }
+            scorer.score()
+        });
+    });
+    group.finish();
+}
+
+/// A transcript of 150,000 tokens, bounded up to its last request but not beyond.
+fn grown() -> (Transcript, State) {
+    let session = read_all(&generated::session(2, 900_000));
+    let (policy, prices) = (Policy::plimsoll(), prices());
+    let mut transcript = Transcript::new(EXACT);
+    for message in &session.messages {
+        if transcript.tokens() >= 150_000 {
+            break;
+        }
+        transcript.push(message.clone());
+    }
+    assert!(transcript.tokens() >= 150_000, "{} tokens", transcript.tokens());
+    let mut state = State::default();
+    for position in transcript.requests() {
+        bound(&transcript, position, &policy, &prices, &mut state);
+    }
+    (transcript, state)
+}
+
+fn append(c: &mut Criterion) {
+    let (policy, prices) = (Policy::plimsoll(), prices());
+    let answer = generated::prose(7, 60);
+    let mut group = c.benchmark_group("150,000 tokens");
+    group.sample_size(20).measurement_time(Duration::from_secs(3));
+    group.bench_function("append a message and bound", |b| {
+        b.iter_batched_ref(
+            grown,
+            |(transcript, state)| {
+                transcript.push(Message::text(plimsoll_core::Role::User, answer.as_str()));
+                bound(transcript, transcript.entries().len(), &policy, &prices, state)
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
+fn count(c: &mut Criterion) {
+    let transcript = read_all(&generated::session(3, 1_000_000));
+    let texts: Vec<String> = transcript.messages.iter().map(|message| message.shown()).collect();
+    let bytes: usize = texts.iter().map(String::len).sum();
+    let mut group = c.benchmark_group("tokens");
+    group.throughput(Throughput::Bytes(bytes as u64)).sample_size(20);
+    for (name, tokenizer) in [("o200k", EXACT), ("cl100k", Tokenizer::Cl100k)] {
+        group.bench_function(name, |b| {
+            b.iter(|| texts.iter().map(|text| u64::from(tokenizer.count(text))).sum::<u64>());
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, session, append, count);
+criterion_main!(benches);

@@ -1,0 +1,405 @@
+//! The HTTP interface: a statement, its bound parameters, and rows as JSON.
+
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use plimsoll_engine::{StoreError, digest};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{StatusCode, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// How long a connection may take to come about (chosen: a server in reach answers in milliseconds).
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long a whole request may take (chosen: above any search measured, below a caller's patience).
+const REQUEST: Duration = Duration::from_mins(1);
+/// What every request sets, whatever the server's own profile says.
+const SETTINGS: &[(&str, &str)] = &[
+    // An error comes as a status, never behind half of the rows.
+    ("wait_end_of_query", "1"),
+    ("output_format_json_quote_64bit_integers", "0"),
+    ("output_format_json_validate_utf8", "0"),
+    // A batch is one block, and so one part, which readers see whole or not at all.
+    ("async_insert", "0"),
+    ("input_format_parallel_parsing", "0"),
+    ("max_insert_block_size", "1000000000"),
+    ("max_partitions_per_insert_block", "0"),
+];
+/// Errors of the server that pass, and before which nothing of an insert was kept.
+const TEMPORARY: &[u32] = &[
+    159, // TIMEOUT_EXCEEDED
+    202, // TOO_MANY_SIMULTANEOUS_QUERIES
+    210, // NETWORK_ERROR
+    241, // MEMORY_LIMIT_EXCEEDED
+    242, // TABLE_IS_READ_ONLY
+    243, // NOT_ENOUGH_SPACE
+    252, // TOO_MANY_PARTS
+    439, // CANNOT_SCHEDULE_TASK
+    745, // SERVER_OVERLOADED
+];
+
+/// What a statement's `{name:Type}` stand for; the server parses them as values, so they are never part of its text.
+pub(super) struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    pub(super) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(super) fn text(self, name: &str, text: &str) -> Self {
+        let mut value = String::with_capacity(text.len());
+        for character in text.chars() {
+            escape(&mut value, character);
+        }
+        self.with(name, value)
+    }
+
+    pub(super) fn number(self, name: &str, number: impl fmt::Display + Copy) -> Self {
+        self.with(name, number.to_string())
+    }
+
+    /// Binds a limit; the server's numbers end at 64 bits with a sign.
+    pub(super) fn limit(self, limit: usize) -> Self {
+        self.number("limit", limit.min(u32::MAX as usize))
+    }
+
+    pub(super) fn numbers(
+        self,
+        name: &str,
+        numbers: impl IntoIterator<Item = impl fmt::Display>,
+    ) -> Self {
+        self.with(
+            name,
+            list(numbers, |value, number| {
+                // Writing to a string cannot fail.
+                let _ = write!(value, "{number}");
+            }),
+        )
+    }
+
+    pub(super) fn texts(
+        self,
+        name: &str,
+        texts: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Self {
+        self.with(name, list(texts, |value, text| quote(value, text.as_ref())))
+    }
+
+    pub(super) fn pairs<'a>(
+        self,
+        name: &str,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        self.with(
+            name,
+            list(pairs, |value, (first, second)| {
+                value.push('(');
+                quote(value, first);
+                value.push(',');
+                quote(value, second);
+                value.push(')');
+            }),
+        )
+    }
+
+    fn with(mut self, name: &str, value: String) -> Self {
+        self.0.push((["param_", name].concat(), value));
+        self
+    }
+}
+
+fn list<T>(items: impl IntoIterator<Item = T>, mut each: impl FnMut(&mut String, T)) -> String {
+    let mut value = String::from("[");
+    for item in items {
+        if value.len() > 1 {
+            value.push(',');
+        }
+        each(&mut value, item);
+    }
+    value.push(']');
+    value
+}
+
+fn quote(value: &mut String, text: &str) {
+    value.push('\'');
+    for character in text.chars() {
+        escape(value, character);
+    }
+    value.push('\'');
+}
+
+/// The server reads the value of a parameter as a field of TSV, the texts of a list as quoted ones: both know these.
+fn escape(value: &mut String, character: char) {
+    match character {
+        '\\' => value.push_str("\\\\"),
+        '\'' => value.push_str("\\'"),
+        '\n' => value.push_str("\\n"),
+        '\r' => value.push_str("\\r"),
+        '\t' => value.push_str("\\t"),
+        '\0' => value.push_str("\\0"),
+        other => value.push(other),
+    }
+}
+
+/// What a request carries.
+enum Body<'a> {
+    /// A statement with its parameters, as a form: servers in between take long bodies, and no long addresses.
+    Form(&'a str, &'a Parameters),
+    /// Rows for a statement, which then stands in the address.
+    Rows(&'static str, String),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Effect {
+    Reads,
+    Writes,
+}
+
+/// A server, a database in it, and who asks.
+pub(super) struct Client {
+    http: reqwest::Client,
+    address: Url,
+    database: String,
+    user: String,
+    password: String,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("address", &self.address.as_str())
+            .field("database", &self.database)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Reads `http://[user[:password]@]host[:port][/database]`.
+    pub(super) fn new(url: &str) -> Result<Self, StoreError> {
+        let invalid = |why: &str| StoreError::Invalid { field: "url", why: why.to_owned() };
+        let mut address = Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
+        if !matches!(address.scheme(), "http" | "https") || address.query().is_some() {
+            return Err(invalid("it has the form http://[user[:password]@]host[:port][/database]"));
+        }
+        let part = |text: &str| {
+            percent_decode(text).ok_or_else(|| invalid("its percent signs encode no UTF-8"))
+        };
+        let user = part(address.username())?;
+        let password = part(address.password().unwrap_or(""))?;
+        let database = part(address.path().trim_matches('/'))?;
+        // These succeed on any URL with a host, and HTTP asks for one.
+        let _ = address.set_username("");
+        let _ = address.set_password(None);
+        address.set_path("/");
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .connect_timeout(CONNECT)
+            .timeout(REQUEST)
+            .build()
+            .map_err(|error| StoreError::Other(error.into()))?;
+        let database = if database.is_empty() { "default".to_owned() } else { database };
+        Ok(Self { http, address, database, user, password })
+    }
+
+    pub(super) async fn create_database(&self) -> Result<(), StoreError> {
+        let parameters = Parameters::new().text("name", &self.database);
+        let statement = "CREATE DATABASE IF NOT EXISTS {name:Identifier}";
+        self.send(None, Body::Form(statement, &parameters), Effect::Writes).await?;
+        Ok(())
+    }
+
+    /// Runs a statement that returns nothing.
+    pub(super) async fn execute(
+        &self,
+        statement: &str,
+        parameters: &Parameters,
+    ) -> Result<(), StoreError> {
+        let body = Body::Form(statement, parameters);
+        self.send(Some(&self.database), body, Effect::Writes).await?;
+        Ok(())
+    }
+
+    /// Runs a query that ends in `FORMAT JSONEachRow`.
+    pub(super) async fn select<T: DeserializeOwned>(
+        &self,
+        query: &str,
+        parameters: &Parameters,
+    ) -> Result<Vec<T>, StoreError> {
+        let body = Body::Form(query, parameters);
+        let rows = self.send(Some(&self.database), body, Effect::Reads).await?;
+        rows.split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| {
+                serde_json::from_slice(line).map_err(|error| StoreError::Other(error.into()))
+            })
+            .collect()
+    }
+
+    /// Inserts rows by a statement that ends in `FORMAT JSONEachRow`.
+    pub(super) async fn insert<T: Serialize>(
+        &self,
+        statement: &'static str,
+        rows: &[T],
+    ) -> Result<(), StoreError> {
+        let mut lines = String::new();
+        for row in rows {
+            lines.push_str(
+                &serde_json::to_string(row).map_err(|error| StoreError::Other(error.into()))?,
+            );
+            lines.push('\n');
+        }
+        self.send(Some(&self.database), Body::Rows(statement, lines), Effect::Writes).await?;
+        Ok(())
+    }
+
+    async fn send(
+        &self,
+        database: Option<&str>,
+        body: Body<'_>,
+        effect: Effect,
+    ) -> Result<Vec<u8>, StoreError> {
+        let mut url = self.address.clone();
+        url.query_pairs_mut()
+            .extend_pairs(database.map(|name| ("database", name)))
+            .extend_pairs(SETTINGS);
+        let mut request = match body {
+            Body::Form(statement, parameters) => {
+                let (kind, form) = form(statement, parameters);
+                self.http.post(url).header(CONTENT_TYPE, kind).body(form)
+            }
+            Body::Rows(statement, rows) => {
+                url.query_pairs_mut().append_pair("query", statement);
+                self.http.post(url).body(rows)
+            }
+        };
+        if !self.user.is_empty() {
+            request = request
+                .header("X-ClickHouse-User", &self.user)
+                .header("X-ClickHouse-Key", &self.password);
+        }
+        let response = request.send().await.map_err(|error| lost(error, effect))?;
+        let status = response.status();
+        let code = response
+            .headers()
+            .get("X-ClickHouse-Exception-Code")
+            .and_then(|value| value.to_str().ok()?.parse().ok());
+        let answer = response.bytes().await.map_err(|error| lost(error, effect))?;
+        if status.is_success() && code.is_none() {
+            return Ok(answer.into());
+        }
+        Err(refused(status, code, &String::from_utf8_lossy(&answer), effect))
+    }
+}
+
+/// Makes a form of a statement and its parameters, and its content type.
+fn form(statement: &str, parameters: &Parameters) -> (String, String) {
+    // Named by what it encloses, the boundary cannot stand in it.
+    let boundary = parameters
+        .0
+        .iter()
+        .fold(digest(statement.as_bytes()), |sum, (_, value)| digest((sum + value).as_bytes()));
+    let mut form = String::new();
+    let all = parameters.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in std::iter::once(("query", statement)).chain(all) {
+        for part in ["--", &boundary, "\r\nContent-Disposition: form-data; name=\"", name] {
+            form.push_str(part);
+        }
+        for part in ["\"\r\n\r\n", value, "\r\n"] {
+            form.push_str(part);
+        }
+    }
+    for part in ["--", &boundary, "--\r\n"] {
+        form.push_str(part);
+    }
+    (["multipart/form-data; boundary=", &boundary].concat(), form)
+}
+
+/// Maps a request without an answer. The address is left out: it says more than a log should.
+fn lost(error: reqwest::Error, effect: Effect) -> StoreError {
+    let kept = effect == Effect::Writes && !error.is_connect() && !error.is_builder();
+    let error = error.without_url();
+    if kept {
+        return StoreError::Other(Box::new(Lost(error)));
+    }
+    StoreError::Unavailable {
+        why: format!("ClickHouse does not answer: {error}"),
+        retry_after: None,
+    }
+}
+
+/// Maps an answer that is an error.
+fn refused(status: StatusCode, code: Option<u32>, text: &str, effect: Effect) -> StoreError {
+    let line: String = text.lines().next().unwrap_or("").chars().take(300).collect();
+    let passes = match code {
+        Some(code) => TEMPORARY.contains(&code),
+        // A gateway before the server: of what it could not wait for, the server may have kept an insert.
+        None if effect == Effect::Writes => matches!(status.as_u16(), 429 | 503),
+        None => matches!(status.as_u16(), 429 | 502..=504),
+    };
+    if passes {
+        return StoreError::Unavailable { why: line, retry_after: None };
+    }
+    StoreError::Other(Box::new(Refused { status: status.as_u16(), line }))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the answer to an insert was lost; what it holds may be kept")]
+struct Lost(#[source] reqwest::Error);
+
+#[derive(Debug, thiserror::Error)]
+#[error("ClickHouse answered {status}: {line}")]
+struct Refused {
+    status: u16,
+    line: String,
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        let (high, low) = (digit(rest.next())?, digit(rest.next())?);
+        bytes.push((high * 16 + low) as u8);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_carry_user_and_database_and_print_no_password() {
+        let client = Client::new("http://me:s%40crit@localhost:8123/logs").expect("a URL");
+        assert_eq!((client.user.as_str(), client.password.as_str()), ("me", "s@crit"));
+        assert_eq!(
+            (client.database.as_str(), client.address.as_str()),
+            ("logs", "http://localhost:8123/")
+        );
+        assert!(!format!("{client:?}").contains("crit"));
+        assert_eq!(Client::new("http://localhost").expect("a URL").database, "default");
+        for bad in ["", "localhost:8123", "ftp://localhost/a", "http://h/?a=b", "http://a%ff@h/"] {
+            assert!(Client::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn values_are_escaped() {
+        let bound =
+            Parameters::new().text("a", "'\\\n\0").texts("b", ["x'", ""]).numbers("c", [1, 2]);
+        let values: Vec<&str> = bound.0.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, ["\\'\\\\\\n\\0", "['x\\'','']", "[1,2]"]);
+    }
+
+    #[test]
+    fn an_insert_whose_answer_is_lost_is_not_called_unavailable() {
+        let gone = |effect| refused(StatusCode::GATEWAY_TIMEOUT, None, "", effect).is_temporary();
+        assert!(gone(Effect::Reads) && !gone(Effect::Writes));
+        assert!(refused(StatusCode::OK, Some(252), "", Effect::Writes).is_temporary());
+        assert!(!refused(StatusCode::NOT_FOUND, Some(60), "", Effect::Reads).is_temporary());
+    }
+}
