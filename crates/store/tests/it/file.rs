@@ -133,11 +133,13 @@ async fn addresses_choose_the_backend() {
     drop(knowledge);
     let (_, knowledge) = plimsoll_store::open(path.to_str().expect("text")).await.expect("one");
     assert!(knowledge.memory(&tenant("a"), &MemoryId("id".into()), None).await.is_ok());
-    for other in ["postgres://u:secret@h/d", "mysql://u:secret@h"] {
-        let error = plimsoll_store::open(other).await.expect_err("no backend");
-        assert!(matches!(error, StoreError::Unsupported { .. }), "{other}");
-        assert!(!error.to_string().contains("secret"));
-    }
+    let error = plimsoll_store::open("mysql://u:secret@h").await.expect_err("no backend");
+    assert!(matches!(error, StoreError::Unsupported { .. }), "{error}");
+    assert!(!format!("{error} {error:?}").contains("secret"));
+    // Nothing listens on port 1; without the feature the address is refused before it is tried.
+    let nobody = "postgres://u:secret@127.0.0.1:1/d";
+    let error = plimsoll_store::open(nobody).await.expect_err("nobody listens");
+    assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
 }
 
 #[test]
