@@ -14,7 +14,7 @@ use crate::seeded::Seeded;
 const LIVES: usize = 200;
 const AWAITED: usize = 40;
 
-type Acks = HashMap<(String, u32), String>;
+pub(crate) type Acks = HashMap<(String, u32), String>;
 
 #[tokio::test]
 async fn what_was_acknowledged_survives_every_kill() {
@@ -63,7 +63,7 @@ fn live(path: &Path, awaited: usize, steps: usize) -> Acks {
     acks
 }
 
-fn acknowledge(acks: &mut Acks, line: &str) {
+pub(crate) fn acknowledge(acks: &mut Acks, line: &str) {
     let parts: Vec<&str> = line.split(' ').collect();
     if let [session, position, hash] = parts.as_slice()
         && hash.len() == 64
@@ -73,7 +73,7 @@ fn acknowledge(acks: &mut Acks, line: &str) {
     }
 }
 
-async fn check(path: &Path, acks: &Acks) {
+pub(crate) async fn check(path: &Path, acks: &Acks) {
     let store = SqliteStore::open(path).await.expect("it opens again");
     let mut kept = HashMap::new();
     for session in 0..4 {

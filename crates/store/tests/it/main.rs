@@ -4,6 +4,7 @@
 mod clickhouse;
 mod conformance;
 mod damage;
+mod failed_sync;
 mod file;
 mod full_disk;
 mod isolation;

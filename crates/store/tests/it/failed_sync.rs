@@ -1,0 +1,100 @@
+//! An append whose sync failed is not acknowledged, loses nothing that was, and does not stop the store.
+//!
+//! The failures are real to the process: strace answers one of its syncs with an input/output error. Where strace is
+//! missing, or may not trace, nothing is tested.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use plimsoll_store::SqliteStore;
+
+use crate::kill::{Acks, acknowledge, check};
+
+const APPENDED: usize = 20;
+/// Messages of this length fill the log up to a checkpoint before the last of [`APPENDED`].
+const LONG: usize = 1 << 20;
+
+#[tokio::test]
+async fn an_append_is_refused_when_the_sync_of_the_log_fails() {
+    let mut refused = 0;
+    for position in 1..=APPENDED {
+        let Some(outcome) = outcome(position, 0).await else { return };
+        refused += outcome.failed.len();
+    }
+    // SQLite passes over one: the folder's, after the log was made in it.
+    assert_eq!(refused, APPENDED - 1);
+}
+
+#[tokio::test]
+async fn a_checkpoint_whose_sync_fails_loses_nothing() {
+    let mut of_checkpoints = 0;
+    for position in 17..=19 {
+        let Some(outcome) = outcome(position, LONG).await else { return };
+        of_checkpoints += usize::from(outcome.file.ends_with("store.db"));
+    }
+    assert!(of_checkpoints > 0, "no failure met the sync of the database");
+}
+
+struct Outcome {
+    /// The file whose sync failed, and what was printed of appends that were refused.
+    file: String,
+    failed: Vec<String>,
+}
+
+/// Appends with the sync at `position` failing, and checks what is true of every such run; `None` without strace.
+async fn outcome(position: usize, length: usize) -> Option<Outcome> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    // What is synced while a store is made is not looked at here.
+    drop(SqliteStore::open(&path).await.expect("a store"));
+    let Some((printed, file)) = append(folder.path(), &path, position, length) else {
+        println!("skipped: strace is missing or may not trace");
+        return None;
+    };
+    let mut acks = Acks::new();
+    let mut failed = Vec::new();
+    for line in printed.lines() {
+        match line.strip_prefix("failed ") {
+            Some(failure) => failed.push(failure.to_owned()),
+            None => acknowledge(&mut acks, line),
+        }
+    }
+    // The refused one was tried again: the process went on to the last.
+    assert_eq!(acks.len(), APPENDED, "sync {position}, of {file}: {printed}");
+    // Those of the folder and of a checkpoint do no append any harm.
+    let most = usize::from(file.ends_with("store.db-wal"));
+    assert!(failed.len() <= most, "sync {position}, of {file}: {printed}");
+    for failure in &failed {
+        let mut parts = failure.splitn(3, ' ');
+        let (at, kept) = (parts.next(), parts.next());
+        assert_eq!(at, kept, "a refused append is not kept: {failure}");
+        assert!(parts.next().is_some_and(|error| error.starts_with("Unavailable")), "{failure}");
+    }
+    check(&path, &acks).await;
+    Some(Outcome { file, failed })
+}
+
+/// Returns what the appending process printed and the file whose sync failed; `None` if it could not be traced.
+fn append(folder: &Path, path: &Path, position: usize, length: usize) -> Option<(String, String)> {
+    let trace = folder.join("trace");
+    let output = Command::new("strace")
+        .args(["-f", "-y", "-e", "trace=fsync,fdatasync", "-e"])
+        .arg(format!("inject=fsync,fdatasync:error=EIO:when={position}"))
+        .arg("-o")
+        .arg(&trace)
+        .arg(env!("CARGO_BIN_EXE_append-until-killed"))
+        .args([path.as_os_str(), APPENDED.to_string().as_ref(), length.to_string().as_ref()])
+        .stderr(Stdio::inherit())
+        .output()
+        .ok()?;
+    let traced = std::fs::read_to_string(&trace).unwrap_or_default();
+    // Strace without the permission to trace says so and ends, before or after it has started the process.
+    if !traced.contains("sync(") && !output.status.success() {
+        return None;
+    }
+    assert!(output.status.success(), "{output:?}");
+    let injected = traced.lines().find(|line| line.ends_with("(INJECTED)"));
+    let injected = injected.unwrap_or_else(|| panic!("no sync failed: {traced}"));
+    let file = injected.split(['<', '>']).nth(1).expect("the path of a file").to_owned();
+    Some((String::from_utf8(output.stdout).expect("text"), file))
+}
