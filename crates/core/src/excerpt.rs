@@ -1,7 +1,7 @@
 //! Excerpts: exact lines of a message, counts of what was left out, and the names that occur in it.
 //!
 //! Two forms: one leaves out only lines that other messages in the context show word for word; the other keeps a
-//! skeleton by kind of content, with every line that reports an error.
+//! skeleton by kind of content, with the first and last lines that report errors.
 
 mod kind;
 mod worth;

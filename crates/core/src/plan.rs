@@ -173,8 +173,6 @@ pub struct Change {
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     decisions: Vec<Decision>,
-    /// Texts that belong before a position: a note, a summary.
-    added: Vec<(Position, Arc<Sent>)>,
     turn: u32,
     changes: Vec<Change>,
     tokens: u64,
@@ -253,7 +251,7 @@ impl Plan {
 
     /// Returns the tokens of the context as planned.
     pub fn tokens(&self) -> u64 {
-        self.tokens + self.added.iter().map(|(_, sent)| u64::from(sent.tokens)).sum::<u64>()
+        self.tokens
     }
 
     /// Keeps the message at `position` from every later pass, in the form that it has.
@@ -332,26 +330,13 @@ impl Plan {
         true
     }
 
-    /// Puts a text of the renderer's before the message at `position`.
-    pub fn add_before(&mut self, position: Position, text: Sent) {
-        self.added.push((position, Arc::new(text)));
-        self.added.sort_by_key(|(position, _)| *position);
-    }
-
     /// Returns what is sent: every form that is not omitted, in the transcript's order.
     pub fn render(&self) -> Context {
-        let mut added = self.added.iter().peekable();
-        let mut context = Context::with_capacity(self.decisions.len() + self.added.len());
-        for (position, decision) in self.decisions.iter().enumerate() {
-            while let Some((_, sent)) = added.next_if(|(before, _)| *before <= position) {
-                context.push(sent.clone());
-            }
-            if decision.treatment != Treatment::Omit {
-                context.push(decision.form.clone());
-            }
-        }
-        context.extend(added.map(|(_, sent)| sent.clone()));
-        context
+        self.decisions
+            .iter()
+            .filter(|decision| decision.treatment != Treatment::Omit)
+            .map(|decision| decision.form.clone())
+            .collect()
     }
 }
 
