@@ -6,6 +6,7 @@
 mod artefact;
 mod card;
 mod clock;
+mod embedder;
 mod error;
 pub mod expand;
 mod history;
@@ -14,6 +15,7 @@ mod job;
 mod knowledge;
 mod log_row;
 mod memory;
+mod model_error;
 mod name;
 mod record;
 mod search;
@@ -22,6 +24,7 @@ mod valid;
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
 pub use card::ContextCard;
 pub use clock::Clock;
+pub use embedder::Embedder;
 pub use error::StoreError;
 pub use history::{
     Appended, Efficiency, HistoryBatch, HistoryStore, LogQuery, LogRow, MessageRecord, Rebuilt,
@@ -31,6 +34,7 @@ pub use id::{InvalidId, SessionId, TenantId};
 pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
 pub use knowledge::{Answer, Forgotten, KnowledgeStore, ToolSchema};
 pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Scope};
+pub use model_error::ModelError;
 pub use record::{message_records, receipt_record};
 pub use search::{Embedding, Hit, SearchQuery, fuse, words};
 pub use valid::{AskedRef, digest, hash_prefix};

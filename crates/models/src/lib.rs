@@ -1,0 +1,1 @@
+//! Chat models and embedders: clients over HTTP, the built-in embedder, scripted models.
