@@ -20,6 +20,7 @@ mod model_error;
 mod name;
 mod record;
 mod search;
+mod tools;
 mod valid;
 
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
@@ -41,4 +42,5 @@ pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, S
 pub use model_error::ModelError;
 pub use record::{message_records, receipt_record};
 pub use search::{Embedding, Hit, SearchQuery, fuse, words};
+pub use tools::{ToolAnswer, ToolError, ToolSource};
 pub use valid::{AskedRef, digest, hash_prefix};

@@ -1,0 +1,5 @@
+//! Tools from outside, with real processes.
+
+mod clocks;
+mod commands;
+mod mcp;
