@@ -1,0 +1,185 @@
+//! What a phase sees of the phases before it.
+
+use serde_json::{Value, json};
+
+use super::auto_context::{Anchors, Selection};
+use super::template::Template;
+use crate::decode::{Decode, Decoder, Definitions};
+use crate::node::{Node, NodeKind};
+
+words! {
+    /// Whether the sources are named or chosen.
+    pub enum ContextMode {
+        Explicit "explicit" | "selective" | "manual",
+        Auto "auto",
+    }
+}
+
+words! {
+    /// What is taken of a phase.
+    pub enum Include {
+        Images "images",
+        Output "output",
+        Messages "messages",
+        State "state",
+    }
+}
+
+words! {
+    /// Which images are taken.
+    pub enum ImagesFilter {
+        All "all",
+        Last "last",
+        LastN "last_n",
+    }
+}
+
+words! {
+    /// Which messages are taken.
+    pub enum MessagesFilter {
+        All "all",
+        AssistantOnly "assistant_only",
+        LastTurn "last_turn",
+    }
+}
+
+words! {
+    /// Who says what is injected.
+    pub enum AsRole {
+        User "user",
+        System "system",
+    }
+}
+
+words! {
+    /// What of a phase later ones see.
+    pub enum ContextRetention {
+        Full "full",
+        OutputOnly "output_only",
+    }
+}
+
+/// Which phases a source means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourcePhase {
+    Named(String),
+    /// The phase that ended last.
+    Previous,
+    /// The phase that ran first.
+    First,
+    /// Every phase that ran, in their order.
+    All,
+}
+
+record! {
+    /// What is seen of one phase; a name alone takes its images and output.
+    pub struct Source short {
+        /// The phase, or `previous`, `first` or `all`.
+        phase | "cell" | "name": SourcePhase,
+        /// What is taken of it.
+        include: Vec<Include> = vec![Include::Images, Include::Output],
+        /// Which images.
+        images_filter: ImagesFilter = ImagesFilter::All,
+        /// How many images, with `last_n`.
+        images_count: u32 = 1,
+        /// Which messages.
+        messages_filter | "filter": MessagesFilter = MessagesFilter::All,
+        /// Who says it.
+        as_role: AsRole = AsRole::User,
+        /// It is seen where this is true.
+        condition | "if": Option<Template> = None,
+    }
+}
+
+record! {
+    /// The sources of a phase's context, in the order in which they are seen; a list alone is `from`.
+    pub struct Context short {
+        /// Whether the sources are named or chosen.
+        mode: ContextMode = ContextMode::Explicit,
+        /// The sources.
+        from: Vec<Source> = Vec::new(),
+        /// Phases that `all` leaves out.
+        exclude: Vec<String> = Vec::new(),
+        /// Whether the cascade's input is seen.
+        include_input: bool = true,
+        /// What is always seen where sources are chosen, over the cascade's setting.
+        anchors: Option<Anchors> = None,
+        /// How they are chosen, over the cascade's setting.
+        selection: Option<Selection> = None,
+    }
+}
+
+record! {
+    /// After how many turns a sort of content is no longer seen; nothing means never.
+    pub struct ContextTtl {
+        tool_results | "tool_result" | "tools": Option<u32> = None,
+        images | "image": Option<u32> = None,
+        assistant: Option<u32> = None,
+        user: Option<u32> = None,
+        system: Option<u32> = None,
+    }
+}
+
+impl Decode for SourcePhase {
+    fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
+        Some(match String::decode(node, decoder)?.as_str() {
+            "previous" | "prev" => Self::Previous,
+            "first" => Self::First,
+            "all" | "*" => Self::All,
+            name => Self::Named(name.to_owned()),
+        })
+    }
+
+    fn schema(_: &mut Definitions) -> Value {
+        json!({"type": ["string", "number", "boolean"]})
+    }
+}
+
+impl Source {
+    /// Returns the source that `phase` alone means.
+    pub fn of(phase: SourcePhase) -> Self {
+        Self {
+            phase,
+            include: vec![Include::Images, Include::Output],
+            images_filter: ImagesFilter::All,
+            images_count: 1,
+            messages_filter: MessagesFilter::All,
+            as_role: AsRole::User,
+            condition: None,
+        }
+    }
+}
+
+impl Decode for Source {
+    fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
+        match &node.kind {
+            NodeKind::Map(_) => Self::decode_map(node, decoder),
+            _ => SourcePhase::decode(node, decoder).map(Self::of),
+        }
+    }
+
+    fn schema(definitions: &mut Definitions) -> Value {
+        json!({"anyOf": [SourcePhase::schema(definitions), Self::schema_map(definitions)]})
+    }
+}
+
+impl Decode for Context {
+    fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
+        if matches!(node.kind, NodeKind::Map(_)) {
+            return Self::decode_map(node, decoder);
+        }
+        let from = Vec::decode(node, decoder)?;
+        Some(Self {
+            mode: ContextMode::Explicit,
+            from,
+            exclude: Vec::new(),
+            include_input: true,
+            anchors: None,
+            selection: None,
+        })
+    }
+
+    fn schema(definitions: &mut Definitions) -> Value {
+        json!({"anyOf": [Self::schema_map(definitions), Vec::<Source>::schema(definitions)]})
+    }
+}

@@ -1,0 +1,100 @@
+//! Validators: what says whether an output will do.
+
+use serde_json::{Value, json};
+
+use super::count::Count;
+use super::template::{Template, Templated};
+use crate::decode::{Decode, Decoder, Definitions};
+use crate::node::{Node, NodeKind};
+
+/// What answers `{valid, reason}` for an output.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Validator {
+    /// A validator of the cascade, a tool or a cascade of this name.
+    Named(String),
+    /// A tool with what it is given.
+    Tool { tool: String, inputs: Vec<(String, Templated)> },
+    /// A program text.
+    Code { language: Language, code: String },
+    /// A prompt for a model.
+    Prompt(PromptValidator),
+}
+
+words! {
+    /// What a validator's program is written in.
+    pub enum Language {
+        Bash "bash" | "sh",
+        Python "python",
+        Javascript "javascript",
+        Sql "sql",
+        Clojure "clojure",
+    }
+}
+
+record! {
+    /// A prompt whose answer is `{"valid": …, "reason": …}`.
+    pub struct PromptValidator {
+        /// What is asked; `input.content` is the output and `input.original_input` the cascade's input.
+        instructions | "prompt": Template,
+        /// The model, instead of the phase's.
+        model: Option<Template> = None,
+        /// The most turns.
+        max_turns: Count = Count::Fixed(1),
+    }
+}
+
+record! {
+    /// A validator that is a tool.
+    pub(crate) struct ToolValidator {
+        /// The tool.
+        tool: String,
+        /// What it is given.
+        inputs: Vec<(String, Templated)> = Vec::new(),
+    }
+}
+
+const LANGUAGES: [Language; 5] =
+    [Language::Bash, Language::Python, Language::Javascript, Language::Sql, Language::Clojure];
+
+impl Decode for Validator {
+    fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
+        if !matches!(node.kind, NodeKind::Map(_)) {
+            return match node.scalar() {
+                Some(name) => Some(Self::Named(name.to_owned())),
+                None => decoder.expected(
+                    node,
+                    "the name of a validator, or a map with `tool`, `instructions` or a program",
+                ),
+            };
+        }
+        if node.get("tool").is_some() {
+            let ToolValidator { tool, inputs } = ToolValidator::decode(node, decoder)?;
+            return Some(Self::Tool { tool, inputs });
+        }
+        if node.get("instructions").is_some() || node.get("prompt").is_some() {
+            return PromptValidator::decode(node, decoder).map(Self::Prompt);
+        }
+        for language in LANGUAGES {
+            if let Some(code) = node.get(language.as_str()) {
+                let code =
+                    decoder.under(language.as_str(), |decoder| String::decode(code, decoder))?;
+                return Some(Self::Code { language, code });
+            }
+        }
+        decoder.expected(node, "a validator with `tool`, `instructions`, `bash`, `python`, `javascript`, `sql` or `clojure`")
+    }
+
+    fn schema(definitions: &mut Definitions) -> Value {
+        let programs: Vec<Value> = LANGUAGES
+            .iter()
+            .map(|language| json!({"type": "object", "required": [language.as_str()]}))
+            .collect();
+        let mut forms = vec![
+            json!({"type": ["string", "number", "boolean"]}),
+            ToolValidator::schema(definitions),
+            PromptValidator::schema(definitions),
+        ];
+        forms.extend(programs);
+        json!({"anyOf": forms})
+    }
+}

@@ -1,0 +1,89 @@
+//! Wards: checks before, after and between the turns of a phase.
+
+use serde_json::{Value, json};
+
+use super::validator::Validator;
+use crate::decode::{Decode, Decoder, Definitions};
+use crate::node::{Node, NodeKind};
+
+words! {
+    /// What a failed check does.
+    pub enum WardMode {
+        /// It fails the phase.
+        Blocking "blocking",
+        /// It is noted.
+        Advisory "advisory",
+        /// The phase is tried again.
+        Retry "retry",
+    }
+}
+
+record! {
+    /// One check.
+    pub struct Ward short {
+        /// What checks.
+        validator: Validator,
+        /// What a failed check does.
+        mode: WardMode = WardMode::Blocking,
+        /// The most attempts, where the phase is tried again.
+        max_attempts: u32 = 1,
+    }
+}
+
+record! {
+    /// The checks of a phase; a list alone is that of `post`.
+    pub struct Wards short {
+        /// Before the first turn.
+        pre: Vec<Ward> = Vec::new(),
+        /// After the last turn.
+        post: Vec<Ward> = Vec::new(),
+        /// After each turn.
+        turn: Vec<Ward> = Vec::new(),
+    }
+}
+
+impl Default for Wards {
+    fn default() -> Self {
+        Self { pre: Vec::new(), post: Vec::new(), turn: Vec::new() }
+    }
+}
+
+impl Wards {
+    /// Returns every check.
+    pub fn all(&self) -> impl Iterator<Item = &Ward> {
+        self.pre.iter().chain(&self.post).chain(&self.turn)
+    }
+}
+
+impl Decode for Ward {
+    fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
+        match (&node.kind, node.get("validator")) {
+            (NodeKind::Map(_), Some(_)) => Self::decode_map(node, decoder),
+            // A validator alone.
+            _ => {
+                let validator = Validator::decode(node, decoder)?;
+                Some(Self { validator, mode: WardMode::Blocking, max_attempts: 1 })
+            }
+        }
+    }
+
+    fn schema(definitions: &mut Definitions) -> Value {
+        json!({"anyOf": [Self::schema_map(definitions), Validator::schema(definitions)]})
+    }
+}
+
+impl Decode for Wards {
+    fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
+        match &node.kind {
+            NodeKind::List(_) => {
+                Some(Self { post: Vec::decode(node, decoder)?, ..Self::default() })
+            }
+            _ => Self::decode_map(node, decoder),
+        }
+    }
+
+    fn schema(definitions: &mut Definitions) -> Value {
+        let list = json!({"type": "array", "items": Ward::schema(definitions)});
+        json!({"anyOf": [Self::schema_map(definitions), list]})
+    }
+}

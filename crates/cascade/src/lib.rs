@@ -1,0 +1,20 @@
+//! Cascades: declarative phases whose context is chosen.
+//!
+//! A file in JSON or YAML becomes a [`Cascade`] and a list of [`Problem`]s, each with its line, column and path.
+
+#[macro_use]
+mod record;
+mod decode;
+pub mod definition;
+mod json;
+mod node;
+mod parse;
+mod problem;
+mod schema;
+mod unsupported;
+mod yaml;
+
+pub use definition::{Cascade, Phase};
+pub use parse::parse;
+pub use problem::{Kind, Place, Problem, Severity};
+pub use schema::json_schema;
