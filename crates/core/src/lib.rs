@@ -23,6 +23,7 @@ mod reading;
 pub mod render;
 pub mod replay;
 pub mod reuse;
+pub mod safety;
 mod spelling;
 mod statistics;
 mod summary;
