@@ -180,7 +180,7 @@ fn luhn(digits: &[u8]) -> bool {
             if value > 9 { value - 9 } else { value }
         })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 /// Cards by the number ranges of ISO/IEC 7812 that the networks publish, in the groups that are printed or in none.
@@ -190,7 +190,7 @@ fn is_card(group: &Group) -> bool {
         return false;
     }
     let grouped =
-        matches!(group.parts(), [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4] | [4, 4, 4, 4, 3] | [14..=19]);
+        matches!(group.parts(), [4, 4, 4, 4] | [4, 6, 4 | 5] | [4, 4, 4, 4, 3] | [14..=19]);
     let (two, three, four) = (group.number(0, 2), group.number(0, 3), group.number(0, 4));
     let network = match length {
         14 => (300..=305).contains(&three) || matches!(two, 36 | 38 | 39),
