@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// Why a model gave no answer.
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ModelError {
     /// The request can't be served as it is: another one is needed.
     #[error("the model refused the request: {0}")]
@@ -25,4 +25,11 @@ pub enum ModelError {
     /// The spending cap would be passed.
     #[error("the spending cap is reached: {0}")]
     Capped(String),
+}
+
+impl ModelError {
+    /// Tells whether the same request may succeed later.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
 }
