@@ -2,6 +2,7 @@
 //!
 //! Everything here takes values and returns values; time, ids and files belong to others.
 
+pub mod aging;
 mod allocation;
 mod attempts;
 pub mod bound;
@@ -15,6 +16,7 @@ mod hash;
 mod message;
 pub mod names;
 mod passes;
+pub mod payload;
 pub mod plan;
 pub mod policy;
 mod pressure;
