@@ -1,5 +1,7 @@
 //! Messages that get smaller as they get older (`context-strategy.md` 6.2).
 
+use std::fmt::Write as _;
+
 use crate::error_lines::is_error_line;
 use crate::render::push_cut;
 
@@ -54,7 +56,11 @@ pub fn truncate_middle(text: &str, most: usize) -> String {
     let (first, last) = (room - room / 2, room / 2);
     let head: String = text.chars().take(first).collect();
     let tail: String = text.chars().skip(all - last).collect();
-    format!("{head} [… {} characters left out …] {tail}", all - first - last)
+    // A word that the cut goes through is left out: half a URL or id is none.
+    let head = head.rfind(char::is_whitespace).map_or(&*head, |end| head[..end].trim_end());
+    let tail = tail.find(char::is_whitespace).map_or(&*tail, |start| tail[start..].trim_start());
+    let left_out = all - head.chars().count() - tail.chars().count();
+    format!("{head} [… {left_out} characters left out …] {tail}")
 }
 
 /// Returns the first line of `text` that has words, at most `most` characters of it, and how long the text is.
@@ -65,7 +71,7 @@ pub fn one_line_summary(text: &str, most: usize) -> String {
     push_cut(&mut out, line, most);
     let all = text.chars().count();
     if all > line.chars().count() + 1 || out.len() < line.len() {
-        out.push_str(&format!(" [{all} characters in all]"));
+        let _ = write!(out, " [{all} characters in all]");
     }
     out
 }

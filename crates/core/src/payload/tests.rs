@@ -188,7 +188,8 @@ fn a_delta_of_text_tells_lines() {
     + 3: x
     - 2: b
     ");
-    let many = |from: u32| (from..from + 3000).map(|n| format!("{n}\n")).collect::<String>();
+    let many =
+        |from: u32| (from..from + 3000).fold(String::new(), |text, n| text + &format!("{n}\n"));
     let found = delta(&format!("first\n{}", many(0)), &format!("{}last\n", many(1)));
     assert_eq!((found.added.len(), found.removed.len(), found.same), (2, 2, 2999));
 }
