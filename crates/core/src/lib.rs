@@ -2,9 +2,11 @@
 //!
 //! Everything here takes values and returns values; time, ids and files belong to others.
 
+pub mod aging;
 mod allocation;
 mod attempts;
 pub mod bound;
+pub mod card;
 mod compression;
 pub mod cost;
 mod cut;
@@ -15,6 +17,7 @@ mod hash;
 mod message;
 pub mod names;
 mod passes;
+pub mod payload;
 pub mod plan;
 pub mod policy;
 mod pressure;
@@ -23,6 +26,8 @@ mod reading;
 pub mod render;
 pub mod replay;
 pub mod reuse;
+pub mod safety;
+pub mod select;
 mod spelling;
 mod statistics;
 mod summary;

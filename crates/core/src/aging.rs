@@ -1,0 +1,136 @@
+//! Messages that get smaller as they get older (`context-strategy.md` 6.2).
+
+use std::fmt::Write as _;
+
+use crate::error_lines::is_error_line;
+use crate::render::push_cut;
+
+/// From which age a message is shortened, and from which it is a line; and how long it may then be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Aging {
+    /// Messages behind it at which a message is cut in its middle.
+    pub light_from: u32,
+    /// Messages behind it at which it is one line.
+    pub heavy_from: u32,
+    /// Characters of a message that is cut in its middle.
+    pub light_characters: usize,
+    /// Characters of the line; chosen to fit a sentence.
+    pub line_characters: usize,
+}
+
+impl Default for Aging {
+    fn default() -> Self {
+        Self { light_from: 2, heavy_from: 5, light_characters: 300, line_characters: 120 }
+    }
+}
+
+/// Returns `text` as a message of `age` is shown, the newest message having age 0.
+///
+/// Lines that report errors stay, behind what is left of the text, whatever its age.
+pub fn at_age(text: &str, age: u32, aging: &Aging) -> String {
+    let shown = if age < aging.light_from {
+        return text.to_owned();
+    } else if age < aging.heavy_from {
+        truncate_middle(text, aging.light_characters)
+    } else {
+        one_line_summary(text, aging.line_characters)
+    };
+    with_error_lines(shown, text)
+}
+
+/// Returns the beginning and the end of `text`, `most` characters in all, with a mark between that counts what is missing.
+///
+/// Shape: never more than `most` characters; a text of no more is returned as it is. Where not even the mark has room, the
+/// beginning alone is returned.
+pub fn truncate_middle(text: &str, most: usize) -> String {
+    let all = text.chars().count();
+    if all <= most {
+        return text.to_owned();
+    }
+    // The mark for `all` is as long as any that may be needed.
+    let mark = format!(" [… {all} characters left out …] ").chars().count();
+    let Some(room) = most.checked_sub(mark).filter(|room| *room > 0) else {
+        return text.chars().take(most).collect();
+    };
+    let (first, last) = (room - room / 2, room / 2);
+    let head: String = text.chars().take(first).collect();
+    let tail: String = text.chars().skip(all - last).collect();
+    // A word that the cut goes through is left out: half a URL or id is none.
+    let head = head.rfind(char::is_whitespace).map_or(&*head, |end| head[..end].trim_end());
+    let tail = tail.find(char::is_whitespace).map_or(&*tail, |start| tail[start..].trim_start());
+    let left_out = all - head.chars().count() - tail.chars().count();
+    format!("{head} [… {left_out} characters left out …] {tail}")
+}
+
+/// Returns the first line of `text` that has words, at most `most` characters of it, and how long the text is.
+pub fn one_line_summary(text: &str, most: usize) -> String {
+    let line = text.lines().find(|line| line.chars().any(char::is_alphanumeric));
+    let line = line.or_else(|| text.lines().next()).unwrap_or("").trim();
+    let mut out = String::new();
+    push_cut(&mut out, line, most);
+    let all = text.chars().count();
+    if all > line.chars().count() + 1 || out.len() < line.len() {
+        let _ = write!(out, " [{all} characters in all]");
+    }
+    out
+}
+
+/// Adds those lines of `text` that report errors and that `shown` does not hold, each once.
+pub(crate) fn with_error_lines(mut shown: String, text: &str) -> String {
+    for line in text.lines().map(str::trim_end).filter(|line| is_error_line(line)) {
+        if !shown.contains(line) {
+            shown.push('\n');
+            shown.push_str(line);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_messages_get_smaller() {
+        let text = format!("the task\n{}\nthe end", "word ".repeat(200));
+        let aging = Aging::default();
+        assert_eq!(at_age(&text, 1, &aging), text);
+        let light = at_age(&text, 2, &aging);
+        assert!(light.starts_with("the task") && light.ends_with("the end"), "{light}");
+        assert!(light.chars().count() <= 300 && light.contains("characters left out"));
+        assert_eq!(at_age(&text, 5, &aging), "the task [1017 characters in all]");
+        assert_eq!(at_age("short", 9, &aging), "short");
+    }
+
+    #[test]
+    fn errors_have_no_age() {
+        let text =
+            format!("running\n{}\nerror: it broke\n{}", "a\n".repeat(300), "b\n".repeat(300));
+        for age in [3, 9] {
+            assert!(at_age(&text, age, &Aging::default()).ends_with("\nerror: it broke"));
+        }
+    }
+
+    #[test]
+    fn every_setting_changes_something() {
+        let text = "one two three ".repeat(60);
+        let Aging { light_from, heavy_from, light_characters, line_characters } = Aging::default();
+        let base = Aging::default();
+        for (age, changed) in [
+            (light_from, Aging { light_from: light_from + 1, ..base }),
+            (heavy_from, Aging { heavy_from: heavy_from + 1, ..base }),
+            (light_from, Aging { light_characters: light_characters + 9, ..base }),
+            (heavy_from, Aging { line_characters: line_characters + 9, ..base }),
+        ] {
+            assert_ne!(at_age(&text, age, &base), at_age(&text, age, &changed), "{changed:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_cut_middle_is_never_longer(text in "\\PC{0,200}", most in 0_usize..120) {
+            proptest::prop_assert!(truncate_middle(&text, most).chars().count() <= most.max(text.chars().count().min(most)));
+        }
+    }
+}

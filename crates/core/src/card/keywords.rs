@@ -1,0 +1,72 @@
+//! Keywords of cards and of tasks, by the expressions and stop words of `auto-context.md`.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Keywords on one card.
+const MOST: usize = 20;
+
+static CARD_WORD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b[a-zA-Z_][a-zA-Z0-9_]{3,}\b").expect("the specification's expression is valid")
+});
+static TASK_WORD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b[a-zA-Z_][a-zA-Z0-9_]{2,}\b").expect("the specification's expression is valid")
+});
+
+const CARD_STOP_WORDS: &[&str] = &[
+    "the", "and", "for", "are", "but", "not", "you", "all", "this", "that", "with", "have", "from",
+    "been", "would",
+];
+const TASK_STOP_WORDS: &[&str] = &[
+    "the", "and", "for", "are", "but", "not", "you", "all", "can", "had", "her", "was", "one",
+    "our", "out", "has", "have", "been", "would", "could", "should", "this", "that", "with",
+    "they", "from", "what", "which", "when", "where", "will", "make", "like", "just", "know",
+    "take", "into", "some", "than", "them", "then", "only", "come", "over",
+];
+
+/// Returns the keywords of a summary, each once and in order: words of four letters or more, at most twenty.
+pub fn card_keywords(summary: &str) -> Vec<String> {
+    let lower = summary.to_lowercase();
+    let mut seen = HashSet::new();
+    CARD_WORD
+        .find_iter(&lower)
+        .map(|word| word.as_str())
+        .filter(|word| !CARD_STOP_WORDS.contains(word) && seen.insert(*word))
+        .take(MOST)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Returns the keywords of a task: words of three letters or more.
+pub fn task_keywords(task: &str) -> BTreeSet<String> {
+    let lower = task.to_lowercase();
+    TASK_WORD
+        .find_iter(&lower)
+        .map(|word| word.as_str())
+        .filter(|word| !TASK_STOP_WORDS.contains(word))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_have_words_of_four_letters() {
+        let words =
+            card_keywords("The Cache for parse_config and the cache; API v2 with x1234 would");
+        assert_eq!(words, ["cache", "parse_config", "x1234"]);
+        let many: String = (0..40).fold(String::new(), |text, n| text + &format!("word_{n} "));
+        assert_eq!(card_keywords(&many).len(), 20);
+    }
+
+    #[test]
+    fn tasks_have_words_of_three() {
+        let words: Vec<String> =
+            task_keywords("Fix the API: what should it take?").into_iter().collect();
+        assert_eq!(words, ["api", "fix"]);
+    }
+}

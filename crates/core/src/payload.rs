@@ -1,0 +1,270 @@
+//! Known payloads made small without a model: their fields by kind, exact, and counts of what is left out.
+//!
+//! A kind is recognised by content. What has none is cut as any other result is ([`crate::compress_result`]).
+
+mod delta;
+mod email;
+mod github;
+mod notion;
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::compression::{LARGE_RESULT_TOKENS, compress_result};
+use crate::error_lines::is_error_line;
+use crate::tokens::Tokenizer;
+
+pub use delta::{Change, Delta, delta};
+
+/// What a payload is; also the kind of the artefact that keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PayloadKind {
+    GithubSearch,
+    GithubIssue,
+    GithubPullRequest,
+    NotionPage,
+    EmailList,
+    /// Any other JSON.
+    Json,
+    Text,
+}
+
+impl PayloadKind {
+    /// Returns the name as refs print it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GithubSearch => "github_search",
+            Self::GithubIssue => "github_issue",
+            Self::GithubPullRequest => "github_pull_request",
+            Self::NotionPage => "notion_page",
+            Self::EmailList => "email_list",
+            Self::Json => "json",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// A payload made small.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Compressed {
+    pub kind: PayloadKind,
+    /// JSON on one line, or for [`PayloadKind::Text`] the text with its middle marked as left out.
+    pub text: String,
+    pub left_out: LeftOut,
+}
+
+/// How much a compressed payload does not show.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Items of lists.
+    pub items: u64,
+    /// Characters of texts that were cut.
+    pub characters: u64,
+}
+
+/// Items of a list that are shown (`context-strategy.md` 6.1, `compress_github_search`).
+const ITEMS: usize = 10;
+/// Characters of a body that are shown (chosen: a paragraph; the length of the light compression of 6.2).
+const BODY: usize = 300;
+
+/// Returns the kind of a payload.
+pub fn kind_of_payload(text: &str) -> PayloadKind {
+    parse(text).map_or(PayloadKind::Text, |value| recognise(&value))
+}
+
+/// Returns a smaller form of a payload, or `None` where there is none.
+///
+/// Shape: the same payload gives the same bytes. Ids, URLs and figures are those of the payload or are not there; a text that
+/// is cut says so. Lines that report errors or security warnings are all there, those of what is left out under `kept`.
+/// A payload that itself reports an error, and one that would not become smaller, is not compressed.
+/// Source: `context-strategy.md` 6.1 for the fields of a search and a page; for the others what a reader of them asks for.
+pub fn compress(text: &str, tokenizer: Tokenizer) -> Option<Compressed> {
+    let Some(value) = parse(text) else { return compress_text(text, tokenizer) };
+    if is_error(&value) {
+        return None;
+    }
+    let kind = recognise(&value);
+    let mut left_out = LeftOut::default();
+    let mut view = match kind {
+        PayloadKind::GithubSearch => github::search(&value, &mut left_out),
+        PayloadKind::GithubIssue => github::issue(&value, &mut left_out),
+        PayloadKind::GithubPullRequest => github::pull_request(&value, &mut left_out),
+        PayloadKind::NotionPage => notion::page(&value, &mut left_out),
+        PayloadKind::EmailList => email::list(&value, &mut left_out),
+        PayloadKind::Json if tokenizer.count(text) > LARGE_RESULT_TOKENS => {
+            shorten(&value, &mut left_out)
+        }
+        PayloadKind::Json | PayloadKind::Text => return None,
+    };
+    keep_warnings(&value, &mut view);
+    let compressed = view.to_string();
+    (compressed.len() < text.len()).then_some(Compressed { kind, text: compressed, left_out })
+}
+
+fn compress_text(text: &str, tokenizer: Tokenizer) -> Option<Compressed> {
+    let compressed = compress_result(text, tokenizer)?;
+    let shown = compressed.chars().count() as u64;
+    let characters = (text.chars().count() as u64).saturating_sub(shown);
+    let left_out = LeftOut { items: 0, characters };
+    Some(Compressed { kind: PayloadKind::Text, text: compressed, left_out })
+}
+
+fn parse(text: &str) -> Option<Value> {
+    let begins = text.trim_start().starts_with(['{', '[']);
+    begins.then(|| serde_json::from_str(text).ok()).flatten()
+}
+
+fn recognise(value: &Value) -> PayloadKind {
+    if github::is_search(value) {
+        PayloadKind::GithubSearch
+    } else if github::is_pull_request(value) {
+        PayloadKind::GithubPullRequest
+    } else if github::is_issue(value) {
+        PayloadKind::GithubIssue
+    } else if notion::is_page(value) {
+        PayloadKind::NotionPage
+    } else if email::items(value).is_some() {
+        PayloadKind::EmailList
+    } else {
+        PayloadKind::Json
+    }
+}
+
+/// Tells whether the payload is an error itself: it says so at its top.
+fn is_error(value: &Value) -> bool {
+    let told = |key| value.get(key).is_some_and(|told| !is_nothing(told));
+    told("error") || told("errors") || value.get("object").is_some_and(|kind| kind == "error")
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+/// Adds what `view` lost of warnings: fields at the top that are one, and lines of texts that report one.
+fn keep_warnings(value: &Value, view: &mut Value) {
+    const FIELDS: [&str; 5] =
+        ["warning", "warnings", "security_warning", "security_warnings", "incomplete_results"];
+    let Value::Object(view) = view else { return };
+    for field in FIELDS {
+        if let Some(told) = value.get(field).filter(|told| !is_nothing(told)) {
+            view.insert(field.to_owned(), told.clone());
+        }
+    }
+    let mut shown = HashSet::new();
+    for field in view.values() {
+        each_text(field, &mut |text| shown.extend(text.lines().map(str::to_owned)));
+    }
+    let mut kept = Vec::new();
+    each_text(value, &mut |text| {
+        for line in text.lines().filter(|line| is_error_line(line)) {
+            if shown.insert(line.to_owned()) {
+                kept.push(Value::from(line));
+            }
+        }
+    });
+    if !kept.is_empty() {
+        view.insert("kept".to_owned(), Value::Array(kept));
+    }
+}
+
+/// Calls `found` with every text in `value`, in order.
+fn each_text(value: &Value, found: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => found(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| each_text(field, found)),
+        _ => {}
+    }
+}
+
+/// Cuts lists and texts of any JSON. Objects keep all their keys, so that a reader knows what there is to ask for.
+fn shorten(value: &Value, left_out: &mut LeftOut) -> Value {
+    match value {
+        Value::String(text) => Value::from(cut(text, left_out)),
+        Value::Array(items) => {
+            let mut shown: Vec<Value> =
+                items.iter().take(ITEMS).map(|item| shorten(item, left_out)).collect();
+            if items.len() > ITEMS {
+                let more = items.len() - ITEMS;
+                left_out.items += more as u64;
+                shown.push(Value::from(format!("[{more} more items left out]")));
+            }
+            Value::Array(shown)
+        }
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, field)| (key.clone(), shorten(field, left_out)))
+            .collect::<Map<_, _>>()
+            .into(),
+        other => other.clone(),
+    }
+}
+
+/// Cuts a text to [`BODY`] characters, at white space where there is some, so that no URL or id is cut in two.
+fn cut(text: &str, left_out: &mut LeftOut) -> String {
+    let Some((end, _)) = text.char_indices().nth(BODY) else { return text.to_owned() };
+    // A word that began before the end and goes on behind it is left out whole.
+    let at_word = text[..end].rfind(char::is_whitespace);
+    let within = !text[end..].starts_with(char::is_whitespace);
+    let shown = match at_word {
+        Some(at) if within => text[..at].trim_end(),
+        None if within => "",
+        _ => text[..end].trim_end(),
+    };
+    let more = text.chars().count() - shown.chars().count();
+    left_out.characters += more as u64;
+    format!("{shown} [{more} more characters left out]").trim_start().to_owned()
+}
+
+/// The first of `keys` that `value` has, anything but null.
+fn first<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
+    keys.iter().filter_map(|key| value.get(key)).find(|found| !found.is_null())
+}
+
+/// The first of `keys` under which a text stands.
+fn text_of<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
+    keys.iter().filter_map(|key| value.get(key)?.as_str()).find(|text| !text.is_empty())
+}
+
+/// The day of a time as ISO 8601 writes it.
+fn day(time: &str) -> &str {
+    time.get(..10).unwrap_or(time)
+}
+
+/// An object in the order in which its fields are put, without those that are not there.
+#[derive(Default)]
+struct View(Map<String, Value>);
+
+impl View {
+    fn put(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
+        self.0.insert(key.to_owned(), value.into());
+        self
+    }
+
+    fn put_some(&mut self, key: &str, value: Option<impl Into<Value>>) -> &mut Self {
+        if let Some(value) = value {
+            self.put(key, value);
+        }
+        self
+    }
+
+    fn put_day(&mut self, key: &str, from: &Value, keys: &[&str]) -> &mut Self {
+        self.put_some(key, text_of(from, keys).map(day))
+    }
+
+    fn done(&mut self) -> Value {
+        Value::Object(std::mem::take(&mut self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests;

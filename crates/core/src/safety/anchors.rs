@@ -1,0 +1,319 @@
+//! Tokens with a known form: one automaton finds where each may begin, a rule holds it to its alphabet and length.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+
+use super::entropy::entropy;
+use super::{Finding, Sensitive, address, assigned, before, byte_at, is_word};
+
+/// Which bytes a token is made of.
+#[derive(Debug, Clone, Copy)]
+enum Alphabet {
+    Alphanumeric,
+    /// Capital letters and digits.
+    Upper,
+    Hex,
+    /// Letters, digits, `_` and `-`.
+    Url,
+    /// As [`Self::Url`], and `.`.
+    Dotted,
+    /// As [`Self::Dotted`], and `/`, `+` and `=`.
+    Base64,
+}
+
+impl Alphabet {
+    fn holds(self, byte: u8) -> bool {
+        match self {
+            Self::Alphanumeric => byte.is_ascii_alphanumeric(),
+            Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::Hex => byte.is_ascii_hexdigit(),
+            Self::Url => byte.is_ascii_alphanumeric() || b"_-".contains(&byte),
+            Self::Dotted => byte.is_ascii_alphanumeric() || b"_-.".contains(&byte),
+            Self::Base64 => byte.is_ascii_alphanumeric() || b"_-./+=".contains(&byte),
+        }
+    }
+}
+
+/// A token of a fixed prefix: what follows it, and how many bytes of it at least and at most.
+struct Token {
+    prefix: &'static str,
+    kind: Sensitive,
+    alphabet: Alphabet,
+    length: (usize, usize),
+}
+
+const fn token(
+    prefix: &'static str,
+    kind: Sensitive,
+    alphabet: Alphabet,
+    least: usize,
+    most: usize,
+) -> Token {
+    Token { prefix, kind, alphabet, length: (least, most) }
+}
+
+/// Prefixes, alphabets and lengths as the services document them or as they are seen; where a service changed the length,
+/// the shortest and a generous longest.
+const TOKENS: &[Token] = {
+    use Alphabet::{Alphanumeric, Base64, Dotted, Hex, Upper, Url};
+    use Sensitive::{
+        AnthropicKey, AwsKey, GithubToken, GitlabToken, GoogleKey, OpenaiKey, ServiceToken,
+        SlackToken, StripeKey,
+    };
+    &[
+        token("AKIA", AwsKey, Upper, 16, 16),
+        token("ASIA", AwsKey, Upper, 16, 16),
+        token("ABIA", AwsKey, Upper, 16, 16),
+        token("ACCA", AwsKey, Upper, 16, 16),
+        token("ghp_", GithubToken, Alphanumeric, 36, 255),
+        token("gho_", GithubToken, Alphanumeric, 36, 255),
+        token("ghu_", GithubToken, Alphanumeric, 36, 255),
+        token("ghs_", GithubToken, Alphanumeric, 36, 255),
+        token("ghr_", GithubToken, Alphanumeric, 36, 255),
+        token("github_pat_", GithubToken, Url, 60, 255),
+        token("glpat-", GitlabToken, Dotted, 20, 300),
+        token("gldt-", GitlabToken, Url, 20, 300),
+        token("glrt-", GitlabToken, Dotted, 20, 300),
+        token("sk-ant-", AnthropicKey, Url, 24, 300),
+        token("sk-proj-", OpenaiKey, Url, 20, 300),
+        token("sk-svcacct-", OpenaiKey, Url, 20, 300),
+        token("sk-admin-", OpenaiKey, Url, 20, 300),
+        token("sk-or-v1-", ServiceToken, Hex, 64, 64),
+        token("sk-", OpenaiKey, Alphanumeric, 20, 200),
+        token("AIza", GoogleKey, Url, 35, 35),
+        token("ya29.", GoogleKey, Url, 20, 2000),
+        token("GOCSPX-", GoogleKey, Url, 28, 28),
+        token("xoxb-", SlackToken, Url, 10, 300),
+        token("xoxp-", SlackToken, Url, 10, 300),
+        token("xoxa-", SlackToken, Url, 10, 300),
+        token("xoxr-", SlackToken, Url, 10, 300),
+        token("xoxs-", SlackToken, Url, 10, 300),
+        token("xoxe-", SlackToken, Url, 10, 300),
+        token("xoxe.xoxp-", SlackToken, Url, 10, 300),
+        token("xapp-", SlackToken, Url, 10, 300),
+        token("hooks.slack.com/services/", SlackToken, Base64, 30, 100),
+        token("sk_live_", StripeKey, Alphanumeric, 10, 255),
+        token("sk_test_", StripeKey, Alphanumeric, 10, 255),
+        token("rk_live_", StripeKey, Alphanumeric, 10, 255),
+        token("rk_test_", StripeKey, Alphanumeric, 10, 255),
+        token("whsec_", StripeKey, Base64, 24, 255),
+        token("hf_", ServiceToken, Alphanumeric, 30, 64),
+        token("npm_", ServiceToken, Alphanumeric, 36, 36),
+        token("pypi-", ServiceToken, Url, 50, 1000),
+        token("dop_v1_", ServiceToken, Hex, 64, 64),
+        token("doo_v1_", ServiceToken, Hex, 64, 64),
+        token("SG.", ServiceToken, Dotted, 60, 80),
+        token("shpat_", ServiceToken, Hex, 32, 32),
+        token("shpss_", ServiceToken, Hex, 32, 32),
+        token("sq0atp-", ServiceToken, Url, 22, 60),
+        token("sq0csp-", ServiceToken, Url, 22, 60),
+        token("glsa_", ServiceToken, Url, 32, 60),
+        token("xai-", ServiceToken, Alphanumeric, 60, 120),
+        token("gsk_", ServiceToken, Alphanumeric, 40, 80),
+        token("pplx-", ServiceToken, Alphanumeric, 40, 80),
+        token("r8_", ServiceToken, Alphanumeric, 37, 40),
+        token("dckr_pat_", ServiceToken, Url, 20, 60),
+        token("lin_api_", ServiceToken, Alphanumeric, 32, 60),
+        token("ntn_", ServiceToken, Alphanumeric, 40, 60),
+        token("figd_", ServiceToken, Url, 36, 60),
+        token("hvs.", ServiceToken, Url, 24, 300),
+        token("dapi", ServiceToken, Hex, 32, 32),
+        token("pscale_tkn_", ServiceToken, Dotted, 32, 64),
+        token("AGE-SECRET-KEY-1", ServiceToken, Upper, 58, 58),
+        token("tskey-", ServiceToken, Url, 20, 80),
+        token("NRAK-", ServiceToken, Upper, 27, 27),
+        token("PMAK-", ServiceToken, Url, 50, 70),
+        token("rubygems_", ServiceToken, Hex, 48, 48),
+        token("EAAA", ServiceToken, Url, 60, 255),
+    ]
+};
+
+/// Below this many bits a byte it is a row of the same or a word; chosen low, since the prefix already says what it is.
+const LEAST_ENTROPY: f64 = 2.5;
+/// As [`LEAST_ENTROPY`] for the bare `sk-`, which also begins ordinary words.
+const LEAST_ENTROPY_BARE: f64 = 3.0;
+/// The least that a header's credentials have: a short password, encoded.
+const SHORTEST_HEADER: usize = 16;
+/// The least and most bytes of a private key's body.
+const KEY_BODY: std::ops::RangeInclusive<usize> = 32..=16_000;
+
+/// What else is looked for, behind the tokens in the automaton's patterns.
+const OTHERS: &[(&str, Other)] = &[
+    ("@", Other::Email),
+    ("://", Other::Url),
+    ("eyJ", Other::Jwt),
+    ("PRIVATE KEY", Other::PrivateKey),
+    ("bearer ", Other::Header),
+    ("basic ", Other::Header),
+    ("key", Other::Name),
+    ("token", Other::Name),
+    ("secret", Other::Name),
+    ("password", Other::Name),
+    ("passwd", Other::Name),
+    ("pwd", Other::Name),
+    ("passphrase", Other::Name),
+    ("credential", Other::Name),
+    ("credentials", Other::Name),
+    ("secret_key_base", Other::Name),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Other {
+    Email,
+    Url,
+    Jwt,
+    PrivateKey,
+    Header,
+    Name,
+}
+
+static ANCHORS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let patterns =
+        TOKENS.iter().map(|token| token.prefix).chain(OTHERS.iter().map(|(anchor, _)| *anchor));
+    AhoCorasickBuilder::new()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(patterns)
+        .expect("a hundred short patterns make an automaton")
+});
+
+/// Adds what begins with a known word or sign.
+pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
+    for hit in ANCHORS.find_overlapping_iter(text) {
+        let at = hit.pattern().as_usize();
+        let finding = match TOKENS.get(at) {
+            Some(token) => of_prefix(text, hit.start(), token),
+            None => match OTHERS[at - TOKENS.len()].1 {
+                Other::Email => address::email(text, hit.start()),
+                Other::Url => address::url_password(text, hit.end()),
+                Other::Jwt => jwt(text, hit.start()),
+                Other::PrivateKey => private_key(text, hit.start()),
+                Other::Header => header(text, hit.start(), hit.end()),
+                Other::Name => assigned::find(text, hit.end()),
+            },
+        };
+        found.extend(finding);
+    }
+}
+
+/// Counts the bytes of `alphabet` from `at` on, at most `most`.
+fn run(bytes: &[u8], at: usize, most: usize, holds: impl Fn(u8) -> bool) -> usize {
+    bytes[at..].iter().take(most).take_while(|byte| holds(**byte)).count()
+}
+
+fn of_prefix(text: &str, start: usize, token: &Token) -> Option<Finding> {
+    let bytes = text.as_bytes();
+    let body = start + token.prefix.len();
+    let (least, most) = token.length;
+    if !bytes[start..].starts_with(token.prefix.as_bytes()) || !begins_token(bytes, start) {
+        return None;
+    }
+    let mut length = run(bytes, body, most + 1, |byte| token.alphabet.holds(byte));
+    if length > most {
+        // One of exact length may stand before more of its alphabet only where that is no word.
+        return None;
+    }
+    while length > 0 && b".-=/+".contains(&bytes[body + length - 1]) && length > least {
+        length -= 1;
+    }
+    let end = body + length;
+    let value = &bytes[body..end];
+    let has_digit = value.iter().any(u8::is_ascii_digit);
+    let floor = if token.prefix == "sk-" { LEAST_ENTROPY_BARE } else { LEAST_ENTROPY };
+    // AWS keys and some others may be letters alone; a bare `sk-` of letters alone is a name.
+    let mixed = has_digit || (token.prefix != "sk-" && length >= 16);
+    (length >= least && mixed && !is_word(byte_at(bytes, end)) && entropy(value) >= floor)
+        .then_some(Finding { kind: token.kind, bytes: start..end })
+}
+
+/// Tells whether a token may begin at `start`: not within a word, but behind an escape such as `\n`.
+fn begins_token(bytes: &[u8], start: usize) -> bool {
+    let previous = before(bytes, start);
+    if previous == b'-' || previous == b'.' {
+        return false;
+    }
+    !is_word(previous)
+        || previous == b'_'
+        || (b"nrt".contains(&previous) && start >= 2 && bytes[start - 2] == b'\\')
+}
+
+fn jwt(text: &str, start: usize) -> Option<Finding> {
+    let bytes = text.as_bytes();
+    let is_part = |byte: u8| Alphabet::Url.holds(byte);
+    if &bytes[start..start + 3] != b"eyJ" || !begins_token(bytes, start) {
+        return None;
+    }
+    // Header, claims and signature; 4,096 bytes hold what servers take in a header line.
+    let header = start + run(bytes, start, 4096, is_part);
+    if byte_at(bytes, header) != b'.' || !bytes[header + 1..].starts_with(b"eyJ") {
+        return None;
+    }
+    let claims = header + 1 + run(bytes, header + 1, 16_384, is_part);
+    if byte_at(bytes, claims) != b'.' {
+        return None;
+    }
+    let end = claims + 1 + run(bytes, claims + 1, 4096, is_part);
+    (header - start >= 10 && end - claims > 10)
+        .then_some(Finding { kind: Sensitive::Jwt, bytes: start..end })
+}
+
+/// Reads a key in PEM form; `at` is where `PRIVATE KEY` stands in its first line.
+fn private_key(text: &str, at: usize) -> Option<Finding> {
+    const BEGIN: &str = "-----BEGIN ";
+    // `RSA`, `ENCRYPTED` and the like stand between.
+    let from = text.floor_char_boundary(at.saturating_sub(40));
+    let start = from + text[from..at].rfind(BEGIN)?;
+    if text[start + BEGIN.len()..at].contains(['-', '\n']) {
+        return None;
+    }
+    let first = ["PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"]
+        .into_iter()
+        .find(|first| text[at..].starts_with(first))?;
+    let body = at + first.len();
+    // The body may hold line breaks, written out or escaped, quotes and indents, and the headers of an encrypted key.
+    let is_body = |byte: u8| {
+        Alphabet::Base64.holds(byte) || byte.is_ascii_whitespace() || b"\\\"',:".contains(&byte)
+    };
+    let length = run(text.as_bytes(), body, *KEY_BODY.end(), is_body);
+    let inside = &text.as_bytes()[body..body + length];
+    let letters = inside.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
+    if letters < *KEY_BODY.start() || entropy(inside) < LEAST_ENTROPY_BARE {
+        return None;
+    }
+    // Its last line, where there is one; a key that was cut ends with its body.
+    let after = &text[body..text.floor_char_boundary(body + length + 60)];
+    let last = after.find("-----END ").and_then(|mark| {
+        let name = mark + "-----END ".len();
+        Some(body + name + after[name..].find("-----")? + 5)
+    });
+    let end = last.unwrap_or(body + inside.trim_ascii_end().len());
+    Some(Finding { kind: Sensitive::PrivateKey, bytes: start..end })
+}
+
+/// Reads the credentials behind `Bearer` or `Basic`.
+fn header(text: &str, start: usize, at: usize) -> Option<Finding> {
+    let bytes = text.as_bytes();
+    if is_word(before(bytes, start)) {
+        return None;
+    }
+    let mut length = run(bytes, at, 4096, |byte| Alphabet::Base64.holds(byte) || byte == b'~');
+    while length > 0 && bytes[at + length - 1] == b'.' {
+        length -= 1;
+    }
+    let value = &text[at..at + length];
+    let is_basic =
+        bytes[start..].len() >= 5 && bytes[start..start + 5].eq_ignore_ascii_case(b"basic");
+    // `Basic` begins ordinary sentences: there a header's name must stand before it.
+    let named = !is_basic || {
+        let from = text.floor_char_boundary(start.saturating_sub(24));
+        text[from..start].to_ascii_lowercase().contains("authorization")
+    };
+    (named
+        && length >= if is_basic { 8 } else { SHORTEST_HEADER }
+        && (is_basic || value.bytes().any(|byte| byte.is_ascii_digit()))
+        && entropy(value.as_bytes()) >= LEAST_ENTROPY_BARE - if is_basic { 0.5 } else { 0.0 }
+        && !assigned::is_placeholder(value))
+    .then_some(Finding { kind: Sensitive::AuthHeader, bytes: at..at + length })
+}
