@@ -10,7 +10,9 @@ mod json;
 mod node;
 mod parse;
 mod problem;
+pub mod run;
 mod schema;
+mod template;
 mod unsupported;
 mod yaml;
 

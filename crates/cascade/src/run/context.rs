@@ -1,0 +1,231 @@
+//! The context of a phase: what it sees of the phases before it.
+//!
+//! Order and message texts are those of `context-injection.md`. A phase sees all that went before (snowball); with `context` only
+//! what it names; with `inject_from` what it names, and then all that went before.
+
+use std::sync::Arc;
+
+use plimsoll_core::{Block, Image, Message, Role};
+use serde_json::{Map, Value};
+
+use super::error::RunError;
+use super::past::{Past, Ran, text_of};
+use crate::definition::{
+    AsRole, Context, ContextRetention, ImagesFilter, Include, MessagesFilter, Phase, Source,
+    SourcePhase, Template,
+};
+
+/// What a phase sees of what went before.
+#[derive(Debug, Clone, Default)]
+pub struct PhaseContext {
+    pub messages: Vec<Arc<Message>>,
+    /// What was asked for and is not there, a line each.
+    pub notes: Vec<String>,
+}
+
+/// Tells whether a condition holds.
+pub(crate) type Holds<'a> = dyn Fn(&Template) -> Result<bool, RunError> + 'a;
+
+/// Returns the context of a phase whose sources are named, or that sees everything.
+pub(crate) fn phase_context(
+    phase: &Phase,
+    past: &Past,
+    holds: &Holds<'_>,
+) -> Result<PhaseContext, RunError> {
+    let mut built = PhaseContext::default();
+    match &phase.context {
+        Some(context) => selective(context, past, holds, &mut built)?,
+        None => {
+            for source in &phase.inject_from {
+                inject(source, &[], past, holds, &mut built)?;
+            }
+            built.messages.extend(snowball(past));
+        }
+    }
+    once(&mut built.messages);
+    Ok(built)
+}
+
+/// Returns all that went before: the input, and each phase as far as it is retained.
+pub(crate) fn snowball(past: &Past) -> Vec<Arc<Message>> {
+    let mut messages = Vec::new();
+    messages.extend(input(&past.input));
+    for ran in &past.ran {
+        match ran.retention {
+            ContextRetention::Full => messages.extend(ran.messages.iter().cloned()),
+            ContextRetention::OutputOnly => messages.push(output(ran, Role::User)),
+        }
+    }
+    messages
+}
+
+fn selective(
+    context: &Context,
+    past: &Past,
+    holds: &Holds<'_>,
+    built: &mut PhaseContext,
+) -> Result<(), RunError> {
+    if context.include_input {
+        built.messages.extend(input(&past.input));
+    }
+    for source in &context.from {
+        inject(source, &context.exclude, past, holds, built)?;
+    }
+    Ok(())
+}
+
+/// Returns the cascade's input as a message; one without input has none.
+pub(crate) fn input(input: &Map<String, Value>) -> Option<Arc<Message>> {
+    let text = format!("[Original Input]:\n{}", indented(input));
+    (!input.is_empty()).then(|| Arc::new(Message::text(Role::User, text)))
+}
+
+pub(crate) fn indented(map: &Map<String, Value>) -> String {
+    serde_json::to_string_pretty(map).unwrap_or_default()
+}
+
+fn inject(
+    source: &Source,
+    exclude: &[String],
+    past: &Past,
+    holds: &Holds<'_>,
+    built: &mut PhaseContext,
+) -> Result<(), RunError> {
+    if let Some(condition) = &source.condition
+        && !holds(condition)?
+    {
+        return Ok(());
+    }
+    for ran in meant(&source.phase, exclude, past, built) {
+        for include in &source.include {
+            include_of(*include, source, ran, built);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the runs that a source means, each phase's latest, in the order in which they ended.
+fn meant<'a>(
+    phase: &SourcePhase,
+    exclude: &[String],
+    past: &'a Past,
+    built: &mut PhaseContext,
+) -> Vec<&'a Ran> {
+    match phase {
+        SourcePhase::Named(name) => {
+            let found = past.latest(name);
+            if found.is_none() {
+                built.notes.push(format!("nothing is injected from `{name}`: it did not run"));
+            }
+            found.into_iter().collect()
+        }
+        SourcePhase::Previous => past.ran.last().into_iter().collect(),
+        SourcePhase::First => past.ran.first().into_iter().collect(),
+        SourcePhase::All => {
+            let is_latest = |place: usize, ran: &Ran| {
+                past.ran[place + 1..].iter().all(|later| later.phase != ran.phase)
+            };
+            let all = past.ran.iter().enumerate();
+            all.filter(|(place, ran)| is_latest(*place, ran) && !exclude.contains(&ran.phase))
+                .map(|(_, ran)| ran)
+                .collect()
+        }
+    }
+}
+
+fn include_of(include: Include, source: &Source, ran: &Ran, built: &mut PhaseContext) {
+    let role = match source.as_role {
+        AsRole::User => Role::User,
+        AsRole::System => Role::System,
+    };
+    let name = &ran.phase;
+    match include {
+        Include::Images => {
+            let images = filtered(ran.images(), source);
+            if !images.is_empty() {
+                let mut blocks = vec![Block::Text(format!("[Images from {name}]:").into())];
+                blocks.extend(images.into_iter().cloned().map(Block::Image));
+                built.messages.push(Arc::new(Message::new(role, blocks)));
+            }
+        }
+        Include::Output => built.messages.push(output(ran, role)),
+        Include::Messages => {
+            let head = format!("[Conversation from {name}]:");
+            built.messages.push(Arc::new(Message::text(role, head)));
+            built.messages.extend(said(&ran.messages, source.messages_filter));
+        }
+        Include::State => {
+            if !ran.set.is_empty() {
+                let text = format!("[State from {name}]:\n{}", indented(&ran.set));
+                built.messages.push(Arc::new(Message::text(role, text)));
+            }
+        }
+    }
+}
+
+fn output(ran: &Ran, role: Role) -> Arc<Message> {
+    Arc::new(Message::text(role, format!("[Output from {}]:\n{}", ran.phase, ran.output)))
+}
+
+fn filtered<'a>(mut images: Vec<&'a Image>, source: &Source) -> Vec<&'a Image> {
+    let keep = match source.images_filter {
+        ImagesFilter::All => images.len(),
+        ImagesFilter::Last => 1,
+        ImagesFilter::LastN => source.images_count as usize,
+    };
+    images.split_off(images.len().saturating_sub(keep))
+}
+
+/// Returns the messages of a conversation that a filter lets through, whole exchanges only.
+pub(crate) fn said(messages: &[Arc<Message>], filter: MessagesFilter) -> Vec<Arc<Message>> {
+    match filter {
+        // The task of that phase is told and not ordered: the phase that sees it has its own.
+        MessagesFilter::All => messages
+            .iter()
+            .map(|message| match message.role {
+                Role::System => Arc::new(Message { role: Role::User, ..(**message).clone() }),
+                _ => message.clone(),
+            })
+            .collect(),
+        MessagesFilter::AssistantOnly => messages
+            .iter()
+            .filter(|message| message.role == Role::Assistant)
+            .filter_map(|message| {
+                // A call without its result is refused by every API.
+                let text = text_of(message);
+                (!text.trim().is_empty()).then(|| Arc::new(Message::text(Role::Assistant, text)))
+            })
+            .collect(),
+        MessagesFilter::LastTurn => {
+            let Some(last) = messages.iter().rposition(|message| message.role == Role::Assistant)
+            else {
+                return Vec::new();
+            };
+            let asked = messages[..last].last().is_some_and(|before| before.role == Role::User);
+            messages[last - usize::from(asked)..].to_vec()
+        }
+    }
+}
+
+/// Leaves out images that an earlier message shows already.
+fn once(messages: &mut Vec<Arc<Message>>) {
+    let mut shown: Vec<Image> = Vec::new();
+    messages.retain_mut(|message| {
+        let is_known = |block: &Block| matches!(block, Block::Image(image) if shown.contains(image));
+        if message.blocks.iter().any(is_known) {
+            let mut changed = (**message).clone();
+            changed.blocks.retain(|block| !is_known(block));
+            *message = Arc::new(changed);
+        }
+        let images = message.blocks.iter().filter_map(|block| match block {
+            Block::Image(image) => Some(image.clone()),
+            _ => None,
+        });
+        let had_images = message.blocks.len();
+        shown.extend(images);
+        // A headline whose images are all known says nothing.
+        let is_bare = had_images == 1
+            && matches!(&message.blocks[0], Block::Text(text) if text.starts_with("[Images from ") && text.ends_with("]:"));
+        !is_bare
+    });
+}

@@ -1,0 +1,127 @@
+//! The journal: every message of a run, durable before anything follows from it, and read again when the run is resumed.
+//!
+//! A run does the same things in the same order whenever its models and tools answer the same. So a resumed run begins at
+//! its beginning and takes recorded answers where there are some: no model and no tool is called twice for an answer that
+//! was kept.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use plimsoll_core::{ContentHash, Message, Role, Tokenizer};
+use plimsoll_engine::{
+    Clock, HistoryBatch, HistoryStore, MessageRecord, ReceiptRecord, SessionId, TenantId,
+};
+
+use super::error::RunError;
+
+/// The messages of one session.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    store: Arc<dyn HistoryStore>,
+    clock: Arc<dyn Clock>,
+    tenant: TenantId,
+    session: SessionId,
+    /// What is there already and was not met again yet.
+    recorded: VecDeque<MessageRecord>,
+    /// The place of the next message.
+    position: u32,
+    turn: u32,
+}
+
+impl Journal {
+    /// Opens the journal of a session, with what is recorded of it.
+    pub(crate) async fn open(
+        store: Arc<dyn HistoryStore>,
+        clock: Arc<dyn Clock>,
+        tenant: TenantId,
+        session: SessionId,
+    ) -> Result<Self, RunError> {
+        let recorded = store.messages(&tenant, &session, 0, usize::MAX).await?.into();
+        Ok(Self { store, clock, tenant, session, recorded, position: 0, turn: 0 })
+    }
+
+    pub(crate) fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    pub(crate) fn tenant(&self) -> &TenantId {
+        &self.tenant
+    }
+
+    /// Returns how many answers of models there were before the next one.
+    pub(crate) fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    /// Tells whether the next message was recorded before.
+    pub(crate) fn is_recorded(&self) -> bool {
+        !self.recorded.is_empty()
+    }
+
+    /// Records what the run itself says; met again it must be the same.
+    pub(crate) async fn say(&mut self, message: Message) -> Result<Arc<Message>, RunError> {
+        let Some(known) = self.recorded.pop_front() else {
+            return self.append(message, Vec::new()).await;
+        };
+        if known.hash == ContentHash::of(&message) {
+            return Ok(self.met(known));
+        }
+        Err(self.changed(&known, &message))
+    }
+
+    /// Returns the answer that was recorded here; `None` where the run has not come so far.
+    pub(crate) fn answer(&mut self, role: Role) -> Result<Option<Arc<Message>>, RunError> {
+        let Some(known) = self.recorded.pop_front() else { return Ok(None) };
+        if known.message.role == role {
+            return Ok(Some(self.met(known)));
+        }
+        let expected = Message::new(role, Vec::new());
+        Err(self.changed(&known, &expected))
+    }
+
+    /// Records an answer with what was decided for it, all or nothing.
+    pub(crate) async fn append(
+        &mut self,
+        mut message: Message,
+        receipts: Vec<ReceiptRecord>,
+    ) -> Result<Arc<Message>, RunError> {
+        let now = self.clock.now();
+        message.time = message.time.or(Some(now));
+        let record = MessageRecord {
+            session: self.session.clone(),
+            position: self.position,
+            hash: ContentHash::of(&message),
+            tokens: Tokenizer::O200k { factor: 1.0 }.count_message(&message),
+            turn: self.turn,
+            message,
+            recorded_at: now,
+        };
+        let message = Arc::new(record.message.clone());
+        let batch = HistoryBatch { messages: vec![record], receipts, ..HistoryBatch::default() };
+        self.store.append(&self.tenant, batch).await?;
+        self.passed(&message);
+        Ok(message)
+    }
+
+    fn met(&mut self, known: MessageRecord) -> Arc<Message> {
+        let message = Arc::new(known.message);
+        self.passed(&message);
+        message
+    }
+
+    fn passed(&mut self, message: &Message) {
+        self.position += 1;
+        self.turn += u32::from(message.role == Role::Assistant);
+    }
+
+    fn changed(&self, known: &MessageRecord, now: &Message) -> RunError {
+        let what = format!(
+            "its message {} is one of {} that begins `{}`, now there would be one of {}",
+            known.position,
+            known.message.role.as_str(),
+            known.message.shown().chars().take(40).collect::<String>(),
+            now.role.as_str(),
+        );
+        RunError::Changed { session: self.session.to_string(), what }
+    }
+}

@@ -1,0 +1,79 @@
+//! Which phase comes next.
+
+use crate::definition::{Cascade, Phase};
+use crate::run::error::RunError;
+use crate::run::event::Event;
+use crate::run::journal::Journal;
+use crate::run::past::Past;
+use crate::run::phase::Ended;
+use crate::run::{Outcome, Run};
+
+impl Run {
+    /// Runs phases until none comes next.
+    pub(crate) async fn phases(
+        &self,
+        past: &mut Past,
+        journal: &mut Journal,
+    ) -> Result<(), RunError> {
+        let mut next = self.cascade.phases.first();
+        while let Some(phase) = next {
+            let name = phase.name.as_str();
+            let visits = past.visits(name);
+            if visits >= self.cascade.max_visits as usize {
+                let why = format!(
+                    "it ran {visits} times; handoffs lead in a circle (`max_visits` of the cascade bounds them)"
+                );
+                return Err(RunError::Failed { phase: name.to_owned(), why });
+            }
+            if let Some(condition) = &phase.condition
+                && !self.holds(phase, past, condition)?
+            {
+                self.note(name, "passed over: its condition is false");
+                next = after(&self.cascade, phase);
+                continue;
+            }
+            let ended = self.phase(phase, past, journal).await?;
+            if let Some(ran) = past.ran.last() {
+                self.tell(&Event::PhaseEnded {
+                    phase: name.to_owned(),
+                    output: ran.output.clone(),
+                });
+            }
+            next = match ended {
+                Ended::GoTo(target) => Some(self.target(phase, &target)?),
+                Ended::Through => after(&self.cascade, phase),
+            };
+        }
+        Ok(())
+    }
+
+    fn target(&self, from: &Phase, name: &str) -> Result<&Phase, RunError> {
+        self.cascade.phase(name).ok_or_else(|| RunError::Failed {
+            phase: from.name.to_string(),
+            why: format!("it goes on to `{name}`, and there is no such phase"),
+        })
+    }
+}
+
+/// Returns the phase that follows where the model chose none.
+///
+/// That is the first handoff. Without handoffs it is the next in the file, unless a handoff of another phase leads there:
+/// then the file has branches, and this one ends.
+pub(crate) fn after<'a>(cascade: &'a Cascade, phase: &Phase) -> Option<&'a Phase> {
+    if let Some(handoff) = phase.handoffs.first() {
+        return cascade.phase(&handoff.target.name);
+    }
+    let place = cascade.phases.iter().position(|one| one.name == phase.name)?;
+    let next = cascade.phases.get(place + 1)?;
+    let is_branch = cascade.phases.iter().any(|other| {
+        other.handoffs.iter().any(|handoff| handoff.target.name == next.name.as_str())
+    });
+    (!is_branch).then_some(next)
+}
+
+impl Outcome {
+    /// Returns what an evaluator compares of a run: its output.
+    pub(crate) fn shown(&self) -> &str {
+        &self.output
+    }
+}

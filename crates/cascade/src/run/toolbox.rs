@@ -1,0 +1,343 @@
+//! The tools of a run: its own, and those of the sources that it is given.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_engine::expand::{ExpandOptions, Part, expand, expand_text};
+use plimsoll_engine::{
+    HistoryStore, KnowledgeStore, MemoryId, MemoryKind, MemoryRecord, MemoryState, Scope,
+    SearchQuery, SessionId, StoreError, TenantId, Tool, ToolAnswer, ToolError, ToolSource,
+};
+use serde_json::{Map, Value, json};
+
+/// Asks a person.
+#[async_trait]
+pub trait Human: Send + Sync + std::fmt::Debug {
+    /// Returns the answer; `None` where nobody is there.
+    async fn ask(&self, question: &str) -> Option<String>;
+}
+
+/// Nobody is there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nobody;
+
+#[async_trait]
+impl Human for Nobody {
+    async fn ask(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// Goes to another phase, and ends this one.
+pub(crate) const ROUTE_TO: &str = "route_to";
+/// Sets a key of the state.
+pub(crate) const SET_STATE: &str = "set_state";
+const EXPAND_REF: &str = "expand_ref";
+const SEARCH_CONTEXT: &str = "search_context";
+const REMEMBER: &str = "remember";
+const ASK_HUMAN: &str = "ask_human";
+
+/// Hits of a search that a model is shown, and characters of each; chosen.
+const HITS: usize = 5;
+const HIT_WIDTH: usize = 500;
+
+/// All tools of a run, by name; a run's own go before those of a source.
+#[derive(Debug)]
+pub(crate) struct Toolbox {
+    own: BTreeMap<&'static str, Tool>,
+    outside: BTreeMap<String, (Tool, Arc<dyn ToolSource>)>,
+    pub(crate) history: Arc<dyn HistoryStore>,
+    pub(crate) knowledge: Arc<dyn KnowledgeStore>,
+    pub(crate) human: Arc<dyn Human>,
+    /// Names that cascades ask for and nobody has are answered instead of refused.
+    pub(crate) stubs: bool,
+}
+
+/// Who calls, and when.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) tenant: TenantId,
+    pub(crate) session: SessionId,
+    pub(crate) cascade: String,
+    pub(crate) now: MillisSinceEpoch,
+    /// Differs for each call of a session.
+    pub(crate) number: u32,
+}
+
+impl Toolbox {
+    /// Gathers the tools of all sources; of two with one name the first source's is taken.
+    pub(crate) async fn gather(
+        sources: &[Arc<dyn ToolSource>],
+        history: Arc<dyn HistoryStore>,
+        knowledge: Arc<dyn KnowledgeStore>,
+        human: Arc<dyn Human>,
+        stubs: bool,
+    ) -> Result<Self, ToolError> {
+        let mut outside = BTreeMap::new();
+        for source in sources {
+            for tool in source.tools().await? {
+                outside.entry(tool.name.to_string()).or_insert_with(|| (tool, source.clone()));
+            }
+        }
+        let own = own().into_iter().collect();
+        Ok(Self { own, outside, history, knowledge, human, stubs })
+    }
+
+    /// Returns a tool by name.
+    pub(crate) fn find(&self, name: &str) -> Option<Tool> {
+        let own = self.own.get(name).cloned();
+        let stub = || {
+            self.stubs.then(|| Tool {
+                name: name.into(),
+                description: "Not available in this run.".into(),
+                schema: r#"{"type":"object"}"#.into(),
+            })
+        };
+        own.or_else(|| self.outside.get(name).map(|(tool, _)| tool.clone())).or_else(stub)
+    }
+
+    /// Tells whether a tool is there, not only a stub.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.own.contains_key(name) || self.outside.contains_key(name)
+    }
+
+    /// Returns the name nearest to one that nobody has.
+    pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
+        let names = self.own.keys().copied().chain(self.outside.keys().map(String::as_str));
+        plimsoll_core::nearest(name, names)
+    }
+
+    /// Returns name and first line of all tools, a line each.
+    pub(crate) fn directory(&self) -> Vec<(String, String)> {
+        let own = self.own.values().filter(|tool| &*tool.name != ROUTE_TO);
+        let outside = self.outside.values().map(|(tool, _)| tool);
+        own.chain(outside)
+            .map(|tool| {
+                let line = tool.description.lines().next().unwrap_or_default();
+                (tool.name.to_string(), line.to_owned())
+            })
+            .collect()
+    }
+
+    /// Calls a tool, route and state apart, which the turn itself looks after.
+    pub(crate) async fn call(
+        &self,
+        caller: &Caller,
+        name: &str,
+        arguments: &str,
+    ) -> Result<ToolAnswer, ToolError> {
+        if self.own.contains_key(name) {
+            return self.call_own(caller, name, arguments).await;
+        }
+        match self.outside.get(name) {
+            Some((_, source)) => source.call(name, arguments).await,
+            None if self.stubs => {
+                Ok(ToolAnswer::text(format!("[{name} is not available in this run]")))
+            }
+            None => Err(ToolError::Unknown { name: name.to_owned() }),
+        }
+    }
+
+    async fn call_own(
+        &self,
+        caller: &Caller,
+        name: &str,
+        arguments: &str,
+    ) -> Result<ToolAnswer, ToolError> {
+        let invalid = |why: String| ToolError::Invalid { name: name.to_owned(), why };
+        let arguments = object(name, arguments)?;
+        let text = |key: &str| {
+            let given = arguments.get(key).and_then(Value::as_str);
+            given.ok_or_else(|| invalid(format!("the argument `{key}`, a text, is missing")))
+        };
+        let unavailable = |error: StoreError| ToolError::Unavailable {
+            name: name.to_owned(),
+            why: error.to_string(),
+        };
+        match name {
+            EXPAND_REF => self.expand(caller, text("ref")?, &arguments).await,
+            SEARCH_CONTEXT => {
+                let query = SearchQuery {
+                    text: Some(text("query")?.to_owned()),
+                    embedding: None,
+                    limit: HITS,
+                };
+                let session = Some(&caller.session);
+                let hits = self.history.search(&caller.tenant, session, &query).await;
+                let lines = hits.map_err(unavailable)?.into_iter().map(|hit| {
+                    let shown = hit.item.message.shown();
+                    let mut cut = String::new();
+                    plimsoll_core::render::push_cut(&mut cut, &shown, HIT_WIDTH);
+                    format!(
+                        "[ref:message:{}] {}: {cut}",
+                        hit.item.hash,
+                        hit.item.message.role.as_str()
+                    )
+                });
+                let found: Vec<String> = lines.collect();
+                let none = "nothing was said with these words".to_owned();
+                Ok(ToolAnswer::text(if found.is_empty() { none } else { found.join("\n\n") }))
+            }
+            REMEMBER => {
+                let record = remembered(caller, text("text")?, &arguments);
+                self.knowledge.put_memory(&record).await.map_err(unavailable)?;
+                Ok(ToolAnswer::text(format!("remembered as {}", record.id.0)))
+            }
+            ASK_HUMAN => {
+                let answer = self.human.ask(text("question")?).await;
+                Ok(answer.map_or_else(
+                    || ToolAnswer::failed("nobody is there to answer"),
+                    ToolAnswer::text,
+                ))
+            }
+            _ => Err(ToolError::Unknown { name: name.to_owned() }),
+        }
+    }
+
+    async fn expand(
+        &self,
+        caller: &Caller,
+        reference: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<ToolAnswer, ToolError> {
+        let options = options(arguments)
+            .map_err(|why| ToolError::Invalid { name: EXPAND_REF.to_owned(), why })?;
+        let failed = |error: &dyn std::fmt::Display| Ok(ToolAnswer::failed(error.to_string()));
+        if let Some(prefix) = plimsoll_core::Ref::prefix(reference)
+            && (reference.starts_with("ref:message:") || !reference.starts_with("ref:"))
+        {
+            match self.history.message_by_hash(&caller.tenant, &prefix).await {
+                Ok(record) => {
+                    return match expand_text(&record.message.shown(), &options) {
+                        Ok(found) => Ok(ToolAnswer::text(found.text)),
+                        Err(error) => failed(&error),
+                    };
+                }
+                Err(StoreError::NotFound { .. }) => {}
+                Err(error) => return failed(&error),
+            }
+        }
+        match self.knowledge.artefact(&caller.tenant, reference, caller.now).await {
+            Ok(artefact) => match expand(&artefact, &options, caller.now) {
+                Ok(found) => Ok(ToolAnswer::text(found.text)),
+                Err(error) => failed(&error),
+            },
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+/// Reads a call's arguments.
+pub(crate) fn object(name: &str, arguments: &str) -> Result<Map<String, Value>, ToolError> {
+    let text = if arguments.trim().is_empty() { "{}" } else { arguments };
+    serde_json::from_str(text).map_err(|error| ToolError::Invalid {
+        name: name.to_owned(),
+        why: format!("its arguments are no JSON object: {error}"),
+    })
+}
+
+fn options(arguments: &Map<String, Value>) -> Result<ExpandOptions, String> {
+    let number = |key: &str| arguments.get(key).and_then(Value::as_u64).map(|n| n as usize);
+    let fields = match arguments.get("fields") {
+        None => Vec::new(),
+        Some(Value::Array(fields)) => {
+            fields.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        Some(other) => return Err(format!("`fields` is a list of paths, not {other}")),
+    };
+    let part = if let Some(text) = arguments.get("search").and_then(Value::as_str) {
+        Part::Search { text: text.to_owned(), around: 1, limit: 50 }
+    } else if let Some(first) = number("first_line") {
+        Part::Lines { first, last: number("last_line").unwrap_or(first.saturating_add(199)) }
+    } else if number("offset").is_some() || number("limit").is_some() {
+        Part::Slice { offset: number("offset").unwrap_or(0), limit: number("limit").unwrap_or(10) }
+    } else {
+        Part::Whole
+    };
+    Ok(ExpandOptions { fields, part })
+}
+
+fn remembered(caller: &Caller, text: &str, arguments: &Map<String, Value>) -> MemoryRecord {
+    let kind = arguments.get("kind").cloned().and_then(|kind| serde_json::from_value(kind).ok());
+    let tags = arguments.get("tags").and_then(Value::as_array);
+    let tags = tags.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    MemoryRecord {
+        tenant: caller.tenant.clone(),
+        id: MemoryId(format!("{}:{}", caller.session, caller.number)),
+        kind: kind.unwrap_or(MemoryKind::Fact),
+        state: MemoryState::New,
+        scope: Scope { session: Some(caller.session.clone()), ..Scope::default() },
+        micro: text.to_owned(),
+        summary: None,
+        full: None,
+        origin: "assistant".to_owned(),
+        // A model's own word, not yet confirmed by anybody (chosen).
+        confidence: 0.6,
+        source_ref: None,
+        tags,
+        event_at: None,
+        created_at: caller.now,
+        updated_at: caller.now,
+        superseded_by: None,
+        embedding: None,
+        details: "{}".to_owned(),
+    }
+}
+
+fn own() -> [(&'static str, Tool); 6] {
+    let tool = |name: &'static str, description: &str, properties: Value, required: &[&str]| {
+        let schema =
+            json!({"type": "object", "properties": properties, "required": required}).to_string();
+        (name, Tool { name: name.into(), description: description.into(), schema: schema.into() })
+    };
+    [
+        tool(
+            ROUTE_TO,
+            "Ends this phase and goes on to another.",
+            json!({"target": {"type": "string", "description": "the phase"}}),
+            &["target"],
+        ),
+        tool(
+            SET_STATE,
+            "Sets a value that later phases see.",
+            json!({"key": {"type": "string"}, "value": {}}),
+            &["key", "value"],
+        ),
+        tool(
+            EXPAND_REF,
+            "Returns what a ref such as ref:message:0123456789abcdef stands for, whole or in part.",
+            json!({
+                "ref": {"type": "string"},
+                "fields": {"type": "array", "items": {"type": "string"}, "description": "JSON paths"},
+                "search": {"type": "string", "description": "only lines that hold this text"},
+                "first_line": {"type": "integer"}, "last_line": {"type": "integer"},
+                "offset": {"type": "integer"}, "limit": {"type": "integer"}
+            }),
+            &["ref"],
+        ),
+        tool(
+            SEARCH_CONTEXT,
+            "Searches all that was said in this session, also what is no longer shown.",
+            json!({"query": {"type": "string"}}),
+            &["query"],
+        ),
+        tool(
+            REMEMBER,
+            "Keeps a fact for later sessions.",
+            json!({
+                "text": {"type": "string"},
+                "kind": {"enum": ["decision", "entity", "task", "metric", "link", "fact"]},
+                "tags": {"type": "array", "items": {"type": "string"}}
+            }),
+            &["text"],
+        ),
+        tool(
+            ASK_HUMAN,
+            "Asks the person for whom this runs, and waits for the answer.",
+            json!({"question": {"type": "string"}}),
+            &["question"],
+        ),
+    ]
+}

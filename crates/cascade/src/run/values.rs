@@ -1,0 +1,111 @@
+//! Templates of a cascade with the values of a run.
+
+use serde_json::Value;
+
+use super::Run;
+use super::error::RunError;
+use super::past::Past;
+use crate::definition::{Count, Phase, Template};
+use crate::template::Values;
+
+impl Run {
+    /// Renders a template with the run's values and some more.
+    pub(crate) fn render(
+        &self,
+        phase: &Phase,
+        past: &Past,
+        template: &Template,
+        more: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<String, RunError> {
+        // Most texts hold no template, and the values hold the whole history.
+        if !template.source().contains('{') {
+            return Ok(template.source().to_owned());
+        }
+        let values = self.values(phase, past, more);
+        template.render(&values).map_err(|error| failed(phase, &error))
+    }
+
+    fn values(
+        &self,
+        phase: &Phase,
+        past: &Past,
+        more: impl IntoIterator<Item = (String, Value)>,
+    ) -> Values {
+        let mut values = Values::default();
+        for (name, value) in past.values() {
+            values.set(&name, &value);
+        }
+        values.set("phase", &Value::String(phase.name.to_string()));
+        values.set("cascade_id", &Value::String(self.cascade.cascade_id.to_string()));
+        if let Some(index) = self.sounding {
+            values.set("sounding_index", &Value::from(index));
+        }
+        for (name, value) in more {
+            values.set(&name, &value);
+        }
+        values
+    }
+
+    /// Renders what a tool is given: JSON where the whole text was one value, else text.
+    pub(crate) fn render_value(
+        &self,
+        phase: &Phase,
+        past: &Past,
+        template: &Template,
+    ) -> Result<Value, RunError> {
+        let source = template.source().trim();
+        let text = self.render(phase, past, template, [])?;
+        let is_one_value =
+            source.starts_with("{{") && source.ends_with("}}") && source.matches("{{").count() == 1;
+        if is_one_value
+            && let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(&text)
+        {
+            return Ok(value);
+        }
+        Ok(Value::String(text))
+    }
+
+    /// Tells whether a condition holds.
+    pub(crate) fn holds(
+        &self,
+        phase: &Phase,
+        past: &Past,
+        condition: &Template,
+    ) -> Result<bool, RunError> {
+        condition.is_true(&self.values(phase, past, [])).map_err(|error| failed(phase, &error))
+    }
+
+    /// Returns a number that a cascade gives, or computes.
+    pub(crate) fn count(
+        &self,
+        phase: &Phase,
+        past: &Past,
+        count: Option<&Count>,
+    ) -> Result<Option<u32>, RunError> {
+        match count {
+            None => Ok(None),
+            Some(Count::Fixed(number)) => Ok(Some(*number)),
+            Some(Count::Template(template)) => {
+                let text = self.render(phase, past, template, [])?;
+                text.trim().parse().map(Some).map_err(|_| RunError::Template {
+                    phase: phase.name.to_string(),
+                    what: format!("`{}` renders `{text}`, which is no number", template.source()),
+                })
+            }
+        }
+    }
+
+    /// Renders a template that may not be there.
+    pub(crate) fn of_template(
+        &self,
+        phase: &Phase,
+        past: &Past,
+        template: Option<&Template>,
+    ) -> Result<Option<String>, RunError> {
+        template.map(|template| self.render(phase, past, template, [])).transpose()
+    }
+}
+
+fn failed(phase: &Phase, error: &dyn std::fmt::Display) -> RunError {
+    RunError::Template { phase: phase.name.to_string(), what: error.to_string() }
+}
