@@ -10,7 +10,11 @@ use crate::start::{KEY, ask, model, start, up};
 /// A conversation with everything in it that an API may ask for.
 fn conversation() -> ChatRequest {
     let call = |id: &str, arguments: &str| {
-        Block::ToolCall(ToolCall { id: id.into(), name: "look".into(), arguments: arguments.into() })
+        Block::ToolCall(ToolCall {
+            id: id.into(),
+            name: "look".into(),
+            arguments: arguments.into(),
+        })
     };
     let image = |data: &str| Image { media_type: "image/png".into(), data: data.into() };
     let result = |id: &str, text: &str, images: Vec<Image>, is_error| {
@@ -41,7 +45,10 @@ fn conversation() -> ChatRequest {
                 call("b", "free text"),
             ],
         ),
-        Message::new(Role::Tool, vec![result("a|1", "a cat", vec![image("https://h/c.png")], false)]),
+        Message::new(
+            Role::Tool,
+            vec![result("a|1", "a cat", vec![image("https://h/c.png")], false)],
+        ),
         Message::new(Role::Tool, vec![result("b", "no such place", Vec::new(), true)]),
         Message::text(Role::User, "So?"),
         Message::text(Role::Assistant, "It is a \n"),
@@ -93,9 +100,15 @@ async fn chat_completions() {
     let mut request = conversation();
     request.stop = vec!["END".into()];
     let received = sent(&up("chat", ""), &request, true).await;
-    assert_eq!((received.method.as_str(), received.path.as_str()), ("POST", "/v1/chat/completions"));
+    assert_eq!(
+        (received.method.as_str(), received.path.as_str()),
+        ("POST", "/v1/chat/completions")
+    );
     assert_eq!(received.header("authorization"), Some(&*format!("Bearer {KEY}")));
-    assert!(received.text().contains(r#""z": 1, "a": 123456789012345678901234567890"#), "as it stands");
+    assert!(
+        received.text().contains(r#""z": 1, "a": 123456789012345678901234567890"#),
+        "as it stands"
+    );
     let mut body = body(&received);
     body["tools"][0]["function"]["parameters"] = json!("checked above");
     assert_eq!(
@@ -239,9 +252,15 @@ async fn what_an_api_would_refuse_is_not_sent() {
 
 #[tokio::test]
 async fn settings_of_a_provider_reach_its_requests() {
-    let json = ChatRequest { response: Response::Json { schema: r#"{"type":"object"}"#.into() }, ..ask("x") };
+    let json = ChatRequest {
+        response: Response::Json { schema: r#"{"type":"object"}"#.into() },
+        ..ask("x")
+    };
     let received = sent(
-        &up("chat", "key_header = 'api-key'\nheaders = { x-title = 'ship' }\nmax_tokens_field = 'limit'"),
+        &up(
+            "chat",
+            "key_header = 'api-key'\nheaders = { x-title = 'ship' }\nmax_tokens_field = 'limit'",
+        ),
         &json,
         false,
     )

@@ -45,9 +45,7 @@ pub(crate) fn start(upstream: &Upstream, config: &str) -> Started {
 
 /// The configuration of `up`, speaking `api`, and further lines of it.
 pub(crate) fn up(api: &str, more: &str) -> String {
-    format!(
-        "[providers.up]\napi = '{api}'\nbase_url = 'ADDRESS/v1'\nkey_env = 'UP_KEY'\n{more}\n"
-    )
+    format!("[providers.up]\napi = '{api}'\nbase_url = 'ADDRESS/v1'\nkey_env = 'UP_KEY'\n{more}\n")
 }
 
 /// Starts with the one provider `up` and returns its model `m`.
