@@ -12,7 +12,9 @@ pub fn instruction(schema: &str) -> String {
 
 /// Returns the text that asks once more, after an answer with this problem.
 pub fn repair(problem: &str) -> String {
-    format!("That answer cannot be used: {problem}. Answer again with the corrected JSON value only.")
+    format!(
+        "That answer cannot be used: {problem}. Answer again with the corrected JSON value only."
+    )
 }
 
 /// Returns the JSON text in `answer`, as the model wrote it, if `schema` allows its value.
@@ -89,7 +91,9 @@ fn check(
     let one_of = list(schema, "oneOf");
     let fitting = one_of.iter().filter(|one| again(value, one, place).is_ok()).count();
     if !one_of.is_empty() && fitting != 1 {
-        return Err(format!("{place} must be of exactly one of the kinds named, and is of {fitting}"));
+        return Err(format!(
+            "{place} must be of exactly one of the kinds named, and is of {fitting}"
+        ));
     }
     match value {
         Value::Object(fields) => {
@@ -101,7 +105,8 @@ fn check(
             let known = schema.get("properties").and_then(Value::as_object);
             for (name, field) in fields {
                 let place = format!("{place}.{name}");
-                match (known.and_then(|known| known.get(name)), schema.get("additionalProperties")) {
+                match (known.and_then(|known| known.get(name)), schema.get("additionalProperties"))
+                {
                     (Some(schema), _) | (None, Some(schema)) => again(field, schema, &place)?,
                     (None, None) => {}
                 }
@@ -159,7 +164,9 @@ fn check_size(value: &Value, schema: &Map<String, Value>, place: &str) -> Result
         Value::String(text) => {
             (Some(text.chars().count() as f64), "minLength", "maxLength", "have as many characters")
         }
-        Value::Array(items) => (Some(items.len() as f64), "minItems", "maxItems", "have as many items"),
+        Value::Array(items) => {
+            (Some(items.len() as f64), "minItems", "maxItems", "have as many items")
+        }
         _ => return Ok(()),
     };
     let Some(size) = size else { return Ok(()) };

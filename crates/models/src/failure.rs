@@ -59,7 +59,7 @@ pub(crate) fn of(body: &Value) -> Option<Failure> {
 
 /// Says what a status means; a provider's own word is more precise than some.
 ///
-/// Source: the providers' pages on errors; 529 is Anthropic's "overloaded", 402 `OpenRouter`'s "no credits left".
+/// Source: the providers' pages on errors; 529 is Anthropic's "overloaded", 402 OpenRouter's "no credits left".
 pub(crate) fn meaning(status: u16, word: Option<&str>) -> Meaning {
     match (status, word) {
         // A quota that is used up comes back no sooner than somebody pays.

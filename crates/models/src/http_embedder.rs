@@ -14,9 +14,9 @@ use crate::vector;
 /// One embedding model of one provider.
 #[derive(Debug)]
 pub(crate) struct HttpEmbedder {
-    pub(crate) name: String,
-    /// Its name at the provider.
     pub(crate) model: String,
+    /// Its name at the provider.
+    pub(crate) own_name: String,
     pub(crate) dimension: usize,
     pub(crate) batch: usize,
     pub(crate) transport: Transport,
@@ -53,7 +53,7 @@ struct WireUsage {
 #[async_trait]
 impl Embedder for HttpEmbedder {
     fn model(&self) -> &str {
-        &self.name
+        &self.model
     }
 
     fn dimension(&self) -> usize {
@@ -64,7 +64,7 @@ impl Embedder for HttpEmbedder {
         // Servers refuse empty texts.
         let (places, asked): (Vec<usize>, Vec<&str>) =
             texts.iter().copied().enumerate().filter(|(_, text)| !text.trim().is_empty()).unzip();
-        let nothing = || Embedding { model: self.name.clone(), vector: vec![0.0; self.dimension] };
+        let nothing = || Embedding { model: self.model.clone(), vector: vec![0.0; self.dimension] };
         let mut found: Vec<Embedding> = texts.iter().map(|_| nothing()).collect();
         let batches = places.chunks(self.batch).zip(asked.chunks(self.batch));
         for (places, asked) in batches {
@@ -93,7 +93,7 @@ impl HttpEmbedder {
     }
 
     async fn ask(&self, texts: &[&str]) -> Result<(Vec<Vec<f32>>, ChatUsage), ModelError> {
-        let body = Body { model: &self.model, input: texts, encoding_format: "float" };
+        let body = Body { model: &self.own_name, input: texts, encoding_format: "float" };
         let body = serde_json::to_vec(&body)
             .map_err(|error| ModelError::Invalid(format!("the texts can't be sent: {error}")))?;
         let provider = &self.transport.provider;

@@ -18,15 +18,15 @@ use crate::wire::{Assembly, Delivery, Wrong};
 /// One model of one provider.
 #[derive(Debug)]
 pub(crate) struct HttpModel {
-    name: String,
-    /// Its name at the provider.
     model: String,
+    /// Its name at the provider.
+    own_name: String,
     transport: Transport,
 }
 
 impl HttpModel {
-    pub(crate) fn new(name: String, model: String, transport: Transport) -> Self {
-        Self { name, model, transport }
+    pub(crate) fn new(model: String, own_name: String, transport: Transport) -> Self {
+        Self { model, own_name, transport }
     }
 
     fn provider(&self) -> &Arc<Provider> {
@@ -38,7 +38,7 @@ impl HttpModel {
         provider.need_key()?;
         let instructed = instructed(request, provider);
         let request = instructed.as_ref().unwrap_or(request);
-        let body = provider.api.body(request, provider, &self.model, delivery)?;
+        let body = provider.api.body(request, provider, &self.own_name, delivery)?;
         self.transport.post(provider.api.path(), &body).await
     }
 }
@@ -81,7 +81,7 @@ fn wrong(wrong: Wrong, provider: &Provider) -> ModelError {
 #[async_trait]
 impl ChatModel for HttpModel {
     fn model(&self) -> &str {
-        &self.name
+        &self.model
     }
 
     async fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
@@ -132,16 +132,12 @@ impl HttpStream {
                 taken.map_err(|problem| self.wrong(problem))?;
                 continue;
             }
-            match self.answer.chunk().await? {
-                Some(chunk) => {
-                    if self.splitter.push(&chunk, &mut self.events).is_err() {
-                        return Err(self.wrong(Wrong::Shape("an event is too long".into())));
-                    }
-                }
-                None => {
-                    self.assembly.end(&mut self.pieces).map_err(|problem| self.wrong(problem))?;
-                    return Ok(self.pieces.pop_front());
-                }
+            let Some(chunk) = self.answer.chunk().await? else {
+                self.assembly.end(&mut self.pieces).map_err(|problem| self.wrong(problem))?;
+                return Ok(self.pieces.pop_front());
+            };
+            if self.splitter.push(&chunk, &mut self.events).is_err() {
+                return Err(self.wrong(Wrong::Shape("an event is too long".into())));
             }
         }
     }

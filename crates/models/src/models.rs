@@ -66,7 +66,7 @@ impl Models {
     /// Returns the chat model `name`.
     ///
     /// Shapes: `provider/model`; `scripted/FILE` answers from a script and `replay/FILE` from a recording, without a
-    /// network. A name whose first part is no provider, or one without its key, goes to `OpenRouter` whole, if that has its
+    /// network. A name whose first part is no provider, or one without its key, goes to OpenRouter whole, if that has its
     /// key. Errors: [`ModelError::Invalid`] for a name that is nobody's, [`ModelError::Denied`] where the key is missing.
     pub fn chat(&self, name: &str) -> Result<Arc<dyn ChatModel>, ModelError> {
         match name.split_once('/') {
@@ -104,8 +104,8 @@ impl Models {
         let (provider, model) = self.provider_of(name)?;
         let rates = self.ledger.rates(provider, model)?;
         Ok(Some(Arc::new(HttpEmbedder {
-            name: name.clone(),
-            model: model.to_owned(),
+            model: name.clone(),
+            own_name: model.to_owned(),
             dimension,
             batch: config.batch.max(1),
             transport: self.transport(provider)?,

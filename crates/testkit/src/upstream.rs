@@ -165,7 +165,7 @@ async fn serve(
     if answer.end != End::Never {
         let mut head = format!("HTTP/1.1 {} Scripted\r\n", answer.status);
         for (name, value) in &answer.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            head.extend([name, ": ", value, "\r\n"]);
         }
         head.push_str("transfer-encoding: chunked\r\nconnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).await?;

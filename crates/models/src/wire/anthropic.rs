@@ -58,8 +58,8 @@ pub(super) fn body(
     let mut system: Vec<Value> = system.iter().flat_map(texts).collect();
     let mut turns = turns(rest)?;
     if request.caching == Caching::Prefix {
-        mark(system.last_mut());
-        mark(turns.last_mut().and_then(|turn| turn.content.last_mut()));
+        let last = turns.last_mut().and_then(|turn| turn.content.last_mut());
+        system.last_mut().into_iter().chain(last).for_each(mark);
     }
     let tools = request.tools.iter().map(|tool| {
         let input_schema = raw(&tool.schema, "the schema of a tool")?;
@@ -87,8 +87,8 @@ pub(super) fn body(
 }
 
 /// Marks a block as the end of what the cache keeps; thinking takes no mark.
-fn mark(block: Option<&mut Value>) {
-    let Some(Value::Object(block)) = block else { return };
+fn mark(block: &mut Value) {
+    let Value::Object(block) = block else { return };
     let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
     if !kind.ends_with("thinking") {
         block.insert("cache_control".into(), json!({"type": "ephemeral"}));
@@ -220,6 +220,7 @@ struct Answer {
 
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_field_names, reason = "the API's own names")]
 struct WireUsage {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
@@ -335,18 +336,14 @@ struct Stopped {
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Delta {
-    TextDelta {
-        text: String,
-    },
-    InputJsonDelta {
-        partial_json: String,
-    },
-    ThinkingDelta {
-        thinking: String,
-    },
-    SignatureDelta {
-        signature: String,
-    },
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
     #[serde(other)]
     Unknown,
 }
@@ -417,18 +414,18 @@ fn call_of(call: &Growing) -> ToolCall {
 
 fn grow(part: &mut Part, delta: Delta, pieces: &mut VecDeque<ChatEvent>) {
     match (part, delta) {
-        (Part::Text(text), Delta::TextDelta { text: more }) => {
+        (Part::Text(text), Delta::Text { text: more }) => {
             text.push_str(&more);
             pieces.push_back(ChatEvent::Text(more));
         }
-        (Part::Thinking { text, .. }, Delta::ThinkingDelta { thinking }) => {
+        (Part::Thinking { text, .. }, Delta::Thinking { thinking }) => {
             text.push_str(&thinking);
             pieces.push_back(ChatEvent::Reasoning(thinking));
         }
-        (Part::Thinking { signature, .. }, Delta::SignatureDelta { signature: more }) => {
+        (Part::Thinking { signature, .. }, Delta::Signature { signature: more }) => {
             signature.push_str(&more);
         }
-        (Part::Call { number, call }, Delta::InputJsonDelta { partial_json }) => {
+        (Part::Call { number, call }, Delta::InputJson { partial_json }) => {
             call.arguments.push_str(&partial_json);
             if !partial_json.is_empty() {
                 pieces.push_back(ChatEvent::CallArguments { index: *number, text: partial_json });

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions, as OpenAI, `OpenRouter`, Ollama, llama.cpp and vLLM speak it.
+//! OpenAI Chat Completions, as OpenAI, OpenRouter, Ollama, llama.cpp and vLLM speak it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -57,6 +57,7 @@ enum Format {
 }
 
 #[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "the API's own names")]
 struct Schema {
     name: &'static str,
     schema: Box<RawValue>,
@@ -123,7 +124,7 @@ fn messages(messages: &[Message]) -> Vec<Value> {
         }
         match message.role {
             Role::System => {
-                out.extend(text_of(message).map(|text| json!({"role": "system", "content": text})))
+                out.extend(text_of(message).map(|text| json!({"role": "system", "content": text})));
             }
             Role::Assistant => out.extend(assistant(message)),
             Role::User | Role::Tool => out.extend(user(message)),

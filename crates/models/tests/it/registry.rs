@@ -29,7 +29,7 @@ fn models(config: &str, keys: &[&str]) -> Models {
     Models::new(config, Pricing::shipped(), outside, &lookup).expect("sound")
 }
 
-/// Asks `name` where all of `OpenRouter` is the upstream, and returns the model that was asked for there.
+/// Asks `name` where all of OpenRouter is the upstream, and returns the model that was asked for there.
 async fn routed(name: &str, keys: &[&str], more: &str) -> Option<String> {
     let upstream = Upstream::start([Scripted::body(200, said("x"))]).await;
     let config =

@@ -12,7 +12,7 @@ fn with(upstream: &Upstream, provider: &str, spending: &str) -> Started {
     start(upstream, &format!("{}\n[spending]\n{spending}", up("chat", provider)))
 }
 
-fn capped<T>(answer: Result<T, ModelError>) -> bool {
+fn capped<T>(answer: &Result<T, ModelError>) -> bool {
     matches!(answer, Err(ModelError::Capped(_)))
 }
 
@@ -47,8 +47,8 @@ async fn a_call_beyond_the_cap_is_not_made() {
     let started = with(&upstream, PRICE, "process_dollars = 1.2");
     let model = started.models.chat("up/m").expect("a model");
     model.complete(&ask("x")).await.expect("the first is within");
-    assert!(capped(model.complete(&ask("x")).await));
-    assert!(capped(model.stream(&ask("x")).await.map(|_| ())));
+    assert!(capped(&model.complete(&ask("x")).await));
+    assert!(capped(&model.stream(&ask("x")).await.map(|_| ())));
     assert_eq!(upstream.requests().len(), 1);
 }
 
@@ -58,7 +58,7 @@ async fn one_call_has_a_cap_of_its_own() {
     let started = with(&upstream, PRICE, "call_dollars = 0.15");
     let model = started.models.chat("up/m").expect("a model");
     model.complete(&ask("x")).await.expect("small enough");
-    assert!(capped(model.complete(&ask(&"x".repeat(500))).await));
+    assert!(capped(&model.complete(&ask(&"x".repeat(500))).await));
     assert_eq!(upstream.requests().len(), 1);
 }
 
@@ -67,7 +67,7 @@ async fn a_model_of_unknown_price_is_refused_under_a_cap() {
     let upstream =
         Upstream::start([Scripted::body(200, said("x")), Scripted::body(200, said("x"))]).await;
     let refused = with(&upstream, "", "process_dollars = 5");
-    assert!(capped(refused.models.chat("up/m").expect("a model").complete(&ask("x")).await));
+    assert!(capped(&refused.models.chat("up/m").expect("a model").complete(&ask("x")).await));
     assert!(upstream.requests().is_empty());
     let priced =
         with(&upstream, "", "process_dollars = 5\nunknown_model = { input = 1000, output = 1000 }");
@@ -115,6 +115,6 @@ async fn the_second_try_for_json_is_under_the_cap_too() {
     let started = with(&upstream, PRICE, "process_dollars = 1.2");
     let mut request = ask("x");
     request.response = plimsoll_engine::Response::Json { schema: "{}".into() };
-    assert!(capped(started.models.chat("up/m").expect("a model").complete(&request).await));
+    assert!(capped(&started.models.chat("up/m").expect("a model").complete(&request).await));
     assert_eq!(upstream.requests().len(), 1);
 }

@@ -36,7 +36,7 @@ pub(crate) struct Started {
 pub(crate) fn start(upstream: &Upstream, config: &str) -> Started {
     let config = config.replace("ADDRESS", upstream.address());
     let config: ModelsConfig = toml::from_str(&config).expect("a sound configuration");
-    let clock = Arc::new(ManualClock::new(NOW, Duration::from_secs(60)));
+    let clock = Arc::new(ManualClock::new(NOW, Duration::from_mins(1)));
     let outside = Outside { clock: clock.clone(), chance: Arc::new(Fixed(0.5)) };
     let lookup = |name: &str| (name == "UP_KEY").then(|| KEY.to_owned());
     let models = Models::new(config, Pricing::shipped(), outside, &lookup).expect("sound");
