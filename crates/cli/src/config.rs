@@ -172,6 +172,16 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_shows_the_defaults() {
+        let (_, rest) =
+            include_str!("../../../README.md").split_once("```toml\n").expect("a block");
+        let shown: Config =
+            toml::from_str(rest.split_once("```").expect("its end").0).expect("sound");
+        let budget = Some(plimsoll_core::policy::DEFAULT_BUDGET);
+        assert_eq!(shown, Config { budget, ..Config::default() });
+    }
+
+    #[test]
     fn policies_take_numbers() {
         let config = Config::default();
         assert_eq!(config.policy("newest:5").ok(), Some(Policy::Newest { budget: 5 }));

@@ -1,6 +1,7 @@
 //! Clients against a scripted upstream on loopback, with a clock and a chance that tests decide.
 
 mod bodies;
+mod documented;
 mod embeddings;
 mod faults;
 mod json;
