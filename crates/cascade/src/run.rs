@@ -3,6 +3,7 @@
 mod ask;
 mod chosen;
 mod context;
+mod dry;
 mod error;
 mod event;
 mod images;
@@ -28,6 +29,7 @@ use plimsoll_engine::{
 use serde_json::{Map, Value};
 
 pub use context::PhaseContext;
+pub use dry::{DryPhase, dry_run};
 pub use error::RunError;
 pub use event::{Event, Observer, Unobserved};
 pub use past::{Past, Ran};

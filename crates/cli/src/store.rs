@@ -54,6 +54,15 @@ impl Store {
         answer.map_err(|error| failed(error, "the store did not answer"))
     }
 
+    /// Gives both ports to work of its own.
+    pub(crate) fn with<T>(
+        &self,
+        work: impl AsyncFnOnce(Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>, &TenantId) -> T,
+    ) -> T {
+        let (history, knowledge) = (self.history.clone(), self.knowledge.clone());
+        self.runtime.block_on(work(history, knowledge, &self.tenant))
+    }
+
     /// Asks the knowledge.
     pub(crate) fn knowledge<T>(
         &self,

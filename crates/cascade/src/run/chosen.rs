@@ -17,6 +17,7 @@ use plimsoll_engine::{HistoryBatch, ReceiptRecord, SelectionType};
 use super::Run;
 use super::context::{PhaseContext, indented};
 use super::error::RunError;
+use super::event::Event;
 use super::journal::Journal;
 use super::past::{Past, Ran, text_of};
 use crate::definition::{self, AnchorInclude, AutoSelection, Phase};
@@ -183,6 +184,12 @@ impl Run {
             receipt: serde_json::to_string(selection).unwrap_or_default(),
             recorded_at: self.runner.clock.now(),
         };
+        self.tell(&Event::Chosen {
+            phase: phase.name.to_string(),
+            strategy: selection.used.as_str().to_owned(),
+            anchored: record.anchor_hashes.clone(),
+            selected: record.selected_hashes.clone(),
+        });
         let batch = HistoryBatch { receipts: vec![record], ..HistoryBatch::default() };
         self.runner.history.append(journal.tenant(), batch).await?;
         Ok(())

@@ -22,6 +22,13 @@ pub enum Event {
         phase: String,
         note: String,
     },
+    /// What a phase in mode `auto` sees of others was chosen, by hash.
+    Chosen {
+        phase: String,
+        strategy: String,
+        anchored: Vec<String>,
+        selected: Vec<String>,
+    },
     /// A model answered.
     Turn {
         phase: String,

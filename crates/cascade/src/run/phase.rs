@@ -419,6 +419,9 @@ impl Run {
         let mut value: Value =
             serde_json::from_str(&output).unwrap_or_else(|_| Value::String(output.clone()));
         let route = value.as_object_mut().and_then(|map| map.shift_remove("_route"));
+        if route.is_some() {
+            output = value.to_string();
+        }
         let status = value.get("status").and_then(Value::as_str).map(str::to_owned);
         let key = route.as_ref().and_then(Value::as_str).map(str::to_owned).or(status);
         let routed = key.as_deref().and_then(|key| {

@@ -11,8 +11,8 @@ use plimsoll_core::{
     Block, ContentHash, Message, Ref, Role, Tokenizer, ToolCall, ToolResult, Transcript,
 };
 use plimsoll_engine::{
-    Artefact, ArtefactKind, ArtefactRef, ChatModel, ChatRequest, Response, Tool, ToolAnswer,
-    digest, receipt_record,
+    Artefact, ArtefactKind, ArtefactRef, Caching, ChatModel, ChatRequest, Tool, ToolAnswer, digest,
+    receipt_record,
 };
 use serde_json::{Map, Value};
 
@@ -253,14 +253,11 @@ impl Run {
             record.cascade_id = Some(self.cascade.cascade_id.to_string());
             record.full_history_size = full.full_messages as u32;
             record.tokens_saved = full.tokens.cast_signed() - receipt.tokens.cast_signed();
-            let request = ChatRequest {
-                messages: self.expired(talk, &context),
-                tools: tools.to_vec(),
-                max_tokens: self.runner.settings.max_tokens,
-                temperature: None,
-                response: Response::Text,
-                stop: Vec::new(),
-            };
+            let mut request = ChatRequest::new(self.expired(talk, &context));
+            request.tools = tools.to_vec();
+            // The next turn begins with this one.
+            request.caching = Caching::Prefix;
+            request.max_tokens = self.runner.settings.max_tokens;
             let model = |source| RunError::Model { phase: name.to_owned(), source };
             let mut reply = talk.model.complete(&request).await.map_err(model)?.message;
             reply.phase = Some(name.into());
@@ -446,7 +443,7 @@ fn result(phase: &Phase, call: &ToolCall, answer: ToolAnswer) -> Message {
 ///
 /// What is left says that something was there and how to get it back, so exchanges stay whole.
 fn outlived(message: &Message, age: u32, ttl: &ContextTtl) -> Option<Message> {
-    let is_over = |most: Option<u32>| most.is_some_and(|most| age > most);
+    let is_over = |most: Option<u32>| most.is_some_and(|most| age >= most);
     let original = Ref::message(ContentHash::of(message));
     let of_role = match message.role {
         Role::Tool => ttl.tool_results,

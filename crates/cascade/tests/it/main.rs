@@ -1,3 +1,6 @@
-//! Cascades as files have them: what is read, what is refused and how it is said.
+//! Cascades, run with a scripted model.
 
-mod shared;
+mod contexts;
+mod harness;
+mod resuming;
+mod running;

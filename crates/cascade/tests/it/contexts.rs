@@ -1,0 +1,285 @@
+//! The contexts of `context-injection.md`, byte for byte.
+
+use crate::harness::Harness;
+
+/// Runs a cascade whose model says `one`, `two` and so on, and returns the context of its last phase.
+async fn last_context(cascade: &str, turns: usize, input: &str) -> String {
+    let words = ["one", "two", "three", "four", "five"];
+    let script: Vec<String> =
+        words[..turns].iter().map(|word| format!("{{\"text\": \"{word}\"}}")).collect();
+    let harness = Harness::new(&script.join("\n"));
+    harness.run(cascade, input).await.expect("it runs");
+    harness.model.context(turns - 1)
+}
+
+#[tokio::test]
+async fn a_phase_with_sources_sees_only_those_in_their_order() {
+    let cascade = "
+cascade_id: c
+phases:
+  - {name: a, instructions: A}
+  - {name: b, instructions: B}
+  - name: c
+    instructions: C
+    context: {from: [b, {phase: a, include: [output], as_role: system}]}
+";
+    insta::assert_snapshot!(last_context(cascade, 3, r#"{"x": 1}"#).await, @r#"
+    user: [Original Input]:
+    {
+      "x": 1
+    }
+    ---
+    user: [Output from b]:
+    two
+    ---
+    system: [Output from a]:
+    one
+    ---
+    system: C
+    ---
+    user: Carry out the phase `c`.
+    "#);
+}
+
+#[tokio::test]
+async fn a_conversation_is_replayed_with_its_roles() {
+    let cascade = |filter: &str| {
+        format!(
+            "
+cascade_id: c
+phases:
+  - {{name: a, instructions: Research the topic., rules: {{max_turns: 2}}}}
+  - name: b
+    instructions: B
+    context: {{include_input: no, from: [{{phase: a, include: [messages], {filter}}}]}}
+"
+        )
+    };
+    insta::assert_snapshot!(last_context(&cascade("messages_filter: all"), 3, "{}").await, @"
+    user: [Conversation from a]:
+    ---
+    user: Research the topic.
+    ---
+    user: Carry out the phase `a`.
+    ---
+    assistant: one
+    ---
+    user: Continue.
+    ---
+    assistant: two
+    ---
+    system: B
+    ---
+    user: Carry out the phase `b`.
+    ");
+    let only = last_context(&cascade("filter: assistant_only"), 3, "{}").await;
+    assert!(
+        only.starts_with(
+            "user: [Conversation from a]:\n---\nassistant: one\n---\nassistant: two\n---\nsystem: B"
+        ),
+        "{only}"
+    );
+    let last = last_context(&cascade("messages_filter: last_turn"), 3, "{}").await;
+    assert!(last.starts_with("user: [Conversation from a]:\n---\nuser: Continue.\n---\nassistant: two\n---\nsystem: B"), "{last}");
+}
+
+#[tokio::test]
+async fn what_is_injected_stands_before_the_flowing_context() {
+    let cascade = "
+cascade_id: c
+phases:
+  - {name: a, instructions: A, context_retention: output_only}
+  - {name: b, instructions: B}
+  - {name: c, instructions: C, inject_from: [{phase: a, include: [output]}]}
+";
+    insta::assert_snapshot!(last_context(cascade, 3, "{}").await, @"
+    user: [Output from a]:
+    one
+    ---
+    user: [Output from a]:
+    one
+    ---
+    system: B
+    ---
+    user: Carry out the phase `b`.
+    ---
+    assistant: two
+    ---
+    system: C
+    ---
+    user: Carry out the phase `c`.
+    ");
+}
+
+#[tokio::test]
+async fn words_for_phases_mean_those_that_ran() {
+    let cascade = |from: &str| {
+        format!(
+            "
+cascade_id: c
+phases:
+  - {{name: a, instructions: A}}
+  - {{name: b, instructions: B}}
+  - {{name: c, instructions: C}}
+  - {{name: d, instructions: D, context: {{include_input: no, {from}}}}}
+"
+        )
+    };
+    let sources = |context: String| -> Vec<String> {
+        let lines = context.lines().filter_map(|line| line.strip_prefix("user: [Output from "));
+        lines.map(|line| line.trim_end_matches("]:").to_owned()).collect()
+    };
+    for (from, expected) in [
+        ("from: [first, previous]", &["a", "c"][..]),
+        ("from: [all]", &["a", "b", "c"]),
+        ("from: [all], exclude: [b]", &["a", "c"]),
+        ("from: []", &[]),
+        (
+            "from: [{phase: a, condition: '{{ state.yes }}'}, {phase: b, condition: '{{ not state.yes }}'}]",
+            &["b"],
+        ),
+    ] {
+        assert_eq!(sources(last_context(&cascade(from), 4, "{}").await), expected, "{from}");
+    }
+}
+
+#[tokio::test]
+async fn images_are_injected_once_and_filtered() {
+    let script = |turns: usize| {
+        let mut lines: Vec<&str> = vec![
+            r#"{"calls": [{"name": "draw"}]}"#,
+            r#"{"calls": [{"name": "paint"}]}"#,
+            r#"{"text": "drawn"}"#,
+        ];
+        lines.resize(3 + turns, r#"{"text": "seen"}"#);
+        lines.join("\n")
+    };
+    let images = async |from: &str| {
+        let harness =
+            Harness::new(&script(1)).with_image("draw", "aQ==").with_image("paint", "ag==");
+        let cascade = format!(
+            "
+cascade_id: c
+phases:
+  - {{name: chart, instructions: Draw., tackle: [draw, paint]}}
+  - {{name: look, instructions: Look., context: {{include_input: no, from: [{from}]}}}}
+"
+        );
+        harness.run(&cascade, "{}").await.expect("it runs");
+        let context = harness.model.context(3);
+        context.matches("[image]").count()
+    };
+    assert_eq!(images("chart").await, 2);
+    assert_eq!(images("{phase: chart, include: [images], images_filter: last}").await, 1);
+    assert_eq!(
+        images("{phase: chart, include: [images], images_filter: last_n, images_count: 2}").await,
+        2
+    );
+    assert_eq!(images("{phase: chart, include: [images], images_filter: last}, chart").await, 2);
+    assert_eq!(images("{phase: chart, include: [output]}").await, 0);
+}
+
+#[tokio::test]
+async fn the_state_that_a_phase_set_is_injected_as_json() {
+    let script = r#"{"calls": [{"name": "set_state", "arguments": {"key": "k", "value": [1]}}]}
+{"text": "end"}"#;
+    let harness = Harness::new(script);
+    let cascade = "
+cascade_id: c
+phases:
+  - {name: a, instructions: A, tackle: [set_state], rules: {max_turns: 1}}
+  - {name: b, instructions: B, context: {include_input: no, from: [{phase: a, include: [state]}]}}
+";
+    harness.run(cascade, "{}").await.expect("it runs");
+    assert!(
+        harness
+            .model
+            .context(1)
+            .starts_with("user: [State from a]:\n{\n  \"k\": [\n    1\n  ]\n}\n---\nsystem: B")
+    );
+}
+
+#[tokio::test]
+async fn a_phase_that_did_not_run_injects_nothing_and_says_so() {
+    let script = r#"{"calls": [{"name": "route_to", "arguments": {"target": "c"}}]}
+{"text": "end"}"#;
+    let harness = Harness::new(script);
+    let cascade = "
+cascade_id: c
+phases:
+  - {name: a, instructions: A, handoffs: [b, c]}
+  - {name: b, instructions: B, handoffs: [c]}
+  - {name: c, instructions: C, context: {include_input: no, from: [b]}}
+";
+    harness.run(cascade, "{}").await.expect("it runs");
+    assert!(harness.model.context(1).starts_with("system: C"));
+    assert_eq!(harness.events.notes(), ["nothing is injected from `b`: it did not run"]);
+}
+
+#[tokio::test]
+async fn mode_auto_takes_anchors_and_what_the_model_chooses() {
+    let script = r#"{"text": "The tide turns at six, says the table of the harbour master of the northern quay, which hangs in the hall beside the door, and it turns again at noon, as every sailor there will tell you if you ask him nicely."}
+{"text": "two"}
+{"expect": "AVAILABLE CONTEXT", "json": {"selected": [], "reasoning": "none"}}
+{"text": "end"}"#;
+    let harness = Harness::new(script);
+    let cascade = "
+cascade_id: c
+phases:
+  - {name: a, instructions: When does the tide turn?}
+  - {name: b, instructions: B}
+  - name: c
+    instructions: Sum it up.
+    context: {mode: auto, selection: {strategy: hybrid}}
+";
+    harness.run(cascade, r#"{"x": 1}"#).await.expect("it runs");
+    insta::assert_snapshot!(harness.model.context(3), @r#"
+    user: [Original Input]
+    {
+      "x": 1
+    }
+    ---
+    assistant: [Output from b]
+    two
+    ---
+    system: Sum it up.
+    ---
+    user: Carry out the phase `c`.
+    "#);
+}
+
+#[tokio::test]
+async fn a_choice_that_fails_falls_back_and_says_so() {
+    let script = r#"{"text": "The tide turns at six."}
+{"text": "two"}
+{"fault": "unavailable"}
+{"text": "end"}"#;
+    let harness = Harness::new(script);
+    let cascade = "
+cascade_id: c
+phases:
+  - {name: a, instructions: A}
+  - {name: b, instructions: B}
+  - {name: c, instructions: When does the tide turn?, context: {mode: auto, selection: {strategy: llm}}}
+";
+    harness.run(cascade, "{}").await.expect("it runs");
+    assert!(harness.model.context(3).contains("The tide turns at six."));
+    let notes = harness.events.notes();
+    assert!(notes[0].starts_with("the heuristic chose: "), "{notes:?}");
+}
+
+#[tokio::test]
+async fn what_outlives_its_time_is_no_longer_shown() {
+    let script = r#"{"calls": [{"name": "look"}]}
+{"calls": [{"name": "look"}]}
+{"text": "end"}"#;
+    let harness = Harness::new(script).with_tool("look", "a long result");
+    let cascade = "
+cascade_id: c
+phases: [{name: a, instructions: A, tackle: [look], context_ttl: {tool_results: 1}}]
+";
+    harness.run(cascade, "{}").await.expect("it runs");
+    let context = harness.model.context(2);
+    assert_eq!(context.matches("a long result").count(), 1, "{context}");
+    assert!(context.contains("[Old tool result content cleared; ref:message:"), "{context}");
+}

@@ -1,0 +1,193 @@
+//! `plimsoll run`: a cascade, from its file to its output.
+
+mod dry;
+mod library;
+mod settings;
+mod table;
+mod watch;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_cascade::Cascade;
+use plimsoll_cascade::run::{Human, ModelSource, RunError, Runner};
+use plimsoll_core::cost::Pricing;
+use plimsoll_engine::{ChatModel, ModelError, SessionId, ToolSource};
+use plimsoll_models::{Models, ScriptedModel};
+use plimsoll_tools::{Commands, McpServers};
+use serde_json::{Map, Value};
+
+use crate::arguments::RunArguments;
+use crate::cascade;
+use crate::config;
+use crate::error::CommandError;
+use crate::models;
+use crate::outside::outside;
+use crate::output;
+use crate::store::{Store, session_id};
+
+pub(crate) use settings::{RunConfig, ToolsConfig};
+
+pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
+    let cascade = Arc::new(read(&arguments.cascade)?);
+    let input = input(arguments.input.as_deref())?;
+    let config = config::read(arguments.config.as_deref())?;
+    if arguments.dry_run {
+        return dry::run(&cascade, input);
+    }
+    let store = Store::open(arguments.store.store.as_deref())?;
+    let session = session(arguments, &cascade)?;
+    let model = arguments.model.clone().or_else(|| config.run.model.clone());
+    let models = Arc::new(models::open(config.models.clone())?);
+    let sources = Sources::new(models.clone(), model)?;
+    let watch = Arc::new(watch::Watch::new(arguments.json));
+    let clock = outside().clock;
+    let tools: Vec<Arc<dyn ToolSource>> = vec![
+        Arc::new(Commands::new(config.tools.commands()?, clock.clone())),
+        Arc::new(McpServers::new(config.tools.servers()?, clock.clone())),
+    ];
+    let folder = arguments.cascade.parent().unwrap_or(Path::new(""));
+    let mut settings = config.run.settings();
+    settings.images = Some(arguments.images.clone().unwrap_or_default());
+    settings.stubs = arguments.stub_tools;
+    let embedder = models.embedder().map_err(CommandError::usage)?;
+    let outcome = store.with(async |history, knowledge, tenant| {
+        let runner = Runner {
+            tenant: tenant.clone(),
+            history,
+            knowledge,
+            models: Arc::new(sources),
+            tools,
+            human: Arc::new(Terminal),
+            library: Arc::new(library::Folder::new(folder, &arguments.cascade)),
+            embedder,
+            clock,
+            pricing: Arc::new(Pricing::shipped()),
+            observer: watch.clone(),
+            settings,
+        };
+        runner.run(cascade, input, &session).await
+    });
+    watch.finish(&session)?;
+    let outcome = outcome.map_err(|error| failed(error, &session, arguments))?;
+    if !arguments.json {
+        output::data(&format!("{}\n", outcome.output.trim_end()))?;
+    }
+    Ok(())
+}
+
+/// Reads a cascade that can be run: its problems are told, and an error ends it.
+pub(crate) fn read(path: &Path) -> Result<Cascade, CommandError> {
+    let (cascade, problems) = cascade::read(path)?;
+    for problem in &problems {
+        output::note(cascade::line(path, problem).trim_end());
+    }
+    cascade.ok_or_else(|| {
+        CommandError::usage(anyhow::anyhow!("{} can't be run", path.display()))
+            .hint("`plimsoll validate` tells the same")
+    })
+}
+
+/// Reads the input: a JSON object, or `@FILE` that holds one.
+fn input(given: Option<&str>) -> Result<Map<String, Value>, CommandError> {
+    let Some(given) = given else { return Ok(Map::new()) };
+    let text = match given.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).map_err(|error| {
+            CommandError::usage(anyhow::Error::new(error).context(format!("cannot read {path}")))
+        })?,
+        None => given.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        CommandError::usage(anyhow::anyhow!("the input is no JSON object: {error}"))
+            .hint("give '{\"name\": \"value\"}' or @FILE")
+    })
+}
+
+fn session(arguments: &RunArguments, cascade: &Cascade) -> Result<SessionId, CommandError> {
+    if let Some(id) = arguments.resume.as_deref().or(arguments.session.as_deref()) {
+        return session_id(id);
+    }
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = cascade.cascade_id.as_str().chars().take(60).map(plain).collect();
+    session_id(&format!("{name}-{}", crate::clock::now().0))
+}
+
+fn failed(error: RunError, session: &SessionId, arguments: &RunArguments) -> CommandError {
+    let is_usage = matches!(
+        error,
+        RunError::Missing { .. } | RunError::Changed { .. } | RunError::Template { .. }
+    );
+    if is_usage {
+        return CommandError::usage(error);
+    }
+    let file = arguments.cascade.display();
+    CommandError::failure(error)
+        .hint(format!("`plimsoll run {file} --resume {session}` goes on where it stopped"))
+}
+
+/// Models by name, and one that stands for those that are not named.
+#[derive(Debug)]
+struct Sources {
+    models: Arc<Models>,
+    usual: Option<String>,
+    /// A script answers for every model, whatever its name.
+    script: Option<Arc<ScriptedModel>>,
+}
+
+impl Sources {
+    fn new(models: Arc<Models>, usual: Option<String>) -> Result<Self, CommandError> {
+        // `scripted:FILE` is the older spelling of `scripted/FILE`.
+        let file = usual.as_deref().and_then(|name| {
+            name.strip_prefix("scripted:").or_else(|| name.strip_prefix("scripted/"))
+        });
+        let script = match file {
+            Some(file) => {
+                let script = ScriptedModel::from_file("scripted", Path::new(file));
+                Some(Arc::new(script.map_err(CommandError::usage)?))
+            }
+            None => None,
+        };
+        Ok(Self { models, usual, script })
+    }
+}
+
+impl ModelSource for Sources {
+    fn model(&self, name: Option<&str>) -> Result<Arc<dyn ChatModel>, ModelError> {
+        if let Some(script) = &self.script {
+            return Ok(script.clone());
+        }
+        match name.or(self.usual.as_deref()) {
+            Some(name) => self.models.chat(name),
+            None => Err(ModelError::Invalid(
+                "no model is named: give `--model provider/model`, or `model` in the cascade or under [run]".to_owned(),
+            )),
+        }
+    }
+
+    fn passed_over(&self, _: Option<&str>) {
+        if let Some(script) = &self.script {
+            script.pass_over();
+        }
+    }
+}
+
+/// The person at the terminal; nobody where input is none.
+#[derive(Debug)]
+struct Terminal;
+
+#[async_trait::async_trait]
+impl Human for Terminal {
+    async fn ask(&self, question: &str) -> Option<String> {
+        use std::io::IsTerminal as _;
+        let input = std::io::stdin();
+        if !input.is_terminal() {
+            return None;
+        }
+        output::note(&format!("? {question}"));
+        let mut line = String::new();
+        match input.read_line(&mut line) {
+            Ok(read) if read > 0 => Some(line.trim_end().to_owned()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What happens in a run, told while it happens and summed up behind it.
+
+use std::sync::{Mutex, PoisonError};
+
+use plimsoll_cascade::run::{Event, Observer};
+use plimsoll_engine::SessionId;
+
+use super::table::Table;
+use crate::error::CommandError;
+use crate::output::{self, BAD, DIM, GOOD, RESET};
+
+/// Tells events as lines to read, or as JSON.
+#[derive(Debug)]
+pub(super) struct Watch {
+    is_json: bool,
+    table: Mutex<Table>,
+}
+
+impl Watch {
+    pub(super) fn new(is_json: bool) -> Self {
+        Self { is_json, table: Mutex::default() }
+    }
+
+    /// Tells what the run came to.
+    pub(super) fn finish(&self, session: &SessionId) -> Result<(), CommandError> {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_json {
+            return output::data(&format!("{}\n", table.json(session)));
+        }
+        for line in table.lines(session) {
+            output::note(&line);
+        }
+        Ok(())
+    }
+}
+
+impl Observer for Watch {
+    fn tell(&self, event: &Event) {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).add(event);
+        if self.is_json {
+            if let Ok(line) = serde_json::to_string(event) {
+                // A reader that went away does not stop the run.
+                let _ = output::data(&format!("{line}\n"));
+            }
+        } else if let Some(line) = line(event) {
+            output::note(&line);
+        }
+    }
+}
+
+fn line(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::RunBegan { session, cascade, is_resumed } => {
+            let word = if *is_resumed { "goes on" } else { "begins" };
+            format!("{cascade} {word} {DIM}({session}){RESET}")
+        }
+        Event::PhaseBegan { phase, visit, context_messages, context_tokens } => {
+            let again = if *visit > 1 { format!(", visit {visit}") } else { String::new() };
+            format!("{phase}{again} {DIM}sees {context_messages} messages, {context_tokens} tokens{RESET}")
+        }
+        Event::Turn { sent_tokens, full_tokens, output_tokens, cost, calls, is_recorded, .. } => {
+            let calls = if calls.is_empty() { String::new() } else { format!(" → {}", calls.join(", ")) };
+            let kept = if *is_recorded { " (recorded)" } else { "" };
+            format!("  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, ${cost:.4}{calls}{DIM}{kept}{RESET}")
+        }
+        Event::ToolEnded { tool, is_error, characters, .. } => {
+            let mark = if *is_error { format!("{BAD}failed{RESET}") } else { format!("{GOOD}ok{RESET}") };
+            format!("  {DIM}{tool}{RESET} {mark} {DIM}{characters} characters{RESET}")
+        }
+        Event::Validated { validator, attempt, valid, reason, .. } => {
+            let mark = if *valid { format!("{GOOD}valid{RESET}") } else { format!("{BAD}not valid{RESET}: {}", output::line(reason, 80)) };
+            format!("  {validator} of attempt {attempt}: {mark}")
+        }
+        Event::SoundingsEvaluated { winner, of, reason, .. } => {
+            format!("  attempt {winner} of {of} is taken: {}", output::line(reason, 80))
+        }
+        Event::Noted { phase, note } => format!("  {phase}: {note}"),
+        Event::PhaseEnded { .. } | Event::RunEnded { .. } => return None,
+    })
+}
