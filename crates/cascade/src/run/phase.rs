@@ -410,7 +410,7 @@ impl Run {
         let inputs = self.templated(phase, past, &phase.inputs)?;
         let message = self.tool_once(phase, past, journal, tool, &inputs).await?;
         let result = message.results().next();
-        let (output, is_error) = result
+        let (mut output, is_error) = result
             .map_or_else(Default::default, |result| (result.text.to_string(), result.is_error));
         if is_error {
             let why: String = output.chars().take(200).collect();
