@@ -122,7 +122,11 @@ impl Run {
         let answer =
             match self.ask(phase, journal, model, asked_for, question, answer_schema()).await {
                 Ok(answer) => answer,
-                Err(error @ RunError::Model { .. }) => return Ok(fallback(error.to_string())),
+                Err(error @ (RunError::Model { .. } | RunError::Met { .. })) => {
+                    let why = error.to_string();
+                    journal.fail(phase.name.as_str(), &why).await?;
+                    return Ok(fallback(why));
+                }
                 Err(error) => return Err(error),
             };
         Ok(match select::llm(pool, &menu, &answer.to_string()) {

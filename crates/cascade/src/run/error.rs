@@ -25,6 +25,9 @@ pub enum RunError {
         #[source]
         source: ModelError,
     },
+    /// It failed before the run was resumed, and the run went on from there.
+    #[error("{why}")]
+    Met { why: String },
     /// The tool of a phase gave no answer.
     #[error("phase `{phase}`: its tool gave no answer")]
     Tool {

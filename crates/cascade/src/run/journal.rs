@@ -14,6 +14,16 @@ use plimsoll_engine::{
 
 use super::error::RunError;
 
+/// How the record of a failure begins, and that of attempts of which some failed.
+const FAILED: &str = "[Failed]: ";
+const ENDED: &str = "[Soundings that ended]: ";
+
+fn failure(message: &Message) -> Option<String> {
+    let shown = message.shown();
+    let why = shown.strip_prefix(FAILED).filter(|_| message.role == Role::System)?;
+    Some(why.to_owned())
+}
+
 /// The messages of one session.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -70,13 +80,41 @@ impl Journal {
     }
 
     /// Returns the answer that was recorded here; `None` where the run has not come so far.
+    ///
+    /// [`RunError::Met`] where a failure was recorded instead.
     pub(crate) fn answer(&mut self, role: Role) -> Result<Option<Arc<Message>>, RunError> {
         let Some(known) = self.recorded.pop_front() else { return Ok(None) };
         if known.message.role == role {
             return Ok(Some(self.met(known)));
         }
+        if let Some(why) = failure(&known.message) {
+            self.recorded.push_front(known);
+            return Err(RunError::Met { why });
+        }
         let expected = Message::new(role, Vec::new());
         Err(self.changed(&known, &expected))
+    }
+
+    /// Records that something failed and that the run goes on from there, as it did before.
+    pub(crate) async fn fail(&mut self, phase: &str, why: &str) -> Result<(), RunError> {
+        let mut message = Message::text(Role::System, format!("{FAILED}{why}"));
+        message.phase = Some(phase.into());
+        self.say(message).await.map(drop)
+    }
+
+    /// Returns which attempts came to an end, if some of them failed and the run went on without.
+    pub(crate) fn ended(&self) -> Option<Vec<usize>> {
+        let shown = self.recorded.front()?.message.shown();
+        let numbers = shown.strip_prefix(ENDED)?.split_whitespace();
+        Some(numbers.filter_map(|number| number.parse().ok()).collect())
+    }
+
+    /// Records which attempts came to an end.
+    pub(crate) async fn end(&mut self, phase: &str, ended: &[usize]) -> Result<(), RunError> {
+        let numbers: Vec<String> = ended.iter().map(ToString::to_string).collect();
+        let mut message = Message::text(Role::System, format!("{ENDED}{}", numbers.join(" ")));
+        message.phase = Some(phase.into());
+        self.say(message).await.map(drop)
     }
 
     /// Records an answer with what was decided for it, all or nothing.

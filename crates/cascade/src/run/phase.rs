@@ -532,6 +532,7 @@ impl Run {
         let name = phase.name.as_str();
         let why = error.to_string();
         self.note(name, format!("{why}; it is met as `on_error` says"));
+        journal.fail(name, &why).await?;
         past.state.insert("last_error".to_owned(), Value::String(why.clone()));
         let ran = |output: String, messages| Ran {
             phase: name.to_owned(),
@@ -680,8 +681,14 @@ impl Run {
 }
 
 /// Tells whether a phase may meet a failure by itself: not what concerns the record or the cascade.
-fn can_be_met(error: &RunError) -> bool {
-    matches!(error, RunError::Failed { .. } | RunError::Model { .. } | RunError::Tool { .. })
+pub(crate) fn can_be_met(error: &RunError) -> bool {
+    matches!(
+        error,
+        RunError::Failed { .. }
+            | RunError::Model { .. }
+            | RunError::Tool { .. }
+            | RunError::Met { .. }
+    )
 }
 
 fn input_text(past: &Past) -> String {

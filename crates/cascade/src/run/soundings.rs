@@ -8,7 +8,7 @@ use super::error::RunError;
 use super::event::Event;
 use super::journal::Journal;
 use super::past::{Past, Ran};
-use super::phase::Ended;
+use super::phase::{Ended, can_be_met};
 use super::turns::own_message;
 use super::{Outcome, Run, part_of};
 use crate::definition::{Phase, SoundingMode, Soundings};
@@ -41,43 +41,27 @@ impl Run {
         for index in 0..factor {
             parts.push(part_of(journal.session(), &format!("{name}.{visit}.sounding_{index}"))?);
         }
-        let attempts =
-            parts.into_iter().zip(models).enumerate().map(|(index, (session, model))| {
-                let run = Self { sounding: Some(index), ..self.clone() };
-                let mut past = past.clone();
-                async move {
+        // A resumed run goes on with those that it went on with before.
+        let known = journal.ended();
+        let is_known = |index: &usize| known.as_ref().is_none_or(|ended| ended.contains(index));
+        let all = parts.into_iter().zip(models).enumerate();
+        let attempts = all.filter(|(index, _)| is_known(index)).map(|(index, (session, model))| {
+            let run = Self { sounding: Some(index), ..self.clone() };
+            let mut past = past.clone();
+            async move {
+                let attempt = async {
                     let mut journal = run.journal(&session).await?;
-                    let (ran, ended) =
-                        Box::pin(run.attempts(phase, &mut past, &mut journal, model)).await?;
-                    Ok::<_, RunError>(Sounded { index, past, ran, ended })
-                }
-            });
-        let at_once = (soundings.max_parallel as usize).max(1);
-        let results: Vec<Result<Sounded, RunError>> =
-            stream::iter(attempts).buffered(at_once).collect().await;
-        let mut sounded = Vec::new();
-        let mut last = None;
-        for (index, result) in results.into_iter().enumerate() {
-            match result {
-                Ok(one) => sounded.push(one),
-                // What concerns the record concerns all.
-                Err(
-                    error @ (RunError::Store(_)
-                    | RunError::Changed { .. }
-                    | RunError::Missing { .. }),
-                ) => {
-                    return Err(error);
-                }
-                Err(error) => {
-                    self.note(name, format!("sounding {index} failed: {error}"));
-                    last = Some(error);
-                }
+                    let begun = Box::pin(run.attempts(phase, &mut past, &mut journal, model));
+                    let (ran, ended) = begun.await?;
+                    Ok(Sounded { index, past, ran, ended })
+                };
+                (index, attempt.await)
             }
-        }
-        if sounded.is_empty() {
-            let why = "no sounding came to an end".to_owned();
-            return Err(last.unwrap_or(RunError::Failed { phase: name.to_owned(), why }));
-        }
+        });
+        let at_once = (soundings.max_parallel as usize).max(1);
+        let results = stream::iter(attempts).buffered(at_once).collect().await;
+        let sounded = self.gathered(phase, journal, results).await?;
+        let mut sounded: Vec<Sounded> = sounded.into_iter().map(|(_, one)| one).collect();
         let valid = self.valid_ones(phase, soundings, past, journal, &sounded).await?;
         let outputs: Vec<(usize, &str)> =
             valid.iter().map(|&at| (sounded[at].index, sounded[at].ran.output.as_str())).collect();
@@ -121,41 +105,54 @@ impl Run {
         for index in 0..factor as usize {
             parts.push((index, part_of(journal.session(), &format!("sounding_{index}"))?));
         }
-        let runs = parts.into_iter().map(|(index, session)| {
-            let run = Self { sounding: Some(index), ..self.clone() };
-            let (input, state) = (past.input.clone(), past.state.clone());
-            async move { (index, Box::pin(run.start(input, state, &session)).await) }
-        });
+        let known = journal.ended();
+        let is_known = |index: &usize| known.as_ref().is_none_or(|ended| ended.contains(index));
+        let runs =
+            parts.into_iter().filter(|(index, _)| is_known(index)).map(|(index, session)| {
+                let run = Self { sounding: Some(index), ..self.clone() };
+                let (input, state) = (past.input.clone(), past.state.clone());
+                async move { (index, Box::pin(run.start(input, state, &session)).await) }
+            });
         let at_once = (soundings.max_parallel as usize).max(1);
-        let results: Vec<_> = stream::iter(runs).buffered(at_once).collect().await;
-        let mut outcomes = Vec::new();
-        let mut last = None;
-        for (index, result) in results {
-            match result {
-                Ok(outcome) => outcomes.push((index, outcome)),
-                Err(
-                    error @ (RunError::Store(_)
-                    | RunError::Changed { .. }
-                    | RunError::Missing { .. }),
-                ) => {
-                    return Err(error);
-                }
-                Err(error) => {
-                    self.note(first.name.as_str(), format!("sounding {index} failed: {error}"));
-                    last = Some(error);
-                }
-            }
-        }
-        if outcomes.is_empty() {
-            let why = "no sounding came to an end".to_owned();
-            let phase = first.name.to_string();
-            return Err(last.unwrap_or(RunError::Failed { phase, why }));
-        }
+        let results = stream::iter(runs).buffered(at_once).collect().await;
+        let mut outcomes = self.gathered(first, journal, results).await?;
         let shown: Vec<(usize, &str)> =
             outcomes.iter().map(|(index, outcome)| (*index, outcome.shown())).collect();
         let winner = self.picked_winner(first, soundings, &past, journal, &shown).await?;
         let place = outcomes.iter().position(|(index, _)| *index == winner).unwrap_or(0);
         Ok(outcomes.swap_remove(place).1)
+    }
+
+    /// Returns the attempts that came to an end; that others failed is recorded, since the run goes on without them.
+    async fn gathered<T>(
+        &self,
+        phase: &Phase,
+        journal: &mut Journal,
+        results: Vec<(usize, Result<T, RunError>)>,
+    ) -> Result<Vec<(usize, T)>, RunError> {
+        let name = phase.name.as_str();
+        let mut ended = Vec::new();
+        let mut failed = None;
+        for (index, result) in results {
+            match result {
+                Ok(one) => ended.push((index, one)),
+                Err(error) if can_be_met(&error) => {
+                    self.note(name, format!("sounding {index} failed: {error}"));
+                    failed = Some(error);
+                }
+                // What concerns the record or the cascade concerns all.
+                Err(error) => return Err(error),
+            }
+        }
+        if ended.is_empty() {
+            let why = "no sounding came to an end".to_owned();
+            return Err(failed.unwrap_or(RunError::Failed { phase: name.to_owned(), why }));
+        }
+        if failed.is_some() || journal.ended().is_some() {
+            let numbers: Vec<usize> = ended.iter().map(|(index, _)| *index).collect();
+            journal.end(name, &numbers).await?;
+        }
+        Ok(ended)
     }
 
     /// Deals the models to the attempts, one after another: a die would make a run that can't be repeated.

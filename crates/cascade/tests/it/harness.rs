@@ -33,6 +33,8 @@ pub(crate) struct Harness {
 pub(crate) struct Watched {
     inner: ScriptedModel,
     pub(crate) asked: Mutex<Vec<ChatRequest>>,
+    /// Told when the script has ended, where the run is to be killed then.
+    pub(crate) end: Option<tokio::sync::Notify>,
 }
 
 impl Watched {
@@ -59,6 +61,10 @@ impl ChatModel for Watched {
 
     async fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         self.asked.lock().expect("no test panics with it").push(request.clone());
+        if let Some(end) = self.end.as_ref().filter(|_| self.inner.left() == 0) {
+            end.notify_one();
+            std::future::pending::<()>().await;
+        }
         self.inner.complete(request).await
     }
 
@@ -173,8 +179,17 @@ impl Harness {
 
     /// Makes a runner on a store that others used.
     pub(crate) fn on(store: Arc<MemoryStore>, script: &str) -> Self {
+        Self::with(store, script, None)
+    }
+
+    /// Makes a runner whose runs are to be killed when the script has ended.
+    pub(crate) fn until_killed(store: Arc<MemoryStore>, script: &str) -> Self {
+        Self::with(store, script, Some(tokio::sync::Notify::new()))
+    }
+
+    fn with(store: Arc<MemoryStore>, script: &str, end: Option<tokio::sync::Notify>) -> Self {
         let inner = ScriptedModel::parse("claude-sonnet-4-5", script).expect("a script");
-        let model = Arc::new(Watched { inner, asked: Mutex::default() });
+        let model = Arc::new(Watched { inner, asked: Mutex::default(), end });
         let tools = Arc::new(Tools::default());
         let events = Arc::new(Events::default());
         let clock = ManualClock::new(MillisSinceEpoch(1_000), Duration::ZERO);

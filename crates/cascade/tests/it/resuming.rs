@@ -33,10 +33,12 @@ phases:
 
 fn harness(store: Arc<MemoryStore>, turns: usize) -> Harness {
     let script: Vec<&str> = SCRIPT.lines().take(turns).collect();
+    with_tools(Harness::on(store, &script.join("\n")))
+}
+
+fn with_tools(harness: Harness) -> Harness {
     let no = r#"{"valid": false, "reason": "bad"}"#;
-    Harness::on(store, &script.join("\n"))
-        .with_tool("look", "seen")
-        .with_tool("check", &format!("{no}\n{{\"valid\": true}}"))
+    harness.with_tool("look", "seen").with_tool("check", &format!("{no}\n{{\"valid\": true}}"))
 }
 
 async fn run(harness: &Harness) -> Result<Outcome, RunError> {
@@ -51,9 +53,12 @@ async fn a_run_that_is_cut_at_any_turn_ends_as_an_undisturbed_one() {
     assert_eq!(whole.model.requests(), turns);
     for cut in 0..turns {
         let store = Arc::new(MemoryStore::default());
-        // The script ends: the model is gone in the middle of the run.
-        let first = harness(store.clone(), cut);
-        run(&first).await.expect_err("the script has ended");
+        let script: Vec<&str> = SCRIPT.lines().take(cut).collect();
+        let first = with_tools(Harness::until_killed(store.clone(), &script.join("\n")));
+        tokio::select! {
+            ended = run(&first) => panic!("it waits for its model: {ended:?}"),
+            () = first.model.end.as_ref().expect("it is to be killed").notified() => {}
+        }
         let second = harness(store.clone(), usize::MAX);
         // What the first has answered is not asked again, so its answers have to be where they were.
         let checked = first.calls("check");
