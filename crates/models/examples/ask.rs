@@ -104,7 +104,7 @@ async fn json(model: &dyn ChatModel, since: &dyn Fn() -> i64) -> Result<(), Mode
     match model.complete(&request).await {
         Ok(reply) => println!("JSON after {} ms: {}", since(), reply.text()),
         Err(ModelError::Unusable(problem)) => {
-            println!("no JSON, so something else decides: {problem}")
+            println!("no JSON, so something else decides: {problem}");
         }
         Err(error) => return Err(error),
     }
