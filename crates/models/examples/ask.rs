@@ -1,6 +1,7 @@
 //! Asks a model three things: an answer in pieces, an answer in JSON, and one that is cancelled.
 //!
-//! `cargo run -p plimsoll-models --example ask -- llamacpp/NAME`, with a server at its usual address; `scripted/FILE` needs none.
+//! `cargo run -p plimsoll-models --example ask -- llamacpp/NAME [SETTINGS]`, with a server at its usual address; `scripted/FILE`
+//! needs none. `SETTINGS` is what stands in `plimsoll.toml` below `[models]`, as TOML.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -48,7 +49,10 @@ async fn main() -> Result<(), ModelError> {
         reason = "this is the program, so it reads the environment"
     )]
     let lookup = |name: &str| std::env::var(name).ok();
-    let models = Models::new(ModelsConfig::default(), Pricing::shipped(), outside, &lookup)?;
+    let settings = std::env::args().nth(2).unwrap_or_default();
+    let config: ModelsConfig = toml::from_str(&settings)
+        .map_err(|error| ModelError::Invalid(format!("the settings: {}", error.message())))?;
+    let models = Models::new(config, Pricing::shipped(), outside, &lookup)?;
     let model = models.chat(&name)?;
     let start = clock.now();
     let since = || clock.now().0 - start.0;
@@ -100,7 +104,7 @@ async fn json(model: &dyn ChatModel, since: &dyn Fn() -> i64) -> Result<(), Mode
     match model.complete(&request).await {
         Ok(reply) => println!("JSON after {} ms: {}", since(), reply.text()),
         Err(ModelError::Unusable(problem)) => {
-            println!("no JSON, so something else decides: {problem}")
+            println!("no JSON, so something else decides: {problem}");
         }
         Err(error) => return Err(error),
     }

@@ -129,7 +129,7 @@ impl Models {
         let list: List = serde_json::from_slice(&body).map_err(|error| {
             ModelError::Unusable(format!("{} sent no list of models: {error}", provider.name))
         })?;
-        Ok(list.data.into_iter().map(|model| model.id).collect())
+        Ok(list.data.into_iter().flatten().map(|model| model.id).collect())
     }
 
     fn provider_of<'a>(&self, name: &'a str) -> Result<(&Arc<Provider>, &'a str), ModelError> {
@@ -187,7 +187,9 @@ fn onnx(name: &str, _: &Path, _: &EmbedderConfig) -> Result<Arc<dyn Embedder>, M
 
 #[derive(Deserialize)]
 struct List {
-    data: Vec<Listed>,
+    /// Ollama has `null` where it has no model.
+    #[serde(deserialize_with = "Option::deserialize")]
+    data: Option<Vec<Listed>>,
 }
 
 #[derive(Deserialize)]

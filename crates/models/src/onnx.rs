@@ -1,4 +1,4 @@
-//! A transformer on this machine: a model of the MiniLM class in ONNX, run by the onnxruntime library.
+//! A transformer on this machine: a model such as `MiniLM` in ONNX, run by the onnxruntime library.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -6,6 +6,8 @@ mod embeddings;
 mod faults;
 mod json;
 mod offline;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod registry;
 mod replies;
 mod spending;
