@@ -26,6 +26,15 @@ pub(crate) type Definitions = BTreeMap<&'static str, Value>;
 pub(crate) struct Decoder {
     problems: Vec<Problem>,
     path: Vec<Step>,
+    inputs: Vec<UsedInput>,
+}
+
+/// `input.NAME` in a template.
+#[derive(Debug)]
+pub(crate) struct UsedInput {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) path: String,
 }
 
 #[derive(Debug)]
@@ -72,6 +81,25 @@ impl Decoder {
     ) {
         let path = self.path();
         self.problems.push(Problem { severity, kind, place, path, message, hint });
+    }
+
+    /// Notes that a template asks for an input.
+    pub(crate) fn uses_input(&mut self, name: String, place: Place) {
+        let path = self.path();
+        self.inputs.push(UsedInput { name, place, path });
+    }
+
+    /// Returns the inputs that templates ask for.
+    pub(crate) fn take_inputs(&mut self) -> Vec<UsedInput> {
+        std::mem::take(&mut self.inputs)
+    }
+
+    /// Forgets the inputs that are asked for in `read`: there `input` is something else.
+    pub(crate) fn apart<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let kept = self.inputs.len();
+        let read = read(self);
+        self.inputs.truncate(kept);
+        read
     }
 
     /// Adds problems that were found apart.

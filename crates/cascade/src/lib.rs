@@ -4,6 +4,7 @@
 
 #[macro_use]
 mod record;
+mod checks;
 mod decode;
 pub mod definition;
 mod json;
@@ -11,6 +12,7 @@ mod node;
 mod parse;
 mod problem;
 mod schema;
+pub mod template;
 mod unsupported;
 mod yaml;
 
@@ -18,3 +20,4 @@ pub use definition::{Cascade, Phase};
 pub use parse::parse;
 pub use problem::{Kind, Place, Problem, Severity};
 pub use schema::json_schema;
+pub use template::{TemplateError, Values};

@@ -98,6 +98,8 @@ record! {
         mode: ContextMode = ContextMode::Explicit,
         /// The sources.
         from: Vec<Source> = Vec::new(),
+        /// What is taken of sources that are only named.
+        include: Option<Vec<Include>> = None,
         /// Phases that `all` leaves out.
         exclude: Vec<String> = Vec::new(),
         /// Whether the cascade's input is seen.
@@ -166,12 +168,20 @@ impl Decode for Source {
 impl Decode for Context {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
         if matches!(node.kind, NodeKind::Map(_)) {
-            return Self::decode_map(node, decoder);
+            let mut context = Self::decode_map(node, decoder)?;
+            if let Some(include) = &context.include {
+                let plain = |source: &Source| *source == Source::of(source.phase.clone());
+                for source in context.from.iter_mut().filter(|source| plain(source)) {
+                    source.include.clone_from(include);
+                }
+            }
+            return Some(context);
         }
         let from = Vec::decode(node, decoder)?;
         Some(Self {
             mode: ContextMode::Explicit,
             from,
+            include: None,
             exclude: Vec::new(),
             include_input: true,
             anchors: None,

@@ -37,3 +37,8 @@ impl Default for Rules {
         }
     }
 }
+
+impl Rules {
+    /// Attempts of a loop where a cascade says nothing (chosen: what most real cascades say).
+    pub const MAX_ATTEMPTS: u32 = 3;
+}
