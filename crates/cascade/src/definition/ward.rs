@@ -26,7 +26,7 @@ record! {
         /// What a failed check does.
         mode: WardMode = WardMode::Blocking,
         /// The most attempts, where the phase is tried again.
-        max_attempts: u32 = 1,
+        max_attempts | "max_retries": u32 = 1,
     }
 }
 
