@@ -247,6 +247,9 @@ pub(crate) fn spoken(record: &str) -> String {
         }
         words.extend(letter.to_lowercase());
     }
+    if words.ends_with('s') {
+        return words;
+    }
     let article = if words.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
     format!("{article} {words}")
 }

@@ -7,6 +7,7 @@ mod record;
 mod checks;
 mod decode;
 pub mod definition;
+pub mod graph;
 mod json;
 mod node;
 mod parse;

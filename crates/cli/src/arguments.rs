@@ -30,6 +30,10 @@ pub(crate) enum Command {
     Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
+    /// Check cascades: one line for each problem
+    Validate(ValidateArguments),
+    /// Draw a cascade: its phases, where they lead, and what they see
+    Graph(GraphArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -309,4 +313,47 @@ pub(crate) struct ExplainArguments {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 no errors, 1 at least one error, 2 wrong arguments.\nOf folders, every .json, .yaml and .yml file with phases is checked."
+)]
+pub(crate) struct ValidateArguments {
+    /// Cascades, or folders of them
+    #[arg(required_unless_present = "schema")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Take an unknown key for an error
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the JSON Schema of cascades instead
+    #[arg(long, conflicts_with_all = ["files", "strict", "json"])]
+    pub(crate) schema: bool,
+}
+
+/// How a cascade is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// A Mermaid flowchart
+    Mermaid,
+    /// A picture that follows the light or dark of the screen
+    Svg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphArguments {
+    /// The cascade
+    pub(crate) file: PathBuf,
+    /// How to draw it; by default what the name of `--out` says, else `mermaid`
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<GraphFormat>,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file of `--out` where it exists
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
 }

@@ -1,11 +1,13 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
 mod arguments;
+mod cascade;
 mod clock;
 mod config;
 mod context_config;
 mod error;
 mod explain;
+mod graph;
 mod inspect;
 mod label;
 mod load;
@@ -18,6 +20,7 @@ mod replay;
 mod search;
 mod store;
 mod trim;
+mod validate;
 mod write_file;
 
 use std::process::ExitCode;
@@ -48,6 +51,8 @@ fn run(arguments: Arguments) -> Result<(), CommandError> {
         Command::Ref(refs) => refs::run(&refs),
         Command::Search(search) => search::run(&search),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Validate(validate) => validate::run(&validate),
+        Command::Graph(graph) => graph::run(&graph),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

@@ -102,14 +102,24 @@ pub enum Templated {
     Text(Template),
     List(Vec<Templated>),
     Map(Vec<(String, Templated)>),
-    /// A number, a switch or nothing.
+    /// A number, a switch or nothing; or a text that is no template.
     Plain(Value),
 }
 
 impl Decode for Templated {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
         match &node.kind {
-            NodeKind::Text(_) => Template::decode(node, decoder).map(Self::Text),
+            NodeKind::Text(text) => {
+                // What a tool is given may be a program, whose braces are its own.
+                if text.text.contains('{')
+                    && let Err(error) = uses(&text.text)
+                {
+                    let said = format!("this is no template, so it is passed on as it is: {error}");
+                    decoder.warn(node, Kind::Template, said);
+                    return Some(Self::Plain(node.json()));
+                }
+                Template::decode(node, decoder).map(Self::Text)
+            }
             NodeKind::List(_) => Vec::decode(node, decoder).map(Self::List),
             NodeKind::Map(_) => Vec::<(String, Self)>::decode(node, decoder).map(Self::Map),
             _ => Some(Self::Plain(node.json())),

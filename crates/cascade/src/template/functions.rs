@@ -150,7 +150,7 @@ pub(super) fn add(environment: &mut Environment<'_>, allowance: &Arc<Allowance>)
         let args: Vec<Value> = std::iter::once(text).chain(args.0).collect();
         state.apply_filter("the format", &args)
     });
-    environment.add_filter("truncate", minijinja_contrib::filters::truncate);
+    environment.add_filter("truncate", truncate);
     environment.add_filter("wordcount", |text: &Value| {
         text.as_str().map_or(0, |text| text.split_whitespace().count())
     });
@@ -323,4 +323,29 @@ fn methods(environment: &mut Environment<'_>, allowance: &Arc<Allowance>) {
             _ => unknown_method_callback(state, value, method, args),
         }
     });
+}
+
+/// Shortens a text as Jinja does: at a space, unless `killwords`, and only if it is longer by more than `leeway`.
+fn truncate(
+    text: &Value,
+    length: Option<usize>,
+    killwords: Option<bool>,
+    end: Option<String>,
+    kwargs: Kwargs,
+) -> Result<String, Error> {
+    let length = length.or_else(|| kwargs.get("length").ok()).unwrap_or(255);
+    let killwords = killwords.or_else(|| kwargs.get("killwords").ok()).unwrap_or(false);
+    let end = end.or_else(|| kwargs.get("end").ok()).unwrap_or_else(|| "...".to_owned());
+    let leeway: usize = kwargs.get("leeway").unwrap_or(5);
+    kwargs.assert_all_used()?;
+    let text = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
+    if text.chars().count() <= length.saturating_add(leeway) {
+        return Ok(text);
+    }
+    let kept: String = text.chars().take(length.saturating_sub(end.chars().count())).collect();
+    let kept = match kept.rfind(' ') {
+        Some(space) if !killwords => &kept[..space],
+        _ => &kept,
+    };
+    Ok(format!("{kept}{end}"))
 }

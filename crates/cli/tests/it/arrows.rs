@@ -65,3 +65,22 @@ fn formats_know_core_only() {
         &["plimsoll-cli", "tokio", "reqwest", "rusqlite", "axum", "clap", "anyhow"],
     );
 }
+
+#[test]
+fn cascades_know_the_engine_and_core_only() {
+    check(
+        "plimsoll-cascade",
+        &[
+            "plimsoll-store",
+            "plimsoll-models",
+            "plimsoll-formats",
+            "plimsoll-cli",
+            "tokio",
+            "reqwest",
+            "rusqlite",
+            "axum",
+            "clap",
+            "anyhow",
+        ],
+    );
+}
