@@ -161,6 +161,9 @@ impl Check<'_> {
             elsewhere.iter().find(|key| self.node.get(key).is_some_and(|node| !node.is_off()));
         match (&phase.instructions, &phase.tool) {
             (None, None) if !phase.sub_cascades.is_empty() => {}
+            // What was refused is told already.
+            (None, None)
+                if self.node.get("instructions").or_else(|| self.node.get("tool")).is_some() => {}
             (None, None) => match unsupported {
                 Some(key) => {
                     let said = format!(
