@@ -43,7 +43,7 @@ pub(crate) fn check(cascade: &Cascade, document: &Node, decoder: &mut Decoder) {
     for (index, (phase, node)) in cascade.phases.iter().zip(nodes).enumerate() {
         decoder.under(key, |decoder| {
             decoder.at(index, |decoder| {
-                Check { cascade, flow: &flow, index, phase, node, decoder }.phase()
+                Check { cascade, flow: &flow, index, phase, node, decoder }.phase();
             });
         });
     }
@@ -362,7 +362,7 @@ fn cycles(
         let hint = Some("`max_visits` of the cascade sets another bound".to_owned());
         decoder.under(key, |decoder| {
             decoder.at(index, |decoder| {
-                decoder.tell(Severity::Warning, place, Kind::Flow, said, hint)
+                decoder.tell(Severity::Warning, place, Kind::Flow, said, hint);
             });
         });
     }

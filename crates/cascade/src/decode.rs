@@ -1,6 +1,7 @@
 //! From nodes to typed values: each type says what it accepts, as code and as JSON Schema.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use plimsoll_core::nearest;
 use serde_json::{Value, json};
@@ -144,7 +145,9 @@ impl Decoder {
                     path.push('.');
                     path.push_str(key);
                 }
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Index(index) => {
+                    let _ = write!(path, "[{index}]");
+                }
             }
         }
         path

@@ -145,8 +145,10 @@ impl Graph {
                 .find(|edge| edge.from == from && edge.to == to && edge.kind == kind);
             match known {
                 Some(edge) => {
-                    let both = [edge.label.take(), label].into_iter().flatten().collect::<Vec<_>>();
-                    edge.label = Some(both.join(", ")).filter(|label| !label.is_empty());
+                    // Together, what is taken by default is said too.
+                    let default = || "images, output".to_owned();
+                    let before = edge.label.take().unwrap_or_else(default);
+                    edge.label = Some(format!("{before}, {}", label.unwrap_or_else(default)));
                 }
                 None => self.edges.push(Edge { from, to, kind, label }),
             }
@@ -200,7 +202,7 @@ fn node(phase: &Phase) -> GraphNode {
             does.push(format!("{} tools", names.len()));
         }
         (None, crate::definition::Tackle::Names(names)) => {
-            does.extend(names.first().map(|name| short(name)))
+            does.extend(names.first().map(|name| short(name)));
         }
     }
     if let Some(soundings) = &phase.soundings {

@@ -166,9 +166,8 @@ fn told(source: &str, error: &Error) -> TemplateError {
     let message = match (error.kind(), error.detail()) {
         (ErrorKind::OutOfFuel, _) => format!("it takes more than {FUEL} steps"),
         (ErrorKind::SyntaxError, Some(detail)) => detail.to_owned(),
-        (kind, Some(detail)) if detail.is_empty() => kind.to_string(),
+        (kind, None | Some("")) => kind.to_string(),
         (_, Some(detail)) => detail.to_owned(),
-        (kind, None) => kind.to_string(),
     };
     let column = error.range().and_then(|range| {
         let before = source.get(..range.start)?;

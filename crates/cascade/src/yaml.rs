@@ -166,21 +166,22 @@ impl Reader<'_> {
         match &mut open.content {
             Content::List(items) => items.push(node),
             Content::Map { entries, seen, key } => {
-                match key.take() {
-                    Some(key) => entries.push((key, node)),
-                    None => {
-                        let Some(text) = node.scalar().map(str::to_owned).or_else(|| {
-                            matches!(node.kind, NodeKind::Null).then(|| "null".to_owned())
-                        }) else {
-                            return self.refuse(at, "a key is a text, not a list or a map");
-                        };
-                        let name = Key { place: at, text };
-                        // Several `<<` are one list of maps for many writers.
-                        if !seen.insert(name.text.clone()) && name.text != "<<" {
-                            self.decoder.twice(&name);
-                        }
-                        *key = Some(name);
+                if let Some(key) = key.take() {
+                    entries.push((key, node))
+                } else {
+                    let Some(text) = node
+                        .scalar()
+                        .map(str::to_owned)
+                        .or_else(|| matches!(node.kind, NodeKind::Null).then(|| "null".to_owned()))
+                    else {
+                        return self.refuse(at, "a key is a text, not a list or a map");
+                    };
+                    let name = Key { place: at, text };
+                    // Several `<<` are one list of maps for many writers.
+                    if !seen.insert(name.text.clone()) && name.text != "<<" {
+                        self.decoder.twice(&name);
                     }
+                    *key = Some(name);
                 }
             }
         }

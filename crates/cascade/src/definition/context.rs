@@ -163,12 +163,11 @@ impl Decode for Includes {
         let known = [Include::Images, Include::Output, Include::Messages, Include::State];
         let mut taken = Vec::new();
         for word in words {
-            match known.into_iter().find(|include| include.as_str() == word) {
-                Some(include) => taken.push(include),
-                None => {
-                    let said = format!("`{word}` is nothing that can be taken of a phase");
-                    decoder.warn(node, Kind::Shape, said);
-                }
+            if let Some(include) = known.into_iter().find(|include| include.as_str() == word) {
+                taken.push(include)
+            } else {
+                let said = format!("`{word}` is nothing that can be taken of a phase");
+                decoder.warn(node, Kind::Shape, said);
             }
         }
         Some(Self(taken))

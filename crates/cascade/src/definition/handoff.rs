@@ -125,9 +125,10 @@ impl OnError {
 impl Decode for OnError {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
         if let Some(fix) = node.get("auto_fix") {
-            return decoder.under("auto_fix", |decoder| match &fix.kind {
-                NodeKind::Map(_) => AutoFix::decode(fix, decoder).map(Self::mended),
-                _ => {
+            return decoder.under("auto_fix", |decoder| {
+                if let NodeKind::Map(_) = &fix.kind {
+                    AutoFix::decode(fix, decoder).map(Self::mended)
+                } else {
                     let enabled = bool::decode(fix, decoder)?;
                     Some(Self::mended(AutoFix {
                         enabled,

@@ -24,6 +24,10 @@ record! {
     }
 }
 
+#[expect(
+    clippy::derivable_impls,
+    reason = "`record!` declares the struct, and derives the same for all"
+)]
 impl Default for Rules {
     fn default() -> Self {
         Self {

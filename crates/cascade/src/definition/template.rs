@@ -73,7 +73,7 @@ fn check(source: &str, node: &Node, decoder: &mut Decoder) -> Option<()> {
             for used in uses {
                 match used {
                     Use::Input { name, line, column } => {
-                        decoder.uses_input(name, place(line, column))
+                        decoder.uses_input(name, place(line, column));
                     }
                     Use::Filter { name, line, column } => {
                         let hint = nearest(&name, FILTERS)
@@ -100,8 +100,8 @@ fn check(source: &str, node: &Node, decoder: &mut Decoder) -> Option<()> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Templated {
     Text(Template),
-    List(Vec<Templated>),
-    Map(Vec<(String, Templated)>),
+    List(Vec<Self>),
+    Map(Vec<(String, Self)>),
     /// A number, a switch or nothing; or a text that is no template.
     Plain(Value),
 }

@@ -234,10 +234,8 @@ impl Copy {
                 paid(Expr::Slice(Spanned::new(copied, s.span())), s.span())
             }
             Expr::UnaryOp(s) => {
-                let op = match s.op {
-                    UnaryOpKind::Not => UnaryOpKind::Not,
-                    UnaryOpKind::Neg => UnaryOpKind::Neg,
-                };
+                let is_not = matches!(s.op, UnaryOpKind::Not);
+                let op = if is_not { UnaryOpKind::Not } else { UnaryOpKind::Neg };
                 Expr::UnaryOp(Spanned::new(UnaryOp { op, expr: self.expr(&s.expr)? }, s.span()))
             }
             Expr::BinOp(s) => {

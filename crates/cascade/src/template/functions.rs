@@ -190,12 +190,11 @@ fn operators(environment: &mut Environment<'_>, allowance: &Arc<Allowance>) {
             value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(VALUE), str::len);
         let times = times.as_usize().unwrap_or(0);
         paid.pay(size.saturating_mul(times))?;
-        match value.as_str() {
-            Some(text) => Ok(Value::from(text.repeat(times))),
-            None => {
-                let items: Vec<Value> = value.try_iter()?.collect();
-                Ok(std::iter::repeat_n(items, times).flatten().collect())
-            }
+        if let Some(text) = value.as_str() {
+            Ok(Value::from(text.repeat(times)))
+        } else {
+            let items: Vec<Value> = value.try_iter()?.collect();
+            Ok(std::iter::repeat_n(items, times).flatten().collect())
         }
     });
     let paid = allowance.clone();
@@ -325,6 +324,7 @@ fn methods(environment: &mut Environment<'_>, allowance: &Arc<Allowance>) {
     });
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the engine hands it over")]
 /// Shortens a text as Jinja does: at a space, unless `killwords`, and only if it is longer by more than `leeway`.
 fn truncate(
     text: &Value,

@@ -56,13 +56,15 @@ fn anchors_and_merge_keys_work() {
 fn what_expands_without_end_is_refused() {
     let mut laughs = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
     for n in 1..12 {
-        laughs += &format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(", "));
+        let nine = vec![format!("*a{}", n - 1); 9].join(", ");
+        laughs = format!("{laughs}a{n}: &a{n} [{nine}]\n");
     }
     assert!(said(&laughs).contains("with aliases expanded"), "{}", said(&laughs));
     assert!(said("a: &a [*a]").contains("inside its own anchor"), "{}", said("a: &a [*a]"));
     let deep = "[".repeat(100_000);
     assert!(said(&deep).contains("recursion limit"), "{}", said(&deep));
-    let blocks: String = (0..100).map(|depth| format!("{}- \n", " ".repeat(depth))).collect();
+    let blocks: Vec<String> = (0..100).map(|depth| " ".repeat(depth) + "- \n").collect();
+    let blocks = blocks.concat();
     assert!(said(&blocks).contains("more than 64 levels"), "{}", said(&blocks));
     assert!(told(&deep, "c.json").contains("error"));
     let nested = "{\"a\": ".repeat(100) + "1" + &"}".repeat(100);

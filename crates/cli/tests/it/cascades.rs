@@ -84,8 +84,8 @@ fn graphs_are_drawn() {
       n2[/"save<br/>store_text"/]
       n3[["child.yaml<br/>state in and out"]]
       n0 --> n1
-      n0 -.->|"sees state"| n1
       n1 --> n2
+      n0 -.->|"sees images, output, state"| n1
       n0 -.->|"injects"| n2
       n2 --- n3
     "##);
