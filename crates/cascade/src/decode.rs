@@ -1,6 +1,7 @@
 //! From nodes to typed values: each type says what it accepts, as code and as JSON Schema.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use plimsoll_core::nearest;
 use serde_json::{Value, json};
@@ -26,6 +27,15 @@ pub(crate) type Definitions = BTreeMap<&'static str, Value>;
 pub(crate) struct Decoder {
     problems: Vec<Problem>,
     path: Vec<Step>,
+    inputs: Vec<UsedInput>,
+}
+
+/// `input.NAME` in a template.
+#[derive(Debug)]
+pub(crate) struct UsedInput {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) path: String,
 }
 
 #[derive(Debug)]
@@ -74,6 +84,25 @@ impl Decoder {
         self.problems.push(Problem { severity, kind, place, path, message, hint });
     }
 
+    /// Notes that a template asks for an input.
+    pub(crate) fn uses_input(&mut self, name: String, place: Place) {
+        let path = self.path();
+        self.inputs.push(UsedInput { name, place, path });
+    }
+
+    /// Returns the inputs that templates ask for.
+    pub(crate) fn take_inputs(&mut self) -> Vec<UsedInput> {
+        std::mem::take(&mut self.inputs)
+    }
+
+    /// Forgets the inputs that are asked for in `read`: there `input` is something else.
+    pub(crate) fn apart<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let kept = self.inputs.len();
+        let read = read(self);
+        self.inputs.truncate(kept);
+        read
+    }
+
     /// Adds problems that were found apart.
     pub(crate) fn push(&mut self, problem: Problem) {
         self.problems.push(problem);
@@ -116,7 +145,9 @@ impl Decoder {
                     path.push('.');
                     path.push_str(key);
                 }
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Index(index) => {
+                    let _ = write!(path, "[{index}]");
+                }
             }
         }
         path
@@ -218,6 +249,9 @@ pub(crate) fn spoken(record: &str) -> String {
             words.push(' ');
         }
         words.extend(letter.to_lowercase());
+    }
+    if words.ends_with('s') {
+        return words;
     }
     let article = if words.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
     format!("{article} {words}")

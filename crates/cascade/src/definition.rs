@@ -23,11 +23,11 @@ pub use auto_context::{
 };
 pub use callouts::Callouts;
 pub use context::{
-    AsRole, Context, ContextMode, ContextRetention, ContextTtl, ImagesFilter, Include,
+    AsRole, Context, ContextMode, ContextRetention, ContextTtl, ImagesFilter, Include, Includes,
     MessagesFilter, Source, SourcePhase,
 };
 pub use count::Count;
-pub use handoff::{Handoff, OnError, Routing, Target};
+pub use handoff::{ErrorPrompt, Handoff, OnError, Routing, Target};
 pub use inputs::{Input, InputsSchema};
 pub use name::Name;
 pub use output::{ExtractionFormat, OutputExtraction, OutputSchema};

@@ -4,15 +4,17 @@
 
 #[macro_use]
 mod record;
+mod checks;
 mod decode;
 pub mod definition;
+pub mod graph;
 mod json;
 mod node;
 mod parse;
 mod problem;
 pub mod run;
 mod schema;
-mod template;
+pub mod template;
 mod unsupported;
 mod yaml;
 
@@ -20,3 +22,4 @@ pub use definition::{Cascade, Phase};
 pub use parse::parse;
 pub use problem::{Kind, Place, Problem, Severity};
 pub use schema::json_schema;
+pub use template::{TemplateError, Values};

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::decode::{Decode as _, Decoder};
 use crate::definition::Cascade;
 use crate::problem::{Kind, Place, Problem, Severity};
-use crate::{json, node, yaml};
+use crate::{checks, json, node, yaml};
 
 /// Reads a cascade; `None` where there is an error, which is then among the problems.
 ///
@@ -29,7 +29,9 @@ fn cascade(text: &str, file: &str, decoder: &mut Decoder) -> Option<Cascade> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document =
         if is_json(text, file) { json::read(text, decoder) } else { yaml::read(text, decoder) }?;
-    Cascade::decode(&document, decoder)
+    let cascade = Cascade::decode(&document, decoder)?;
+    checks::check(&cascade, &document, decoder);
+    Some(cascade)
 }
 
 fn is_json(text: &str, file: &str) -> bool {

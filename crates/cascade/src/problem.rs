@@ -94,11 +94,12 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: ", self.place, self.severity.as_str())?;
         if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
+            write!(f, "{}: ", self.path.replace(['\n', '\r'], " "))?;
         }
-        f.write_str(&self.message)?;
+        // One line, whatever a name or a text of the file holds.
+        write!(f, "{}", self.message.replace(['\n', '\r'], " "))?;
         match &self.hint {
-            Some(hint) => write!(f, "; {hint}"),
+            Some(hint) => write!(f, "; {}", hint.replace(['\n', '\r'], " ")),
             None => Ok(()),
         }
     }

@@ -14,7 +14,7 @@ use crate::problem::{Kind, Place};
 /// Reads the first document of `text`; `None` if it is no YAML, which is told to `decoder`.
 pub(crate) fn read(text: &str, decoder: &mut Decoder) -> Option<Node> {
     let mut reader =
-        Reader { text, decoder, open: Vec::new(), anchors: HashMap::new(), spent: Size::default() };
+        Reader { decoder, open: Vec::new(), anchors: HashMap::new(), spent: Size::default() };
     let mut document = None;
     for event in Parser::new_from_str(text) {
         let (event, span) = match event {
@@ -60,8 +60,7 @@ impl Size {
     }
 }
 
-struct Reader<'a, 'd> {
-    text: &'a str,
+struct Reader<'d> {
     decoder: &'d mut Decoder,
     open: Vec<Open>,
     anchors: HashMap<usize, (Node, Size)>,
@@ -81,7 +80,7 @@ enum Content {
     Map { entries: Vec<(Key, Node)>, seen: HashSet<String>, key: Option<Key> },
 }
 
-impl Reader<'_, '_> {
+impl Reader<'_> {
     /// Takes one event; returns the document when it is whole.
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<Option<Node>, Refused> {
         let at = place(&span.start);
@@ -167,21 +166,22 @@ impl Reader<'_, '_> {
         match &mut open.content {
             Content::List(items) => items.push(node),
             Content::Map { entries, seen, key } => {
-                match key.take() {
-                    Some(key) => entries.push((key, node)),
-                    None => {
-                        let Some(text) = node.scalar().map(str::to_owned).or_else(|| {
-                            matches!(node.kind, NodeKind::Null).then(|| "null".to_owned())
-                        }) else {
-                            return self.refuse(at, "a key is a text, not a list or a map");
-                        };
-                        let name = Key { place: at, text };
-                        // Several `<<` are one list of maps for many writers.
-                        if !seen.insert(name.text.clone()) && name.text != "<<" {
-                            self.decoder.twice(&name);
-                        }
-                        *key = Some(name);
+                if let Some(key) = key.take() {
+                    entries.push((key, node))
+                } else {
+                    let Some(text) = node
+                        .scalar()
+                        .map(str::to_owned)
+                        .or_else(|| matches!(node.kind, NodeKind::Null).then(|| "null".to_owned()))
+                    else {
+                        return self.refuse(at, "a key is a text, not a list or a map");
+                    };
+                    let name = Key { place: at, text };
+                    // Several `<<` are one list of maps for many writers.
+                    if !seen.insert(name.text.clone()) && name.text != "<<" {
+                        self.decoder.twice(&name);
                     }
+                    *key = Some(name);
                 }
             }
         }
@@ -241,21 +241,13 @@ impl Reader<'_, '_> {
         match style {
             ScalarStyle::Plain => resolve(value.into_owned()),
             ScalarStyle::Literal => {
-                let block = self.block(at);
+                // The place is that of its first line with text; empty ones may stand before.
+                let empty = value.bytes().take_while(|byte| *byte == b'\n').count() as u32;
+                let block = Some(Place { line: at.line.saturating_sub(empty), ..at });
                 NodeKind::Text(Text { text: value.into_owned(), block })
             }
             _ => NodeKind::Text(Text { text: value.into_owned(), block: None }),
         }
-    }
-
-    /// Finds where the lines of a literal block begin; its indentation is that of its first line with text.
-    fn block(&self, header: Place) -> Option<Place> {
-        let mut lines = self.text.lines().skip(header.line as usize);
-        let indent = lines.find_map(|line| {
-            let text = line.trim_start_matches(' ');
-            (!text.trim().is_empty()).then(|| line.len() - text.len())
-        })?;
-        Some(Place { line: header.line + 1, column: indent as u32 + 1 })
     }
 
     fn tag(&mut self, tag: Option<&Tag>, at: Place) {

@@ -32,6 +32,12 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Show which providers of models are configured and reachable
     Models(ModelsArguments),
+    /// Check cascades: one line for each problem
+    Validate(ValidateArguments),
+    /// Draw a cascade: its phases, where they lead, and what they see
+    Graph(GraphArguments),
+    /// Run a cascade: its phases one after another, each with the context that is chosen for it
+    Run(RunArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -325,6 +331,87 @@ pub(crate) struct ModelsArguments {
     #[arg(long)]
     pub(crate) offline: bool,
     /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 no errors, 1 at least one error, 2 wrong arguments.\nOf folders, every .json, .yaml and .yml file with phases is checked."
+)]
+pub(crate) struct ValidateArguments {
+    /// Cascades, or folders of them
+    #[arg(required_unless_present = "schema")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Take an unknown key for an error
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the JSON Schema of cascades instead
+    #[arg(long, conflicts_with_all = ["files", "strict", "json"])]
+    pub(crate) schema: bool,
+}
+
+/// How a cascade is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// A Mermaid flowchart
+    Mermaid,
+    /// A picture that follows the light or dark of the screen
+    Svg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphArguments {
+    /// The cascade
+    pub(crate) file: PathBuf,
+    /// How to draw it; by default what the name of `--out` says, else `mermaid`
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<GraphFormat>,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file of `--out` where it exists
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 it ran to its end, 1 a phase failed or a model gave no answer, 2 wrong arguments, input or cascade.\nA run that stopped goes on with `--resume SESSION`: what its models and tools answered is not asked again."
+)]
+pub(crate) struct RunArguments {
+    /// The cascade, in YAML or JSON
+    pub(crate) cascade: PathBuf,
+    /// What it is given: a JSON object, or `@FILE` that holds one
+    #[arg(long, short, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// The model of phases that name none, `provider/model`; `scripted:FILE` answers everything from a file
+    #[arg(long, short, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// The session's id; by default made of the cascade's and the time
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Go on with a session where its record ends
+    #[arg(long, value_name = "SESSION", conflicts_with = "session")]
+    pub(crate) resume: Option<String>,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where `images/SESSION/PHASE/` is made, instead of here
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) images: Option<PathBuf>,
+    /// Answer for tools and validators that nobody has, instead of refusing the cascade
+    #[arg(long)]
+    pub(crate) stub_tools: bool,
+    /// Show what each phase would see, and ask no model
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print each event as a line of JSON, and the account as the last
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::arguments::PolicyArguments;
 use crate::error::CommandError;
+use crate::run::{RunConfig, ToolsConfig};
 
 /// The file's name, in the project and in the user's configuration folder.
 const FILE: &str = "plimsoll.toml";
@@ -26,6 +27,8 @@ pub(crate) struct Config {
     pub(crate) clear_tool_uses: ClearToolUses,
     pub(crate) newest: Newest,
     pub(crate) models: ModelsConfig,
+    pub(crate) run: RunConfig,
+    pub(crate) tools: ToolsConfig,
 }
 
 /// Settings of the policy `clear-tool-uses`; defaults are the provider's own.

@@ -1,11 +1,13 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
 mod arguments;
+mod cascade;
 mod clock;
 mod config;
 mod context_config;
 mod error;
 mod explain;
+mod graph;
 mod inspect;
 mod label;
 mod load;
@@ -17,9 +19,11 @@ mod pressure;
 mod progress;
 mod refs;
 mod replay;
+mod run;
 mod search;
 mod store;
 mod trim;
+mod validate;
 mod write_file;
 
 use std::process::ExitCode;
@@ -34,13 +38,13 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&error),
     };
-    match run(arguments) {
+    match execute(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => output::failure(&error),
     }
 }
 
-fn run(arguments: Arguments) -> Result<(), CommandError> {
+fn execute(arguments: Arguments) -> Result<(), CommandError> {
     match arguments.command {
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Pressure(pressure) => pressure::run(&pressure),
@@ -51,6 +55,9 @@ fn run(arguments: Arguments) -> Result<(), CommandError> {
         Command::Search(search) => search::run(&search),
         Command::Explain(explain) => explain::run(&explain),
         Command::Models(models) => models::run(&models),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Validate(validate) => validate::run(&validate),
+        Command::Graph(graph) => graph::run(&graph),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

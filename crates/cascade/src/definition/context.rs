@@ -6,6 +6,7 @@ use super::auto_context::{Anchors, Selection};
 use super::template::Template;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
+use crate::problem::Kind;
 
 words! {
     /// Whether the sources are named or chosen.
@@ -98,6 +99,8 @@ record! {
         mode: ContextMode = ContextMode::Explicit,
         /// The sources.
         from: Vec<Source> = Vec::new(),
+        /// What is taken of sources that are only named.
+        include: Option<Includes> = None,
         /// Phases that `all` leaves out.
         exclude: Vec<String> = Vec::new(),
         /// Whether the cascade's input is seen.
@@ -150,6 +153,31 @@ impl Source {
     }
 }
 
+/// What is taken of sources that are only named; what cannot be taken is passed over with a warning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Includes(pub Vec<Include>);
+
+impl Decode for Includes {
+    fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
+        let words: Vec<String> = Vec::decode(node, decoder)?;
+        let known = [Include::Images, Include::Output, Include::Messages, Include::State];
+        let mut taken = Vec::new();
+        for word in words {
+            if let Some(include) = known.into_iter().find(|include| include.as_str() == word) {
+                taken.push(include)
+            } else {
+                let said = format!("`{word}` is nothing that can be taken of a phase");
+                decoder.warn(node, Kind::Shape, said);
+            }
+        }
+        Some(Self(taken))
+    }
+
+    fn schema(definitions: &mut Definitions) -> Value {
+        Vec::<String>::schema(definitions)
+    }
+}
+
 impl Decode for Source {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
         match &node.kind {
@@ -166,12 +194,20 @@ impl Decode for Source {
 impl Decode for Context {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
         if matches!(node.kind, NodeKind::Map(_)) {
-            return Self::decode_map(node, decoder);
+            let mut context = Self::decode_map(node, decoder)?;
+            if let Some(include) = &context.include {
+                let plain = |source: &Source| *source == Source::of(source.phase.clone());
+                for source in context.from.iter_mut().filter(|source| plain(source)) {
+                    source.include.clone_from(&include.0);
+                }
+            }
+            return Some(context);
         }
         let from = Vec::decode(node, decoder)?;
         Some(Self {
             mode: ContextMode::Explicit,
             from,
+            include: None,
             exclude: Vec::new(),
             include_input: true,
             anchors: None,

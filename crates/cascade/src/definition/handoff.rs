@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::rules::Rules;
+use super::tackle::Tackle;
 use super::template::Template;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
@@ -42,7 +44,7 @@ pub enum OnError {
     /// Another phase takes over.
     Phase(Target),
     /// A model is asked to do what the tool could not.
-    Prompt { instructions: Template, model: Option<Template> },
+    Prompt(Box<ErrorPrompt>),
     /// A model mends the tool's inputs, so many times at most.
     AutoFix { max_attempts: u32, model: Option<Template>, prompt: Option<Template> },
     /// The run goes on with the error as output.
@@ -67,11 +69,15 @@ record! {
 
 record! {
     /// A prompt that stands in for a failed phase.
-    pub(crate) struct ErrorPrompt {
+    pub struct ErrorPrompt {
         /// What the model is asked to do.
         instructions | "prompt": Template,
         /// The model, instead of the phase's.
         model: Option<Template> = None,
+        /// The tools that it may call.
+        tackle | "traits" | "skills" | "tools": Tackle = Tackle::Names(Vec::new()),
+        /// Its bounds.
+        rules: Rules = Rules::default(),
         /// A name for the log.
         name: Option<String> = None,
     }
@@ -119,9 +125,10 @@ impl OnError {
 impl Decode for OnError {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
         if let Some(fix) = node.get("auto_fix") {
-            return decoder.under("auto_fix", |decoder| match &fix.kind {
-                NodeKind::Map(_) => AutoFix::decode(fix, decoder).map(Self::mended),
-                _ => {
+            return decoder.under("auto_fix", |decoder| {
+                if let NodeKind::Map(_) = &fix.kind {
+                    AutoFix::decode(fix, decoder).map(Self::mended)
+                } else {
                     let enabled = bool::decode(fix, decoder)?;
                     Some(Self::mended(AutoFix {
                         enabled,
@@ -133,8 +140,8 @@ impl Decode for OnError {
             });
         }
         if matches!(node.kind, NodeKind::Map(_)) {
-            let ErrorPrompt { instructions, model, .. } = ErrorPrompt::decode(node, decoder)?;
-            return Some(Self::Prompt { instructions, model });
+            let prompt = ErrorPrompt::decode(node, decoder)?;
+            return Some(Self::Prompt(Box::new(prompt)));
         }
         let target = Target::decode(node, decoder)?;
         Some(match target.name.as_str() {

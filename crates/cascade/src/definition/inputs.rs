@@ -58,7 +58,8 @@ impl Decode for InputsSchema {
                 is_required: required.contains(&key.text.as_str()),
             })
             .collect();
-        Some(Self { inputs, schema: Some(schema), is_closed: true })
+        let is_closed = node.get("additionalProperties").is_none_or(Node::is_off);
+        Some(Self { inputs, schema: Some(schema), is_closed })
     }
 
     fn schema(_: &mut Definitions) -> Value {

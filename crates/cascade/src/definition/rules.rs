@@ -24,6 +24,10 @@ record! {
     }
 }
 
+#[expect(
+    clippy::derivable_impls,
+    reason = "`record!` declares the struct, and derives the same for all"
+)]
 impl Default for Rules {
     fn default() -> Self {
         Self {
@@ -36,4 +40,9 @@ impl Default for Rules {
             turn_prompt: None,
         }
     }
+}
+
+impl Rules {
+    /// Attempts of a loop where a cascade says nothing (chosen: what most real cascades say).
+    pub const MAX_ATTEMPTS: u32 = 3;
 }

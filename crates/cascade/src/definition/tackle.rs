@@ -17,7 +17,10 @@ impl Decode for Tackle {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
         match &node.kind {
             NodeKind::Text(text) if text.text == "manifest" => Some(Self::Manifest),
-            _ => Vec::decode(node, decoder).map(Self::Names),
+            _ => Vec::<String>::decode(node, decoder).map(|names| match names.as_slice() {
+                [name] if name == "manifest" => Self::Manifest,
+                _ => Self::Names(names),
+            }),
         }
     }
 

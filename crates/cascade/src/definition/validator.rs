@@ -33,7 +33,7 @@ words! {
 
 record! {
     /// A prompt whose answer is `{"valid": …, "reason": …}`.
-    pub struct PromptValidator {
+    pub struct PromptValidator short {
         /// What is asked; `input.content` is the output and `input.original_input` the cascade's input.
         instructions | "prompt": Template,
         /// The model, instead of the phase's.
@@ -50,6 +50,17 @@ record! {
         tool: String,
         /// What it is given.
         inputs: Vec<(String, Templated)> = Vec::new(),
+    }
+}
+
+impl Decode for PromptValidator {
+    fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
+        // Its input is the output that it judges.
+        decoder.apart(|decoder| Self::decode_map(node, decoder))
+    }
+
+    fn schema(definitions: &mut Definitions) -> Value {
+        Self::schema_map(definitions)
     }
 }
 

@@ -26,7 +26,7 @@ record! {
         /// What a failed check does.
         mode: WardMode = WardMode::Blocking,
         /// The most attempts, where the phase is tried again.
-        max_attempts: u32 = 1,
+        max_attempts | "max_retries": u32 = 1,
     }
 }
 
@@ -42,6 +42,10 @@ record! {
     }
 }
 
+#[expect(
+    clippy::derivable_impls,
+    reason = "`record!` declares the struct, and derives the same for all"
+)]
 impl Default for Wards {
     fn default() -> Self {
         Self { pre: Vec::new(), post: Vec::new(), turn: Vec::new() }
@@ -57,14 +61,12 @@ impl Wards {
 
 impl Decode for Ward {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
-        match (&node.kind, node.get("validator")) {
-            (NodeKind::Map(_), Some(_)) => Self::decode_map(node, decoder),
-            // A validator alone.
-            _ => {
-                let validator = Validator::decode(node, decoder)?;
-                Some(Self { validator, mode: WardMode::Blocking, max_attempts: 1 })
-            }
+        if matches!(node.kind, NodeKind::Map(_)) && node.get("validator").is_some() {
+            return Self::decode_map(node, decoder);
         }
+        // A validator alone.
+        let validator = Validator::decode(node, decoder)?;
+        Some(Self { validator, mode: WardMode::Blocking, max_attempts: 1 })
     }
 
     fn schema(definitions: &mut Definitions) -> Value {

@@ -74,6 +74,35 @@ fn models_know_engine_and_core_only() {
             "plimsoll-cli",
             "plimsoll-store",
             "plimsoll-formats",
+            "plimsoll-cascade",
+            "plimsoll-tools",
+            "rusqlite",
+            "axum",
+            "clap",
+            "anyhow",
+        ],
+    );
+}
+
+#[test]
+fn tools_know_the_engine_and_core_only() {
+    check(
+        "plimsoll-tools",
+        &["plimsoll-cli", "plimsoll-store", "plimsoll-models", "plimsoll-cascade", "rusqlite"],
+    );
+}
+
+#[test]
+fn cascades_know_the_engine_and_core_only() {
+    check(
+        "plimsoll-cascade",
+        &[
+            "plimsoll-store",
+            "plimsoll-models",
+            "plimsoll-formats",
+            "plimsoll-cli",
+            "tokio",
+            "reqwest",
             "rusqlite",
             "axum",
             "clap",

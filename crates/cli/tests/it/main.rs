@@ -2,6 +2,7 @@
 
 mod arrows;
 mod bad_input;
+mod cascades;
 mod environment;
 mod explain;
 mod inspect;

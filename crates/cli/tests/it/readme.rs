@@ -43,6 +43,10 @@ fn every_example_runs() {
         let arguments: Vec<String> = arguments
             .split_whitespace()
             .map(|word| word.replace("examples/session.jsonl", &example.to_string_lossy()))
+            .map(|word| {
+                let cascade = repository().join("examples/cascade.yaml");
+                word.replace("examples/cascade.yaml", &cascade.to_string_lossy())
+            })
             .collect();
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let output = environment.run(&words);

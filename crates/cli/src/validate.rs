@@ -1,0 +1,115 @@
+//! `plimsoll validate`: what is wrong with cascades, one line each.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_cascade::{Problem, Severity};
+use serde::Serialize;
+
+use crate::arguments::ValidateArguments;
+use crate::cascade::{line, read};
+use crate::error::CommandError;
+use crate::output;
+
+/// Folders inside folders that are looked into (chosen: what goes round by links ends here).
+const DEEPEST: usize = 16;
+
+#[derive(Debug, Serialize)]
+struct Checked {
+    file: PathBuf,
+    is_valid: bool,
+    problems: Vec<Problem>,
+}
+
+pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), CommandError> {
+    if arguments.schema {
+        return output::json(&plimsoll_cascade::json_schema());
+    }
+    let mut checked = Vec::new();
+    for path in &arguments.files {
+        if path.is_dir() {
+            folder(path, 0, arguments.strict, &mut checked)?;
+        } else {
+            checked.push(file(path, arguments.strict)?);
+        }
+    }
+    if checked.is_empty() {
+        return Err(CommandError::usage(anyhow::anyhow!("there is no cascade in these folders"))
+            .hint("name the files, or a folder with .json, .yaml or .yml files"));
+    }
+    if arguments.json {
+        output::json(&checked)?;
+    } else {
+        let lines: String = checked
+            .iter()
+            .flat_map(|one| one.problems.iter().map(|problem| line(&one.file, problem)))
+            .collect();
+        output::data(&lines)?;
+    }
+    let count = |severity: Severity| {
+        let problems = checked.iter().flat_map(|one| &one.problems);
+        problems.filter(|problem| problem.severity == severity).count()
+    };
+    let said = format!(
+        "{}, {} and {}",
+        counted(checked.len(), "cascade"),
+        counted(count(Severity::Error), "error"),
+        counted(count(Severity::Warning), "warning"),
+    );
+    if checked.iter().any(|one| !one.is_valid) {
+        return Err(CommandError::finding(anyhow::anyhow!(said)));
+    }
+    if !arguments.json {
+        output::note(&said);
+    }
+    Ok(())
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn file(path: &Path, strict: bool) -> Result<Checked, CommandError> {
+    let (_, mut problems) = read(path)?;
+    if strict {
+        problems = problems.into_iter().map(Problem::strict).collect();
+    }
+    let is_valid = problems.iter().all(|problem| problem.severity != Severity::Error);
+    Ok(Checked { file: path.to_owned(), is_valid, problems })
+}
+
+/// Checks every file of a folder that looks like a cascade.
+fn folder(
+    path: &Path,
+    depth: usize,
+    strict: bool,
+    checked: &mut Vec<Checked>,
+) -> Result<(), CommandError> {
+    let cannot = |error: std::io::Error| {
+        let said = format!("cannot read {}", path.display());
+        CommandError::usage(anyhow::Error::new(error).context(said))
+    };
+    let mut paths = std::fs::read_dir(path)
+        .map_err(cannot)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(cannot)?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() && depth < DEEPEST {
+            folder(&path, depth + 1, strict, checked)?;
+        } else if is_cascade(&path) {
+            checked.push(file(&path, strict)?);
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether a file of a folder is meant: by its extension, and by the keys that only cascades have.
+fn is_cascade(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("json" | "yaml" | "yml"))
+        && std::fs::read(path).is_ok_and(|bytes| {
+            let text = String::from_utf8_lossy(&bytes);
+            text.contains("cascade_id") || text.contains("phases") || text.contains("cells")
+        })
+}
