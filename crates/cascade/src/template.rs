@@ -254,6 +254,15 @@ mod tests {
         assert_eq!((error.line, error.column), (Some(2), Some(10)));
     }
 
+    #[test]
+    fn filters_that_are_listed_are_there_and_others_are_not() {
+        let is_known = |name: &str| !said(&format!("{{{{ 'x' | {name} }}}}")).contains("is unknown");
+        for name in FILTERS {
+            assert!(is_known(name), "{name}: {}", said(&format!("{{{{ 'x' | {name} }}}}")));
+        }
+        assert!(!is_known("nosuch"), "{}", said("{{ 'x' | nosuch }}"));
+    }
+
     /// Each of these makes gigabytes, or goes on for hours, where nothing is bounded.
     #[test]
     fn bombs_end_in_an_error() {
