@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn filters_that_are_listed_are_there_and_others_are_not() {
-        let is_known = |name: &str| !said(&format!("{{{{ 'x' | {name} }}}}")).contains("is unknown");
+        let is_known =
+            |name: &str| !said(&format!("{{{{ 'x' | {name} }}}}")).contains("is unknown");
         for name in FILTERS {
             assert!(is_known(name), "{name}: {}", said(&format!("{{{{ 'x' | {name} }}}}")));
         }
@@ -289,6 +290,7 @@ mod tests {
         }) + "{{ m40() }}";
         let looped = "{% set ns = namespace(a='x') %}{% for i in range(60) %}{% set ns.a = ns.a ~ ns.a %}{% endfor %}";
         let looping = format!("{{% for i in range(9999) %}}{}{{% endfor %}}", "x".repeat(9999));
+        let kept = format!("{{% set a %}}{looping}{{% endset %}}{{{{ a | length }}}}");
         for bomb in [
             doubling.as_str(),
             &adding,
@@ -303,6 +305,7 @@ mod tests {
             "{{ 'x' * 99999999 }}",
             "{{ ([1] * 99999999) | length }}{{ ([1] * 99999999) | list | length }}",
             &looping,
+            &kept,
             "{% for i in range(99999) %}{% for j in range(99999) %}{{ i }}{% endfor %}{% endfor %}",
             "{{ 'x' | indent(99999999, true) }}",
             "{{ '%99999999d' | format(1) }}",
