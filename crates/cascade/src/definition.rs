@@ -30,7 +30,7 @@ pub use count::Count;
 pub use handoff::{ErrorPrompt, Handoff, OnError, Routing, Target};
 pub use inputs::{Input, InputsSchema};
 pub use name::Name;
-pub use output::{ExtractionFormat, OutputExtraction, OutputSchema};
+pub use output::{ExtractionFormat, OutputExtraction, OutputSchema, Pattern};
 pub use rules::Rules;
 pub use soundings::{ModelStrategy, SoundingMode, SoundingModel, SoundingModels, Soundings};
 pub use sub_cascade::SubCascade;

@@ -254,6 +254,16 @@ mod tests {
         assert_eq!((error.line, error.column), (Some(2), Some(10)));
     }
 
+    #[test]
+    fn filters_that_are_listed_are_there_and_others_are_not() {
+        let is_known =
+            |name: &str| !said(&format!("{{{{ 'x' | {name} }}}}")).contains("is unknown");
+        for name in FILTERS {
+            assert!(is_known(name), "{name}: {}", said(&format!("{{{{ 'x' | {name} }}}}")));
+        }
+        assert!(!is_known("nosuch"), "{}", said("{{ 'x' | nosuch }}"));
+    }
+
     /// Each of these makes gigabytes, or goes on for hours, where nothing is bounded.
     #[test]
     fn bombs_end_in_an_error() {
@@ -280,6 +290,7 @@ mod tests {
         }) + "{{ m40() }}";
         let looped = "{% set ns = namespace(a='x') %}{% for i in range(60) %}{% set ns.a = ns.a ~ ns.a %}{% endfor %}";
         let looping = format!("{{% for i in range(9999) %}}{}{{% endfor %}}", "x".repeat(9999));
+        let kept = format!("{{% set a %}}{looping}{{% endset %}}{{{{ a | length }}}}");
         for bomb in [
             doubling.as_str(),
             &adding,
@@ -294,6 +305,7 @@ mod tests {
             "{{ 'x' * 99999999 }}",
             "{{ ([1] * 99999999) | length }}{{ ([1] * 99999999) | list | length }}",
             &looping,
+            &kept,
             "{% for i in range(99999) %}{% for j in range(99999) %}{{ i }}{% endfor %}{% endfor %}",
             "{{ 'x' | indent(99999999, true) }}",
             "{{ '%99999999d' | format(1) }}",

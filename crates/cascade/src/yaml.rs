@@ -167,7 +167,7 @@ impl Reader<'_> {
             Content::List(items) => items.push(node),
             Content::Map { entries, seen, key } => {
                 if let Some(key) = key.take() {
-                    entries.push((key, node))
+                    entries.push((key, node));
                 } else {
                     let Some(text) = node
                         .scalar()

@@ -164,7 +164,7 @@ impl Decode for Includes {
         let mut taken = Vec::new();
         for word in words {
             if let Some(include) = known.into_iter().find(|include| include.as_str() == word) {
-                taken.push(include)
+                taken.push(include);
             } else {
                 let said = format!("`{word}` is nothing that can be taken of a phase");
                 decoder.warn(node, Kind::Shape, said);

@@ -19,13 +19,48 @@ record! {
     /// A part of the output that goes into the state.
     pub struct OutputExtraction {
         /// A regular expression; its first group is taken, or all of it where it has none.
-        pattern: String,
+        pattern: Pattern,
         /// The name in the state.
         store_as: String,
         /// Whether the phase fails where nothing matches.
         required: bool = false,
         /// What the text is read as.
         format: ExtractionFormat = ExtractionFormat::Text,
+    }
+}
+
+/// A regular expression; it was compiled once when the cascade was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// Returns it as it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Compiles it; `.` matches the end of a line too, as in cascades of this kind.
+    pub fn regex(&self) -> Result<regex::Regex, regex::Error> {
+        regex::RegexBuilder::new(&self.0).dot_matches_new_line(true).size_limit(1 << 20).build()
+    }
+}
+
+impl Decode for Pattern {
+    fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
+        let pattern = Self(String::decode(node, decoder)?);
+        match pattern.regex() {
+            Ok(_) => Some(pattern),
+            Err(error) => {
+                let said = error.to_string();
+                let said = said.lines().last().unwrap_or_default().trim();
+                decoder.error(node, Kind::Shape, format!("this is no regular expression: {said}"));
+                None
+            }
+        }
+    }
+
+    fn schema(definitions: &mut Definitions) -> Value {
+        String::schema(definitions)
     }
 }
 

@@ -7,7 +7,7 @@ use super::validator::Validator;
 record! {
     /// How long a phase goes on, and until what.
     pub struct Rules {
-        /// The most turns of one attempt; 1 where nothing is said, or as many as its tools need (the runner's bound).
+        /// The most turns of one attempt; where nothing is said, what the runner allows.
         max_turns: Option<Count> = None,
         /// The most attempts of a loop.
         max_attempts: Option<Count> = None,

@@ -15,7 +15,7 @@ pub(crate) enum Use {
 }
 
 /// Filters that templates have.
-pub(crate) const FILTERS: [&str; 58] = [
+pub(crate) const FILTERS: [&str; 51] = [
     "abs",
     "attr",
     "batch",
@@ -67,13 +67,6 @@ pub(crate) const FILTERS: [&str; 58] = [
     "upper",
     "wordcount",
     "zip",
-    "urlencode",
-    "center",
-    "striptags",
-    "pluralize",
-    "filesizeformat",
-    "wordwrap",
-    "xmlattr",
 ];
 
 /// Reads a template and lists what it asks for.

@@ -48,3 +48,17 @@ fn schemas_are_json_schemas() {
         said(&text)
     );
 }
+
+#[test]
+fn patterns_are_regular_expressions() {
+    let text = phase("instructions: x\noutput_extraction: {pattern: '(a', store_as: s}");
+    assert_eq!(
+        said(&text),
+        "5:34: error: phases[0].output_extraction.pattern: this is no regular expression: error: unclosed group"
+    );
+    let cascade = crate::cascade(&phase(
+        "instructions: x\noutput_extraction: {pattern: '<a>(.*?)</a>', store_as: s}",
+    ));
+    let pattern = cascade.phases[0].output_extraction.as_ref().unwrap().pattern.regex().unwrap();
+    assert_eq!(&pattern.captures("<a>1\n2</a>").unwrap()[1], "1\n2");
+}
