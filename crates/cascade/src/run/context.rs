@@ -33,14 +33,13 @@ pub(crate) fn phase_context(
     holds: &Holds<'_>,
 ) -> Result<PhaseContext, RunError> {
     let mut built = PhaseContext::default();
-    match &phase.context {
-        Some(context) => selective(context, past, holds, &mut built)?,
-        None => {
-            for source in &phase.inject_from {
-                inject(source, &[], past, holds, &mut built)?;
-            }
-            built.messages.extend(snowball(past));
+    if let Some(context) = &phase.context {
+        selective(context, past, holds, &mut built)?;
+    } else {
+        for source in &phase.inject_from {
+            inject(source, &[], past, holds, &mut built)?;
         }
+        built.messages.extend(snowball(past));
     }
     once(&mut built.messages);
     Ok(built)

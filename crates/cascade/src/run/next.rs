@@ -40,18 +40,27 @@ impl Run {
                 });
             }
             next = match ended {
-                Ended::GoTo(target) => Some(self.target(phase, &target)?),
+                Ended::GoTo(target) => self.target(phase, &target)?,
                 Ended::Through => after(&self.cascade, phase),
             };
         }
         Ok(())
     }
 
-    fn target(&self, from: &Phase, name: &str) -> Result<&Phase, RunError> {
-        self.cascade.phase(name).ok_or_else(|| RunError::Failed {
-            phase: from.name.to_string(),
-            why: format!("it goes on to `{name}`, and there is no such phase"),
-        })
+    /// Returns the phase that a name means; routes have words for the end, the next and the same one.
+    fn target(&self, from: &Phase, name: &str) -> Result<Option<&Phase>, RunError> {
+        if let Some(phase) = self.cascade.phase(name) {
+            return Ok(Some(phase));
+        }
+        match name {
+            "end" | "stop" | "done" | "exit" | "none" => Ok(None),
+            "next" | "continue" => Ok(after(&self.cascade, from)),
+            "self" | "retry" => Ok(self.cascade.phase(from.name.as_str())),
+            _ => Err(RunError::Failed {
+                phase: from.name.to_string(),
+                why: format!("it goes on to `{name}`, and there is no such phase"),
+            }),
+        }
     }
 }
 

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::error::RunError;
 use super::event::Event;
+use super::failure::can_be_met;
 use super::journal::Journal;
 use super::past::{Past, Ran};
-use super::phase::{Ended, can_be_met};
+use super::phase::Ended;
 use super::turns::own_message;
 use super::{Outcome, Run, part_of};
 use crate::definition::{Phase, SoundingMode, Soundings};

@@ -253,7 +253,7 @@ impl Run {
             record.cascade_id = Some(self.cascade.cascade_id.to_string());
             record.full_history_size = full.full_messages as u32;
             record.tokens_saved = full.tokens.cast_signed() - receipt.tokens.cast_signed();
-            let mut request = ChatRequest::new(self.expired(talk, &context));
+            let mut request = ChatRequest::new(Self::expired(talk, &context));
             request.tools = tools.to_vec();
             // The next turn begins with this one.
             request.caching = Caching::Prefix;
@@ -283,7 +283,7 @@ impl Run {
     }
 
     /// Returns the messages that are sent, without what has outlived its time.
-    fn expired(&self, talk: &Talk, context: &[Arc<Sent>]) -> Vec<Message> {
+    fn expired(talk: &Talk, context: &[Arc<Sent>]) -> Vec<Message> {
         let turn = talk.sent.entries().last().map_or(0, |entry| entry.turn);
         let messages = context.iter().map(|sent| {
             let age = sent.position.map_or(0, |position| turn - talk.sent.entries()[position].turn);
@@ -364,8 +364,8 @@ impl Run {
             set.state.insert(key.to_owned(), value);
             return ToolAnswer::text(format!("`{key}` is set"));
         }
-        let allowed: Vec<&str> =
-            phase.handoffs.iter().map(|handoff| handoff.target.name.as_str()).collect();
+        let open = self.open_handoffs(phase, past).unwrap_or_default();
+        let allowed: Vec<&str> = open.iter().map(|handoff| handoff.target.name.as_str()).collect();
         // Models name the argument as they please.
         let named = ["target", "phase", "phase_name", "cell", "name", "to"];
         let asked = named.iter().find_map(|key| arguments.get(*key)).and_then(Value::as_str);
@@ -464,7 +464,7 @@ fn outlived(message: &Message, age: u32, ttl: &ContextTtl) -> Option<Message> {
     for block in &mut without.blocks {
         match block {
             Block::Image(_) => {
-                *block = Block::Text(format!("[image no longer shown; {original}]").into())
+                *block = Block::Text(format!("[image no longer shown; {original}]").into());
             }
             Block::ToolResult(result) => result.images.clear(),
             _ => {}

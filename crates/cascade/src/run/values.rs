@@ -40,6 +40,9 @@ impl Run {
         if let Some(index) = self.sounding {
             values.set("sounding_index", &Value::from(index));
         }
+        if let Some(error) = past.state.get("last_error") {
+            values.set("error", error);
+        }
         for (name, value) in more {
             values.set(&name, &value);
         }
