@@ -139,7 +139,7 @@ fn with_reports(summary: String, text: &str) -> String {
 }
 
 /// Returns the first `most` characters.
-pub(crate) fn first(text: &str, most: usize) -> &str {
+pub fn first(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 

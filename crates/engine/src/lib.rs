@@ -5,6 +5,7 @@
 
 mod artefact;
 mod card;
+pub mod cards;
 mod chat;
 mod clock;
 mod embedder;
@@ -20,6 +21,7 @@ mod model_error;
 mod name;
 mod record;
 mod search;
+pub mod selection;
 mod valid;
 
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
