@@ -43,7 +43,7 @@ pub struct CardSettings {
     /// Tokens that summaries may cost, input and output.
     pub per_session: u64,
     pub per_day: u64,
-    /// Also the most tokens of one summary.
+    /// The most tokens of one summary; a content is summarised once, so this is all that it may cost in output.
     pub per_artifact: u64,
     /// Attempts after which a job is parked.
     pub max_attempts: u32,
@@ -80,7 +80,8 @@ impl CardSettings {
             session: Some(self.per_session),
             day: Some(self.per_day),
             day_began: MillisSinceEpoch(now.0.div_euclid(DAY) * DAY),
-            artefact: Some(self.per_artifact),
+            // A second job on the same content takes over what the first one made: it must not be held back.
+            artefact: None,
         }
     }
 
@@ -190,6 +191,6 @@ pub(crate) fn after(old: &ContextCard, now: MillisSinceEpoch) -> MillisSinceEpoc
 }
 
 /// Returns `text` as it may leave for a model.
-pub(crate) fn safe_text(text: &str, safety: &Safety) -> String {
+pub(crate) fn safe_text(text: &str, safety: Safety) -> String {
     plimsoll_core::safety::redact(text, safety.summariser).0.into_owned()
 }

@@ -111,7 +111,7 @@ async fn choose(
     asked: &Asked<'_>,
     config: &SelectionConfig,
 ) -> Selection {
-    let safe = |text: &str| safe_text(text, selectors.safety);
+    let safe = |text: &str| safe_text(text, *selectors.safety);
     let chosen = match config.strategy() {
         Strategy::Heuristic => return heuristic(pool),
         Strategy::Semantic => match similarities(selectors, cards, asked.task).await {
@@ -147,7 +147,7 @@ async fn similarities(
     task: &str,
 ) -> Result<BTreeMap<String, f64>, String> {
     let embedder = selectors.embedder.ok_or_else(|| "there is no embedder".to_owned())?;
-    let task = safe_text(first(task, TASK_EMBEDDED), selectors.safety);
+    let task = safe_text(first(task, TASK_EMBEDDED), *selectors.safety);
     let vectors = embedder.embed(&[&task]).await.map_err(|error| error.to_string())?;
     let task = vectors.into_iter().next().filter(|vector| vector.check().is_ok());
     let task = task.ok_or_else(|| "the task has no words that the embedder knows".to_owned())?;
@@ -170,20 +170,13 @@ async fn similarities(
 }
 
 fn candidate(tenant: &TenantId, record: &MessageRecord, card: Option<&ContextCard>) -> Candidate {
-    let plain;
-    let card = match card {
-        Some(card) => card,
-        None => {
-            plain = plain_card(tenant, record, record.recorded_at);
-            &plain
-        }
-    };
+    let card = card.cloned().unwrap_or_else(|| plain_card(tenant, record, record.recorded_at));
     let is_error = record.message.results().any(|result| result.is_error)
         || (record.message.role == Role::Tool && record.message.shown().lines().any(is_error_line));
     Candidate {
         hash: record.hash.short(),
-        summary: card.summary.clone(),
-        keywords: card.keywords.clone(),
+        summary: card.summary,
+        keywords: card.keywords,
         tokens: record.tokens,
         role: record.message.role,
         phase: record.message.phase.as_deref().map(str::to_owned),

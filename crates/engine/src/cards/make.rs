@@ -1,5 +1,7 @@
 //! Making one card: by a model where it is worth it, held to what it read.
 
+use std::collections::HashMap;
+
 use plimsoll_core::card::{
     Summary, accept, card_keywords, estimate_tokens, summarise, summary_request,
 };
@@ -13,7 +15,7 @@ use crate::card::ContextCard;
 use crate::chat::{ChatModel, ChatRequest, StopReason};
 use crate::error::StoreError;
 use crate::history::MessageRecord;
-use crate::id::TenantId;
+use crate::id::{SessionId, TenantId};
 use crate::model_error::ModelError;
 
 /// A card that was made, and what it took.
@@ -35,10 +37,11 @@ pub(super) async fn make(
     workers: &Workers<'_>,
     tenant: &TenantId,
     record: &MessageRecord,
+    known: &mut Known,
     now: MillisSinceEpoch,
 ) -> Result<Made, StoreError> {
     let hash = record.hash.short();
-    let stored = stored(workers, tenant, record, &hash).await?;
+    let stored = known.card(workers, tenant, &record.session, &hash).await?;
     let plain = plain_card(tenant, record, now);
     let shown = record.message.shown();
     let (safe, flags) = redact(&shown, workers.safety.summariser);
@@ -69,12 +72,11 @@ pub(super) async fn make(
     let Some(model) = workers.model else {
         return Ok(truncated("there is no model".to_owned()));
     };
-    let first = elsewhere(workers, tenant, record, &hash).await?;
-    if let Some(known) =
-        first.as_ref().filter(|card| !matches!(&*card.generator_model, FAST | TRUNCATED))
-    {
-        let by = SummaryBy::Known { model: known.generator_model.clone() };
-        let card = summarised(&base, &known.summary, &known.generator_model, now);
+    let first = elsewhere(workers, tenant, record, known).await?;
+    let other = first.as_ref().filter(|card| !matches!(&*card.generator_model, FAST | TRUNCATED));
+    if let Some(other) = other {
+        let by = SummaryBy::Known { model: other.generator_model.clone() };
+        let card = summarised(&base, &other.summary, &other.generator_model, now);
         return Ok(done(card, by, true));
     }
     let (answer, cost) = ask(workers, model, record.message.role, &safe).await;
@@ -140,24 +142,13 @@ async fn ask(
     }
 }
 
-async fn stored(
-    workers: &Workers<'_>,
-    tenant: &TenantId,
-    record: &MessageRecord,
-    hash: &str,
-) -> Result<Option<ContextCard>, StoreError> {
-    let cards = workers.history.cards(tenant, &record.session).await?;
-    Ok(cards.into_iter().find(|card| card.content_hash == hash))
-}
-
 /// Returns the card of the same content in the session where it was said first, if that is another one.
 async fn elsewhere(
     workers: &Workers<'_>,
     tenant: &TenantId,
     record: &MessageRecord,
-    hash: &str,
+    known: &mut Known,
 ) -> Result<Option<ContextCard>, StoreError> {
-    // Content of which two begin alike has no one first session.
     let first = match workers.history.message_by_hash(tenant, &record.hash.full()).await {
         Ok(first) => first,
         Err(StoreError::NotFound { .. } | StoreError::Conflict { .. }) => return Ok(None),
@@ -166,7 +157,36 @@ async fn elsewhere(
     if first.session == record.session {
         return Ok(None);
     }
-    stored(workers, tenant, &first, hash).await
+    known.card(workers, tenant, &first.session, &record.hash.short()).await
+}
+
+/// Cards that a batch has read or made, so that it reads those of a session once.
+#[derive(Debug, Default)]
+pub(super) struct Known(HashMap<SessionId, HashMap<String, ContextCard>>);
+
+impl Known {
+    async fn card(
+        &mut self,
+        workers: &Workers<'_>,
+        tenant: &TenantId,
+        session: &SessionId,
+        hash: &str,
+    ) -> Result<Option<ContextCard>, StoreError> {
+        if !self.0.contains_key(session) {
+            let cards = workers.history.cards(tenant, session).await?;
+            let by_hash = cards.into_iter().map(|card| (card.content_hash.clone(), card));
+            self.0.insert(session.clone(), by_hash.collect());
+        }
+        Ok(self.0.get(session).and_then(|cards| cards.get(hash)).cloned())
+    }
+
+    pub(super) fn put<'a>(&mut self, cards: impl Iterator<Item = &'a ContextCard>) {
+        for card in cards {
+            if let Some(known) = self.0.get_mut(&card.session) {
+                known.insert(card.content_hash.clone(), card.clone());
+            }
+        }
+    }
 }
 
 fn summarised(

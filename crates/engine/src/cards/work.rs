@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::audit::{Audit, SummaryBy};
 use super::job::{CARD, CardPayload, EMBED, EmbedPayload, queue_embed};
-use super::make::{Made, make};
+use super::make::{Known, Made, make};
 use super::{CardSettings, after, safe_text};
 use crate::card::ContextCard;
 use crate::chat::ChatModel;
@@ -136,6 +136,7 @@ impl Workers<'_> {
     pub async fn batch(&self, tenant: &TenantId) -> Result<Worked, StoreError> {
         let mut worked = Worked::default();
         let mut pending = Vec::new();
+        let mut known = Known::default();
         for _ in 0..self.settings.batch_size.max(1) {
             let now = self.clock.now();
             let quota = self.settings.quota(now);
@@ -144,7 +145,7 @@ impl Workers<'_> {
             let Some(job) = leased else { break };
             worked.taken += 1;
             let outcome = match job.job.kind.as_str() {
-                CARD => match self.begin(tenant, job.clone(), &mut worked).await {
+                CARD => match self.begin(tenant, job.clone(), &mut known, &mut worked).await {
                     Ok(began) => {
                         pending.extend(began);
                         continue;
@@ -169,6 +170,7 @@ impl Workers<'_> {
         &self,
         tenant: &TenantId,
         job: Job,
+        known: &mut Known,
         worked: &mut Worked,
     ) -> Result<Option<Pending>, StoreError> {
         let payload: CardPayload = read(&job)?;
@@ -176,8 +178,9 @@ impl Workers<'_> {
         let record = found.into_iter().next().ok_or_else(|| StoreError::NotFound {
             what: format!("message {} of session {}", payload.position, payload.session),
         })?;
-        let made = make(self, tenant, &record, self.clock.now()).await?;
+        let made = make(self, tenant, &record, known, self.clock.now()).await?;
         worked.tokens += made.cost;
+        known.put(made.others.iter().chain([&made.card]).filter(|_| made.is_new));
         match &made.audit.summary {
             SummaryBy::Model { .. } => worked.summarised += 1,
             SummaryBy::Truncated { .. } => worked.truncated += 1,
@@ -295,7 +298,7 @@ impl Workers<'_> {
             return (HashMap::new(), None);
         }
         let texts: Vec<String> =
-            places.iter().map(|&at| safe_text(&cards[at].summary, self.safety)).collect();
+            places.iter().map(|&at| safe_text(&cards[at].summary, *self.safety)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         match embedder.embed(&texts).await {
             Ok(vectors) => {
