@@ -58,6 +58,8 @@ pub struct ChatRequest {
     /// Texts that end the answer where they would appear.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
+    #[serde(default)]
+    pub caching: Caching,
 }
 
 impl ChatRequest {
@@ -70,8 +72,20 @@ impl ChatRequest {
             temperature: None,
             response: Response::Text,
             stop: Vec::new(),
+            caching: Caching::Off,
         }
     }
+}
+
+/// Whether the provider's prompt cache is to keep the request, where it does so only on demand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Caching {
+    /// For a request that stands alone: writing to a cache costs more than plain input.
+    #[default]
+    Off,
+    /// For a request with which the next one will begin.
+    Prefix,
 }
 
 /// A tool that the model may call.

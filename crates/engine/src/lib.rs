@@ -27,7 +27,8 @@ mod valid;
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
 pub use card::ContextCard;
 pub use chat::{
-    ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Response, StopReason, Tool,
+    Caching, ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Response,
+    StopReason, Tool,
 };
 pub use clock::Clock;
 pub use embedder::Embedder;
