@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
+use plimsoll_core::safety::Safety;
+use plimsoll_core::select::SelectionConfig;
+use plimsoll_engine::cards::CardSettings;
 use plimsoll_models::ModelsConfig;
 use serde::Deserialize;
 
@@ -26,6 +29,9 @@ pub(crate) struct Config {
     pub(crate) clear_tool_uses: ClearToolUses,
     pub(crate) newest: Newest,
     pub(crate) models: ModelsConfig,
+    pub(crate) cards: CardSettings,
+    pub(crate) safety: Safety,
+    pub(crate) selection: SelectionConfig,
 }
 
 /// Settings of the policy `clear-tool-uses`; defaults are the provider's own.

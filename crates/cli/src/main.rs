@@ -1,6 +1,7 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
 mod arguments;
+mod cards;
 mod clock;
 mod config;
 mod context_config;
@@ -20,6 +21,7 @@ mod replay;
 mod search;
 mod store;
 mod trim;
+mod work;
 mod write_file;
 
 use std::process::ExitCode;
@@ -51,6 +53,8 @@ fn run(arguments: Arguments) -> Result<(), CommandError> {
         Command::Search(search) => search::run(&search),
         Command::Explain(explain) => explain::run(&explain),
         Command::Models(models) => models::run(&models),
+        Command::Cards(cards) => cards::run(&cards),
+        Command::Work(work) => work::run(&work),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

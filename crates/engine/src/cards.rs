@@ -4,6 +4,7 @@
 //! adds the vector. So a quota that is used up, or a worker that died, leaves a plainer card and never none.
 
 mod audit;
+mod catch_up;
 mod job;
 mod make;
 mod work;
@@ -24,6 +25,7 @@ use crate::job::Quota;
 use crate::knowledge::KnowledgeStore;
 
 pub use audit::{Audit, SummaryBy};
+pub use catch_up::catch_up;
 pub use work::{Worked, Workers, queue_embedding};
 
 /// The `generator_model` of cards that no model wrote: what needed none, and the beginnings of texts that did.
