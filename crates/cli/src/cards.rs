@@ -48,12 +48,11 @@ pub(crate) fn run(arguments: &CardsArguments) -> Result<(), CommandError> {
         return selected(&store, &config, session, task, arguments.json);
     }
     let cards = store.history(async |history, tenant| {
-        let sessions = match &session {
-            Some(session) => vec![session.clone()],
-            None => {
-                let all = history.sessions(tenant, usize::MAX >> 1).await?;
-                all.into_iter().map(|summary| summary.session).collect()
-            }
+        let sessions = if let Some(session) = &session {
+            vec![session.clone()]
+        } else {
+            let all = history.sessions(tenant, usize::MAX >> 1).await?;
+            all.into_iter().map(|summary| summary.session).collect()
         };
         let mut cards: Vec<ContextCard> = Vec::new();
         for session in &sessions {

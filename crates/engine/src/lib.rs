@@ -19,6 +19,7 @@ mod log_row;
 mod memory;
 mod model_error;
 mod name;
+pub mod page;
 mod record;
 mod search;
 pub mod selection;

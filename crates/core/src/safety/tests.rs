@@ -191,6 +191,20 @@ fn messages_are_handled_in_texts_results_and_arguments() {
     assert!(handle_message(&message, Handling::default()).0.is_none());
 }
 
+#[test]
+fn arguments_stay_json() {
+    use crate::message::{Role, ToolCall};
+    let secret = made("", 32);
+    let arguments = format!(r#"{{"card": 4111111111111111, "api_key": "{secret}", "n": 7}}"#);
+    let call = ToolCall { id: "1".into(), name: "pay".into(), arguments: arguments.into() };
+    let message = Message::new(Role::Assistant, vec![Block::ToolCall(call)]);
+    let (changed, _) = handle_message(&message, Handling::REDACT);
+    assert_eq!(
+        changed.expect("a card").shown(),
+        "\npay {\"card\":\"[redacted:payment_card]\",\"api_key\":\"[redacted:secret]\",\"n\":7}"
+    );
+}
+
 proptest::proptest! {
     #[test]
     fn nothing_redacted_is_found_again(

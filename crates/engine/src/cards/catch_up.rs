@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
+use plimsoll_core::MillisSinceEpoch;
+
 use super::{CardSettings, Observed, observe};
 use crate::error::StoreError;
 use crate::history::{HistoryStore, MessageRecord};
 use crate::id::{SessionId, TenantId};
 use crate::knowledge::KnowledgeStore;
-use plimsoll_core::MillisSinceEpoch;
 
 /// Messages that are read from the store at a time.
 const PAGE: usize = 1000;
@@ -21,12 +22,11 @@ pub async fn catch_up(
     settings: &CardSettings,
     now: MillisSinceEpoch,
 ) -> Result<Observed, StoreError> {
-    let sessions = match session {
-        Some(session) => vec![session.clone()],
-        None => {
-            let all = history.sessions(tenant, usize::MAX >> 1).await?;
-            all.into_iter().map(|summary| summary.session).collect()
-        }
+    let sessions = if let Some(session) = session {
+        vec![session.clone()]
+    } else {
+        let all = history.sessions(tenant, usize::MAX >> 1).await?;
+        all.into_iter().map(|summary| summary.session).collect()
     };
     let mut observed = Observed::default();
     for session in &sessions {

@@ -2,4 +2,5 @@
 
 mod cards;
 mod models;
+mod page;
 mod selection;
