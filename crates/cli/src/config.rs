@@ -178,6 +178,20 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_shows_the_defaults_of_cards_selection_and_safety() {
+        let readme = include_str!("../../../README.md");
+        let shown = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        let shown: Config = toml::from_str(shown.expect("a block")).expect("settings");
+        assert_eq!(shown.cards, CardSettings::default());
+        assert_eq!(shown.safety, Safety::default());
+        let usual = SelectionConfig::default();
+        assert_eq!(shown.selection.strategy(), usual.strategy());
+        assert_eq!(shown.selection.selector_model(), usual.selector_model());
+        let open = SelectionConfig { strategy: None, selector_model: None, ..shown.selection };
+        assert_eq!(open, usual);
+    }
+
+    #[test]
     fn policies_take_numbers() {
         let config = Config::default();
         assert_eq!(config.policy("newest:5").ok(), Some(Policy::Newest { budget: 5 }));
