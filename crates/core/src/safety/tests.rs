@@ -128,6 +128,7 @@ fn code_hashes_and_times_are_nothing() {
         "range(1000, 2000) 0.4111111111111111 1e-10 v1.22.333.4444",
         "price 1,234,567.89 in 12-34-56",
         "+1734517230123\n-1734517230124\n",
+        "01 02 03 04 05 06 07 08 09 10\n11 12",
         "lines 120-240, 300-4000-50",
         "class=\"sk-circle-fade-dot sk-folding-cube\"",
         "password: string; token: Token; secret=None; token_type: \"bearer\"",

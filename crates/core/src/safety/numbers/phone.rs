@@ -42,7 +42,10 @@ pub(super) fn phone(text: &str, group: &Group) -> Option<Finding> {
             && !lower.contains("call_")
             && !lower.contains("calls")
     };
-    let european = group.digits()[0] == 0
+    // A row of numbers goes on before it.
+    let in_row = previous == b' ' && before(bytes, group.start.saturating_sub(1)).is_ascii_digit();
+    let european = !in_row
+        && group.digits()[0] == 0
         && (group.parts() == [2, 2, 2, 2, 2]
             || group.parts() == [5, 6]
             || group.parts() == [3, 4, 4])
