@@ -178,17 +178,18 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_shows_the_defaults_of_cards_selection_and_safety() {
-        let readme = include_str!("../../../README.md");
-        let shown = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
-        let shown: Config = toml::from_str(shown.expect("a block")).expect("settings");
-        assert_eq!(shown.cards, CardSettings::default());
-        assert_eq!(shown.safety, Safety::default());
+    fn the_readme_shows_the_defaults() {
+        let (_, rest) =
+            include_str!("../../../README.md").split_once("```toml\n").expect("a block");
+        let mut shown: Config =
+            toml::from_str(rest.split_once("```").expect("its end").0).expect("sound");
+        // What is left open by default is shown as what it comes to.
         let usual = SelectionConfig::default();
         assert_eq!(shown.selection.strategy(), usual.strategy());
         assert_eq!(shown.selection.selector_model(), usual.selector_model());
-        let open = SelectionConfig { strategy: None, selector_model: None, ..shown.selection };
-        assert_eq!(open, usual);
+        (shown.selection.strategy, shown.selection.selector_model) = (None, None);
+        let budget = Some(plimsoll_core::policy::DEFAULT_BUDGET);
+        assert_eq!(shown, Config { budget, ..Config::default() });
     }
 
     #[test]

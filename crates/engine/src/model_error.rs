@@ -16,7 +16,8 @@ pub enum ModelError {
     /// It may answer later; what can be repeated at no cost was repeated already.
     #[error("the model can't be reached now: {message}")]
     Unavailable { message: String, retry_after: Option<Duration> },
-    /// The answer broke off after it had begun: it may have been paid for, so it is not asked for again by itself.
+    /// The answer broke off after it had begun, or never came although the request was taken: it may have been paid for, so it
+    /// is not asked for again by itself.
     #[error("the model's answer broke off: {0}")]
     Interrupted(String),
     /// What came back is not what was asked for: no JSON, not of the schema, no vectors of the dimension.

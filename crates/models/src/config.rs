@@ -159,6 +159,8 @@ pub struct EmbedderConfig {
     pub model: Option<String>,
     /// How many numbers its vectors have; needed for `provider/model`.
     pub dimension: Option<usize>,
+    /// The onnxruntime library; needed for `onnx/FOLDER`.
+    pub library: Option<PathBuf>,
     /// The most texts in one request.
     pub batch: usize,
 }
@@ -166,6 +168,6 @@ pub struct EmbedderConfig {
 /// Chosen: every known server takes 64 texts at once (OpenAI 2,048, smaller servers as many as they have room for).
 impl Default for EmbedderConfig {
     fn default() -> Self {
-        Self { model: None, dimension: None, batch: 64 }
+        Self { model: None, dimension: None, library: None, batch: 64 }
     }
 }

@@ -6,6 +6,8 @@ mod failure;
 mod http_embedder;
 mod http_model;
 mod models;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod outside;
 mod played;
 mod provider;

@@ -10,7 +10,7 @@ use plimsoll_engine::{ChatModel, Embedder, ModelError};
 use serde::Deserialize;
 
 use crate::checked::Checked;
-use crate::config::ModelsConfig;
+use crate::config::{EmbedderConfig, ModelsConfig};
 use crate::http_embedder::HttpEmbedder;
 use crate::http_model::HttpModel;
 use crate::outside::Outside;
@@ -98,6 +98,9 @@ impl Models {
     pub fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>, ModelError> {
         let config = &self.config.embedder;
         let Some(name) = &config.model else { return Ok(None) };
+        if let Some(("onnx", folder)) = name.split_once('/') {
+            return onnx(name, Path::new(folder), config).map(Some);
+        }
         let dimension = config.dimension.filter(|dimension| *dimension > 0).ok_or_else(|| {
             ModelError::Invalid(format!("the embedder `{name}` is configured without `dimension`"))
         })?;
@@ -126,7 +129,7 @@ impl Models {
         let list: List = serde_json::from_slice(&body).map_err(|error| {
             ModelError::Unusable(format!("{} sent no list of models: {error}", provider.name))
         })?;
-        Ok(list.data.into_iter().map(|model| model.id).collect())
+        Ok(list.data.into_iter().flatten().map(|model| model.id).collect())
     }
 
     fn provider_of<'a>(&self, name: &'a str) -> Result<(&Arc<Provider>, &'a str), ModelError> {
@@ -168,9 +171,25 @@ impl Models {
     }
 }
 
+#[cfg(feature = "onnx")]
+fn onnx(
+    name: &str,
+    folder: &Path,
+    config: &EmbedderConfig,
+) -> Result<Arc<dyn Embedder>, ModelError> {
+    Ok(Arc::new(crate::onnx::OnnxEmbedder::open(name, folder, config)?))
+}
+
+#[cfg(not(feature = "onnx"))]
+fn onnx(name: &str, _: &Path, _: &EmbedderConfig) -> Result<Arc<dyn Embedder>, ModelError> {
+    Err(ModelError::Invalid(format!("`{name}` needs a binary built with the feature `onnx`")))
+}
+
 #[derive(Deserialize)]
 struct List {
-    data: Vec<Listed>,
+    /// Ollama has `null` where it has no model.
+    #[serde(deserialize_with = "Option::deserialize")]
+    data: Option<Vec<Listed>>,
 }
 
 #[derive(Deserialize)]

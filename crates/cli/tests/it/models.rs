@@ -33,7 +33,15 @@ fn server(body: &'static str) -> (String, std::thread::JoinHandle<String>) {
 #[test]
 fn known_providers_are_listed_and_nobody_is_asked() {
     let environment = Environment::new();
-    insta::assert_snapshot!(environment.data(&["models", "--offline"]), @"");
+    insta::assert_snapshot!(environment.data(&["models", "--offline"]), @r"
+    anthropic   anthropic  https://api.anthropic.com/v1  ANTHROPIC_API_KEY is missing   not asked
+    llamacpp    chat       http://127.0.0.1:8080/v1      no key needed                  not asked
+    ollama      chat       http://127.0.0.1:11434/v1     no key needed                  not asked
+    openai      chat       https://api.openai.com/v1     OPENAI_API_KEY is missing      not asked
+    openrouter  chat       https://openrouter.ai/api/v1  OPENROUTER_API_KEY is missing  not asked
+    vllm        chat       http://127.0.0.1:8000/v1      no key needed                  not asked
+    embedder: built-in
+    ");
 }
 
 #[test]

@@ -106,18 +106,13 @@ fn turns(messages: &[Message]) -> Result<Vec<Turn>, ModelError> {
     let mut results = 0;
     for message in messages {
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
-        if turns.last().is_none_or(|turn| turn.role != role) {
-            if turns.last().is_some_and(|turn| turn.content.is_empty()) {
-                turns.pop();
-            }
-            if turns.last().is_none_or(|turn| turn.role != role) {
-                turns.push(Turn { role, content: Vec::new() });
-            }
-            results = 0;
-        }
-        let Some(turn) = turns.last_mut() else { continue };
         for block in &message.blocks {
             let Some(value) = content(block) else { continue };
+            if turns.last().is_none_or(|turn| turn.role != role) {
+                turns.push(Turn { role, content: Vec::new() });
+                results = 0;
+            }
+            let Some(turn) = turns.last_mut() else { continue };
             if matches!(block, Block::ToolResult(_)) {
                 turn.content.insert(results, value);
                 results += 1;
@@ -126,7 +121,6 @@ fn turns(messages: &[Message]) -> Result<Vec<Turn>, ModelError> {
             }
         }
     }
-    turns.retain(|turn| !turn.content.is_empty());
     match turns.first() {
         Some(turn) if turn.role == "user" => {}
         _ => {

@@ -292,3 +292,17 @@ async fn settings_of_a_provider_reach_its_requests() {
     let schema = body(&sent(&up("anthropic", "json = 'schema'"), &json, false).await);
     assert_eq!(schema["output_config"]["format"]["schema"], json!({"type": "object"}));
 }
+
+#[tokio::test]
+async fn anthropic_gets_results_before_what_the_user_said_meanwhile() {
+    let call = ToolCall { id: "a".into(), name: "look".into(), arguments: "{}".into() };
+    let messages = vec![
+        Message::text(Role::User, "Look."),
+        Message::new(Role::Assistant, vec![Block::ToolCall(call)]),
+        Message::text(Role::User, "Hurry!"),
+        Message::result("a", "a cat"),
+    ];
+    let received = sent(&up("anthropic", ""), &ask("").with(messages), false).await;
+    let last = body(&received)["messages"][2]["content"].clone();
+    assert_eq!([&last[0]["type"], &last[1]["text"]], ["tool_result", "Hurry!"]);
+}

@@ -54,6 +54,7 @@ async fn vectors_that_are_not_what_was_asked_for_are_unusable() {
         vectors(&[(0, [1.0, 0.0])]),
         vectors(&[(0, [1.0, 0.0]), (0, [1.0, 0.0])]),
         vectors(&[(0, [1.0, 0.0]), (2, [1.0, 0.0])]),
+        vectors(&[(0, [1.0, 0.0]), (1, [1.0, 0.0]), (0, [0.0, 1.0])]),
         Scripted::body(
             200,
             r#"{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1]}]}"#,

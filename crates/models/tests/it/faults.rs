@@ -33,7 +33,7 @@ const HALF: Duration = Duration::from_millis(250);
 
 #[tokio::test]
 async fn what_is_refused_for_now_is_asked_again_after_a_pause() {
-    for status in [408, 429, 500, 502, 503, 504, 529] {
+    for status in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
         let outcome = outcome([refused(status), refused(status), fine()]).await;
         assert_eq!(outcome.answer.expect("the third try").text(), "fine", "{status}");
         assert_eq!(outcome.requests, 3, "{status}");

@@ -95,6 +95,7 @@ async fn a_provider_is_asked_which_models_it_has() {
     let list = r#"{"object":"list","data":[{"id":"a"},{"id":"b","object":"model"}]}"#;
     let upstream = Upstream::start([
         Scripted::body(200, list),
+        Scripted::body(200, r#"{"data":null}"#),
         Scripted::body(401, "{}"),
         Scripted::body(503, "{}"),
         Scripted::body(200, "{}"),
@@ -103,11 +104,12 @@ async fn a_provider_is_asked_which_models_it_has() {
     let started = start(&upstream, &up("anthropic", ""));
     let ask = || started.models.list("up", Duration::from_secs(90));
     assert_eq!(ask().await, Ok(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(ask().await, Ok(Vec::new()));
     assert!(matches!(ask().await, Err(ModelError::Denied(_))));
     assert!(matches!(ask().await, Err(ModelError::Unavailable { .. })));
     assert!(matches!(ask().await, Err(ModelError::Unusable(_))));
     let requests = upstream.requests();
-    assert_eq!((requests.len(), requests[0].method.as_str()), (4, "GET"));
+    assert_eq!((requests.len(), requests[0].method.as_str()), (5, "GET"));
     assert_eq!(
         (requests[0].path.as_str(), requests[0].header("x-api-key")),
         ("/v1/models", Some(KEY))

@@ -118,3 +118,12 @@ async fn the_second_try_for_json_is_under_the_cap_too() {
     assert!(capped(&started.models.chat("up/m").expect("a model").complete(&request).await));
     assert_eq!(upstream.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn an_answer_that_does_not_say_what_it_used_stays_booked_at_the_most() {
+    let silent = r#"{"choices":[{"message":{"content":"x"}}]}"#;
+    let upstream = Upstream::start([Scripted::body(200, silent)]).await;
+    let started = with(&upstream, PRICE, "");
+    started.models.chat("up/m").expect("a model").complete(&ask("x")).await.expect("an answer");
+    assert!(close(started.models.spent_dollars(), 0.117), "{}", started.models.spent_dollars());
+}
