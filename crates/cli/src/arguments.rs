@@ -38,6 +38,10 @@ pub(crate) enum Command {
     Graph(GraphArguments),
     /// Run a cascade: its phases one after another, each with the context that is chosen for it
     Run(RunArguments),
+    /// Show context cards: what each message of a store is about, and what would be selected for a task
+    Cards(CardsArguments),
+    /// Work on what waits in a store: summaries and vectors of context cards
+    Work(WorkArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -146,6 +150,49 @@ pub(crate) struct RefGetArguments {
     #[arg(long, value_name = "OFFSET:LIMIT")]
     pub(crate) slice: Option<String>,
     /// Print JSON: the text, how much there is in all, and where to go on
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Settings: [cards], [selection] and [safety] of plimsoll.toml.")]
+pub(crate) struct CardsArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Only cards of this session
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// Make the cards that are missing, and work until none waits
+    #[arg(long)]
+    pub(crate) make: bool,
+    /// Show what would be selected of the session for this task, and why
+    #[arg(long, value_name = "TASK", requires = "session")]
+    pub(crate) task: Option<String>,
+    /// The most cards
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) limit: usize,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without `--once` it goes on until it is stopped; what it was at is taken up again by the next.\nExit codes: 0 done, 1 jobs were parked or the store failed, 2 wrong arguments or settings."
+)]
+pub(crate) struct WorkArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Stop when nothing is due
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON, one line for each time that nothing is due any more
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
+use plimsoll_core::safety::Safety;
+use plimsoll_core::select::SelectionConfig;
+use plimsoll_engine::cards::CardSettings;
 use plimsoll_models::ModelsConfig;
 use serde::Deserialize;
 
@@ -29,6 +32,9 @@ pub(crate) struct Config {
     pub(crate) models: ModelsConfig,
     pub(crate) run: RunConfig,
     pub(crate) tools: ToolsConfig,
+    pub(crate) cards: CardSettings,
+    pub(crate) safety: Safety,
+    pub(crate) selection: SelectionConfig,
 }
 
 /// Settings of the policy `clear-tool-uses`; defaults are the provider's own.
@@ -178,8 +184,13 @@ mod tests {
     fn the_readme_shows_the_defaults() {
         let (_, rest) =
             include_str!("../../../README.md").split_once("```toml\n").expect("a block");
-        let shown: Config =
+        let mut shown: Config =
             toml::from_str(rest.split_once("```").expect("its end").0).expect("sound");
+        // What is left open by default is shown as what it comes to.
+        let usual = SelectionConfig::default();
+        assert_eq!(shown.selection.strategy(), usual.strategy());
+        assert_eq!(shown.selection.selector_model(), usual.selector_model());
+        (shown.selection.strategy, shown.selection.selector_model) = (None, None);
         let budget = Some(plimsoll_core::policy::DEFAULT_BUDGET);
         assert_eq!(shown, Config { budget, ..Config::default() });
     }

@@ -16,7 +16,11 @@ use crate::output::{self, BOLD, DIM, RESET, thousands};
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     let policy = config(&arguments.settings)?.policy(&arguments.policy)?;
     let loaded = load(&arguments.session)?;
-    crate::store::record(arguments.session.store.as_deref(), &loaded)?;
+    crate::store::record(
+        arguments.session.store.as_deref(),
+        arguments.settings.config.as_deref(),
+        &loaded,
+    )?;
     let mut state = State::default();
     let mut found: Option<(Context, Receipt)> = None;
     for position in loaded.transcript.requests() {

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::safety::{Action, Handling, redact};
 use plimsoll_engine::{Efficiency, LogQuery, LogRow};
 
 use crate::arguments::LogArguments;
+use crate::config;
 use crate::error::CommandError;
 use crate::output::{self, BOLD, DIM, RESET, thousands};
 use crate::store::{Store, session_id};
@@ -21,8 +23,19 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<(), CommandError> {
         since: None,
         limit: arguments.limit,
     };
-    let rows = store.history(async |history, tenant| history.log(tenant, &query).await)?;
+    let mut rows = store.history(async |history, tenant| history.log(tenant, &query).await)?;
+    let handling = config::read(None)?.safety.logs;
+    for row in &mut rows {
+        row.text = safe(&row.text, handling);
+    }
     output::data(&if arguments.json { json(&rows)? } else { table(&rows) })
+}
+
+/// Redacts a line. One that the log cut may end within a secret that is no longer known as one: that word goes.
+fn safe(line: &str, handling: Handling) -> String {
+    let is_cut = line.chars().count() == LogRow::LINE && handling.secrets == Action::Redact;
+    let end = line.rfind(char::is_whitespace).filter(|_| is_cut).unwrap_or(line.len());
+    redact(&line[..end], handling).0.into_owned()
 }
 
 fn json<T: serde::Serialize>(rows: &[T]) -> Result<String, CommandError> {

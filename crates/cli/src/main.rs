@@ -1,6 +1,7 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
 mod arguments;
+mod cards;
 mod cascade;
 mod clock;
 mod config;
@@ -24,6 +25,7 @@ mod search;
 mod store;
 mod trim;
 mod validate;
+mod work;
 mod write_file;
 
 use std::process::ExitCode;
@@ -58,6 +60,8 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Validate(validate) => validate::run(&validate),
         Command::Graph(graph) => graph::run(&graph),
+        Command::Cards(cards) => cards::run(&cards),
+        Command::Work(work) => work::run(&work),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

@@ -3,6 +3,8 @@
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
+use plimsoll_core::safety::{Action, Handling, redact};
+
 use crate::error::{CommandError, Kind};
 
 /// Writes data, colours stripped where nobody looks; a closed pipe is no failure.
@@ -16,10 +18,17 @@ pub(crate) fn data(text: &str) -> Result<(), CommandError> {
     }
 }
 
+/// What of the words of an error is printed: an address may hold a password, and an answer a key.
+const SPOKEN: Handling = Handling { personal: Action::Ignore, secrets: Action::Redact };
+
 /// Writes one line of warning.
 pub(crate) fn warning(text: &str) {
     // Nothing can be done about a standard error that cannot be written.
-    let _ = writeln!(anstream::stderr().lock(), "{WARN}warning{RESET}: {}", plain(text));
+    let _ = writeln!(
+        anstream::stderr().lock(),
+        "{WARN}warning{RESET}: {}",
+        plain(&redact(text, SPOKEN).0)
+    );
 }
 
 /// Writes one line of report, for commands whose standard output is the result itself.
@@ -57,7 +66,11 @@ pub(crate) fn failure(error: &CommandError) -> ExitCode {
         Kind::Failure => (format!("{BAD}error{RESET}"), 1),
         Kind::Finding => (format!("{WARN}note{RESET}"), 1),
     };
-    let _ = writeln!(anstream::stderr().lock(), "{word}: {}", plain(&error.to_string()));
+    let _ = writeln!(
+        anstream::stderr().lock(),
+        "{word}: {}",
+        plain(&redact(&error.to_string(), SPOKEN).0)
+    );
     ExitCode::from(code)
 }
 

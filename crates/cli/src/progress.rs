@@ -36,6 +36,18 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// Tells that `done` steps are over, of work whose end nobody knows.
+    pub(crate) fn at(&mut self, done: u64) {
+        self.bar.set_length(done);
+        self.bar.set_position(done);
+        if !self.is_shown && self.bar.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.is_shown = true;
+        }
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();

@@ -40,7 +40,11 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
         crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
     }
     let loaded = load(&arguments.session)?;
-    let recording = store::record(arguments.session.store.as_deref(), &loaded)?;
+    let recording = store::record(
+        arguments.session.store.as_deref(),
+        arguments.settings.config.as_deref(),
+        &loaded,
+    )?;
     let turns = loaded.transcript.requests().count() as u64;
     let mut progress = Progress::new("replaying", turns * (policies.len() as u64 + 1));
     let mut runs = Vec::new();

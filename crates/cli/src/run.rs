@@ -22,8 +22,8 @@ use crate::cascade;
 use crate::config;
 use crate::error::CommandError;
 use crate::models;
-use crate::outside::outside;
 use crate::output;
+use crate::outside::outside;
 use crate::store::{Store, session_id};
 
 pub(crate) use settings::{RunConfig, ToolsConfig};

@@ -1,20 +1,23 @@
 //! The store as the command line uses it: opened by address, spoken to from a runtime of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
+use plimsoll_core::ContentHash;
 use plimsoll_core::replay::Turn;
+use plimsoll_core::safety::{Action, Flags, Handling, add, handle_message, told};
 use plimsoll_engine::{
-    HistoryBatch, HistoryStore, KnowledgeStore, ReceiptRecord, SessionId, StoreError, TenantId,
-    message_records, receipt_record,
+    HistoryBatch, HistoryStore, KnowledgeStore, MessageRecord, ReceiptRecord, SessionId,
+    StoreError, TenantId, message_records, receipt_record,
 };
 use tokio::runtime::Runtime;
 
 use crate::clock;
-use crate::config::environment;
+use crate::config::{self, environment};
 use crate::error::CommandError;
 use crate::load::Loaded;
+use crate::output;
 
 /// `PLIMSOLL_STORE`: the store's path or address.
 const STORE: &str = "PLIMSOLL_STORE";
@@ -63,6 +66,19 @@ impl Store {
         self.runtime.block_on(work(history, knowledge, &self.tenant))
     }
 
+    /// Asks both.
+    pub(crate) fn both<T>(
+        &self,
+        ask: impl AsyncFnOnce(
+            &dyn HistoryStore,
+            &dyn KnowledgeStore,
+            &TenantId,
+        ) -> Result<T, StoreError>,
+    ) -> Result<T, CommandError> {
+        let answer = self.runtime.block_on(ask(&*self.history, &*self.knowledge, &self.tenant));
+        answer.map_err(|error| failed(error, "the store did not answer"))
+    }
+
     /// Asks the knowledge.
     pub(crate) fn knowledge<T>(
         &self,
@@ -108,19 +124,47 @@ pub(crate) struct Recording {
 }
 
 /// Keeps a session's messages where a store was asked for, by flag or by the environment.
+///
+/// `[safety.ingestion]` of the settings says what becomes of personal data and secrets in them. A message that is redacted is
+/// another one: nothing gives back the words that it had.
 pub(crate) fn record(
     named: Option<&str>,
+    settings: Option<&Path>,
     loaded: &Loaded,
 ) -> Result<Option<Recording>, CommandError> {
     let named = named.map(str::to_owned).or_else(|| environment(STORE));
     let Some(address) = named else { return Ok(None) };
     let store = Store::open(Some(&address))?;
     let session = id_of(loaded)?;
-    let messages = message_records(&session, &loaded.transcript, clock::now());
+    let mut messages = message_records(&session, &loaded.transcript, clock::now());
+    let flags = handle(&mut messages, config::read(settings)?.safety.ingestion);
+    if !flags.is_empty() {
+        output::warning(&format!(
+            "session {session} holds {}; `[safety.ingestion]` of the settings redacts",
+            told(&flags)
+        ));
+    }
     store.history(async |history, tenant| {
         history.append(tenant, HistoryBatch { messages, ..HistoryBatch::default() }).await
     })?;
     Ok(Some(Recording { store, session }))
+}
+
+/// Handles personal data and secrets in what is about to be kept.
+fn handle(messages: &mut [MessageRecord], handling: Handling) -> Flags {
+    let mut flags = Flags::new();
+    if handling.personal == Action::Ignore && handling.secrets == Action::Ignore {
+        return flags;
+    }
+    for record in messages {
+        let (changed, found) = handle_message(&record.message, handling);
+        add(&mut flags, &found);
+        if let Some(message) = changed {
+            record.hash = ContentHash::of(&message);
+            record.message = message;
+        }
+    }
+    flags
 }
 
 /// Returns the session's own id, else one made of its first message.

@@ -54,7 +54,11 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
     };
     let original = read_file(&arguments.session.file)?;
     let loaded = load_bytes(&arguments.session, &original)?;
-    crate::store::record(arguments.session.store.as_deref(), &loaded)?;
+    crate::store::record(
+        arguments.session.store.as_deref(),
+        arguments.settings.config.as_deref(),
+        &loaded,
+    )?;
     load::warn(&arguments.session.file, &loaded.session.notes, arguments.session.verbose);
     if !loaded.session.format.is_writable() {
         return Err(unwritable(loaded.session.format));

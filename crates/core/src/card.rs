@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::aging::with_error_lines;
 use crate::error_lines::is_error_line;
-use crate::message::{Message, Role};
+use crate::message::{Block, Message, Role};
 
 pub use facts::Invented;
 pub use keywords::{card_keywords, task_keywords};
@@ -50,7 +50,10 @@ pub fn summarise(message: &Message) -> Summary {
     if message.role == Role::Tool {
         return Summary::Fast(result_summary(message));
     }
-    let text = message.shown();
+    let shown = message.shown();
+    // Calls are shown behind the text, each on a line; without any text the first line is empty.
+    let is_said = message.blocks.iter().any(|block| matches!(block, Block::Text(_)));
+    let text = if is_said { shown } else { shown.trim_start_matches('\n').to_owned() };
     if text.chars().count() < SHORT { Summary::Fast(text) } else { Summary::Model }
 }
 
@@ -139,7 +142,7 @@ fn with_reports(summary: String, text: &str) -> String {
 }
 
 /// Returns the first `most` characters.
-pub(crate) fn first(text: &str, most: usize) -> &str {
+pub fn first(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 
@@ -191,6 +194,9 @@ mod tests {
         let text = "ä".repeat(199);
         assert_eq!(fast(&Message::text(Role::User, text.clone())), text);
         assert_eq!(summarise(&Message::text(Role::User, "a".repeat(200))), Summary::Model);
+        let call =
+            crate::message::ToolCall { id: "1".into(), name: "ls".into(), arguments: "{}".into() };
+        assert_eq!(fast(&Message::new(Role::Assistant, vec![Block::ToolCall(call)])), "ls {}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod delta;
 mod email;
 mod github;
 mod notion;
+mod source;
 
 use std::collections::HashSet;
 
@@ -17,6 +18,7 @@ use crate::error_lines::is_error_line;
 use crate::tokens::Tokenizer;
 
 pub use delta::{Change, Delta, delta};
+pub use source::{Source, source_of};
 
 /// What a payload is; also the kind of the artefact that keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]

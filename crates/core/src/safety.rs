@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::message::{Block, Message};
 
@@ -257,13 +258,59 @@ pub fn handle_message(message: &Message, handling: Handling) -> (Option<Message>
                 Block::ToolResult(result)
             }
             Block::ToolCall(mut call) => {
-                call.arguments = handled(&call.arguments);
+                let arguments = handled(&call.arguments);
+                call.arguments = still_json(&call.arguments, arguments, handling);
                 Block::ToolCall(call)
             }
             other => other,
         })
         .collect();
     (changed.then(|| Message { blocks, ..message.clone() }), flags)
+}
+
+/// Returns `redacted`, or where it is no JSON any more and `arguments` were, the same as JSON: a number is no place for a mark.
+fn still_json(arguments: &Arc<str>, redacted: Arc<str>, handling: Handling) -> Arc<str> {
+    let holds = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    if redacted == *arguments || holds(&redacted) {
+        return redacted;
+    }
+    let Ok(mut value) = serde_json::from_str::<Value>(arguments) else { return redacted };
+    redact_value(&mut value, handling);
+    value.to_string().into()
+}
+
+fn redact_value(value: &mut Value, handling: Handling) {
+    match value {
+        Value::String(text) => *text = redact(text, handling).0.into_owned(),
+        Value::Number(number) => {
+            let written = number.to_string();
+            if let Cow::Owned(redacted) = redact(&written, handling).0 {
+                *value = Value::String(redacted);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_value(item, handling)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| redact_value(field, handling));
+            // What only its name gives away, and what stands in the names themselves.
+            *fields = std::mem::take(fields)
+                .into_iter()
+                .map(|(key, field)| of_name(&key, field, handling))
+                .collect();
+        }
+        _ => {}
+    }
+}
+
+fn of_name(key: &str, field: Value, handling: Handling) -> (String, Value) {
+    let named = match &field {
+        Value::String(text) => redact(&format!("{key}: {text}"), handling).0.into_owned(),
+        _ => String::new(),
+    };
+    let field = match named.strip_prefix(&format!("{key}: ")) {
+        Some(text) if field.as_str().is_some_and(|field| field != text) => Value::from(text),
+        _ => field,
+    };
+    (redact(key, handling).0.into_owned(), field)
 }
 
 /// Adds the counts of `more` to `flags`.

@@ -5,6 +5,7 @@
 
 mod artefact;
 mod card;
+pub mod cards;
 mod chat;
 mod clock;
 mod embedder;
@@ -18,8 +19,10 @@ mod log_row;
 mod memory;
 mod model_error;
 mod name;
+pub mod page;
 mod record;
 mod search;
+pub mod selection;
 mod tools;
 mod valid;
 

@@ -4,10 +4,9 @@ use serde_json::json;
 
 use crate::history::{LogRow, MessageRecord, ReceiptRecord};
 
-/// Characters of the line that a row shows.
-const LINE: usize = 200;
-
 impl LogRow {
+    /// Characters of the line that a row shows.
+    pub const LINE: usize = 200;
     /// The `node_type` of a message.
     pub const MESSAGE: &'static str = "message";
     /// The `node_type` of a context decision.
@@ -25,7 +24,7 @@ impl LogRow {
             content_hash: Some(record.hash.short()),
             role: Some(record.message.role.as_str().to_owned()),
             tokens: Some(record.tokens),
-            text: line.chars().take(LINE).collect(),
+            text: line.chars().take(Self::LINE).collect(),
             metadata: None,
         }
     }

@@ -15,7 +15,7 @@ use crate::search::{Embedding, SearchQuery};
 /// How far a vector's length may be from 1: what rounding to f32 and a provider's own rounding leave, and more.
 const LENGTH_TOLERANCE: f32 = 0.01;
 /// Characters of the longest summary of an artefact (`context-strategy.md` 3.2, `summary_size`).
-const LONGEST_SUMMARY: usize = 500;
+pub(crate) const LONGEST_SUMMARY: usize = 500;
 /// The fewest and most hex digits by which content may be asked for.
 const PREFIX: std::ops::RangeInclusive<usize> = 8..=64;
 

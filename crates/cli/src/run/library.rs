@@ -54,8 +54,9 @@ impl Folder {
         paths.into_iter().find(|path| {
             let extension = path.extension().and_then(|extension| extension.to_str());
             matches!(extension, Some("json" | "yaml" | "yml"))
-                && crate::cascade::read(path)
-                    .is_ok_and(|(cascade, _)| cascade.is_some_and(|one| one.cascade_id.as_str() == id))
+                && crate::cascade::read(path).is_ok_and(|(cascade, _)| {
+                    cascade.is_some_and(|one| one.cascade_id.as_str() == id)
+                })
         })
     }
 }

@@ -34,7 +34,9 @@ struct Account<'a> {
 impl Table {
     pub(super) fn add(&mut self, event: &Event) {
         match event {
-            Event::Turn { phase, full_tokens, sent_tokens, output_tokens, cost, full_cost, .. } => {
+            Event::Turn {
+                phase, full_tokens, sent_tokens, output_tokens, cost, full_cost, ..
+            } => {
                 let row = self.row(phase);
                 row.turns += 1;
                 row.full_tokens += full_tokens;
@@ -74,8 +76,7 @@ impl Table {
     }
 
     pub(super) fn json(&self, session: &SessionId) -> String {
-        let account =
-            Account { session: session.as_str(), phases: &self.0, total: self.total() };
+        let account = Account { session: session.as_str(), phases: &self.0, total: self.total() };
         serde_json::to_string(&account).unwrap_or_default()
     }
 
@@ -83,7 +84,8 @@ impl Table {
         if self.0.is_empty() {
             return Vec::new();
         }
-        let width = self.0.iter().map(|row| row.phase.chars().count()).max().unwrap_or(5).clamp(5, 32);
+        let width =
+            self.0.iter().map(|row| row.phase.chars().count()).max().unwrap_or(5).clamp(5, 32);
         let mut lines = vec![String::new()];
         lines.push(format!(
             "{BOLD}{:width$} {:>5} {:>10} {:>10} {:>6} {:>9} {:>9}{RESET}",
@@ -105,7 +107,8 @@ impl Table {
         for row in &self.0 {
             lines.push(shown(row));
             let hashes = |what: &str, hashes: &[String]| {
-                let short: Vec<&str> = hashes.iter().map(|hash| &hash[..hash.len().min(8)]).collect();
+                let short: Vec<&str> =
+                    hashes.iter().map(|hash| &hash[..hash.len().min(8)]).collect();
                 (!short.is_empty()).then(|| format!("  {DIM}{what}: {}{RESET}", short.join(" ")))
             };
             lines.extend(hashes("anchored", &row.anchored));
@@ -114,7 +117,9 @@ impl Table {
         if self.0.len() > 1 {
             lines.push(shown(&self.total()));
         }
-        lines.push(format!("{DIM}session {session}; `plimsoll log --session {session}` tells more{RESET}"));
+        lines.push(format!(
+            "{DIM}session {session}; `plimsoll log --session {session}` tells more{RESET}"
+        ));
         lines
     }
 }

@@ -56,23 +56,39 @@ fn line(event: &Event) -> Option<String> {
         }
         Event::PhaseBegan { phase, visit, context_messages, context_tokens } => {
             let again = if *visit > 1 { format!(", visit {visit}") } else { String::new() };
-            format!("{phase}{again} {DIM}sees {context_messages} messages, {context_tokens} tokens{RESET}")
+            format!(
+                "{phase}{again} {DIM}sees {context_messages} messages, {context_tokens} tokens{RESET}"
+            )
         }
-        Event::Turn { sent_tokens, full_tokens, output_tokens, cost, calls, is_recorded, .. } => {
-            let calls = if calls.is_empty() { String::new() } else { format!(" → {}", calls.join(", ")) };
+        Event::Turn {
+            sent_tokens, full_tokens, output_tokens, cost, calls, is_recorded, ..
+        } => {
+            let calls =
+                if calls.is_empty() { String::new() } else { format!(" → {}", calls.join(", ")) };
             let kept = if *is_recorded { " (recorded)" } else { "" };
-            format!("  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, ${cost:.4}{calls}{DIM}{kept}{RESET}")
+            format!(
+                "  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, ${cost:.4}{calls}{DIM}{kept}{RESET}"
+            )
         }
         Event::ToolEnded { tool, is_error, characters, .. } => {
-            let mark = if *is_error { format!("{BAD}failed{RESET}") } else { format!("{GOOD}ok{RESET}") };
+            let mark =
+                if *is_error { format!("{BAD}failed{RESET}") } else { format!("{GOOD}ok{RESET}") };
             format!("  {DIM}{tool}{RESET} {mark} {DIM}{characters} characters{RESET}")
         }
         Event::Validated { validator, attempt, valid, reason, .. } => {
-            let mark = if *valid { format!("{GOOD}valid{RESET}") } else { format!("{BAD}not valid{RESET}: {}", output::line(reason, 80)) };
+            let mark = if *valid {
+                format!("{GOOD}valid{RESET}")
+            } else {
+                format!("{BAD}not valid{RESET}: {}", output::line(reason, 80))
+            };
             format!("  {validator} of attempt {attempt}: {mark}")
         }
         Event::SoundingsEvaluated { winner, of, reason, .. } => {
             format!("  attempt {winner} of {of} is taken: {}", output::line(reason, 80))
+        }
+        Event::Chosen { strategy, anchored, selected, .. } => {
+            let (anchors, chosen) = (anchored.len(), selected.len());
+            format!("  {anchors} anchors, and {chosen} messages that `{strategy}` chose")
         }
         Event::Noted { phase, note } => format!("  {phase}: {note}"),
         Event::PhaseEnded { .. } | Event::RunEnded { .. } => return None,

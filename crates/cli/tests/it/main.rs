@@ -2,6 +2,7 @@
 
 mod arrows;
 mod bad_input;
+mod cards;
 mod cascades;
 mod environment;
 mod explain;

@@ -181,6 +181,8 @@ static ANCHORS: LazyLock<AhoCorasick> = LazyLock::new(|| {
 
 /// Adds what begins with a known word or sign.
 pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
+    // A key's body is long, and may be full of what begins another: it is read once.
+    let mut key_end = 0;
     for hit in ANCHORS.find_overlapping_iter(text) {
         let at = hit.pattern().as_usize();
         let finding = match TOKENS.get(at) {
@@ -189,7 +191,12 @@ pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
                 Other::Email => address::email(text, hit.start()),
                 Other::Url => address::url_password(text, hit.end()),
                 Other::Jwt => jwt(text, hit.start()),
-                Other::PrivateKey => private_key(text, hit.start()),
+                Other::PrivateKey if hit.start() < key_end => None,
+                Other::PrivateKey => {
+                    let key = private_key(text, hit.start());
+                    key_end = key.as_ref().map_or(key_end, |key| key.bytes.end);
+                    key
+                }
                 Other::Header => header(text, hit.start(), hit.end()),
                 Other::Name => assigned::find(text, hit.end()),
             },

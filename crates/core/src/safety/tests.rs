@@ -128,6 +128,7 @@ fn code_hashes_and_times_are_nothing() {
         "range(1000, 2000) 0.4111111111111111 1e-10 v1.22.333.4444",
         "price 1,234,567.89 in 12-34-56",
         "+1734517230123\n-1734517230124\n",
+        "01 02 03 04 05 06 07 08 09 10\n11 12",
         "lines 120-240, 300-4000-50",
         "class=\"sk-circle-fade-dot sk-folding-cube\"",
         "password: string; token: Token; secret=None; token_type: \"bearer\"",
@@ -189,6 +190,20 @@ fn messages_are_handled_in_texts_results_and_arguments() {
     assert_eq!(shown, "to [redacted:email]\nsend {\"to\":\"[redacted:email]\"}");
     assert_eq!(flags[&Sensitive::Email], 2);
     assert!(handle_message(&message, Handling::default()).0.is_none());
+}
+
+#[test]
+fn arguments_stay_json() {
+    use crate::message::{Role, ToolCall};
+    let secret = made("", 32);
+    let arguments = format!(r#"{{"card": 4111111111111111, "api_key": "{secret}", "n": 7}}"#);
+    let call = ToolCall { id: "1".into(), name: "pay".into(), arguments: arguments.into() };
+    let message = Message::new(Role::Assistant, vec![Block::ToolCall(call)]);
+    let (changed, _) = handle_message(&message, Handling::REDACT);
+    assert_eq!(
+        changed.expect("a card").shown(),
+        "\npay {\"card\":\"[redacted:payment_card]\",\"api_key\":\"[redacted:secret]\",\"n\":7}"
+    );
 }
 
 proptest::proptest! {

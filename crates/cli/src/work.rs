@@ -1,0 +1,218 @@
+//! `plimsoll work`: the workers, until nothing is due or for as long as they are let.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_core::safety::Safety;
+use plimsoll_engine::cards::{CardSettings, Worked, Workers, catch_up, queue_embedding};
+use plimsoll_engine::{
+    ChatModel, Clock, Embedder, HistoryStore, Job, JobState, KnowledgeStore, SessionId, StoreError,
+    TenantId,
+};
+use plimsoll_models::Models;
+use serde::Serialize;
+
+use crate::arguments::WorkArguments;
+use crate::config::{self, Config};
+use crate::error::CommandError;
+use crate::models;
+use crate::output::{self, thousands};
+use crate::outside::outside;
+use crate::progress::Progress;
+use crate::store::Store;
+
+/// How long the workers rest when nothing is due (`context-strategy.md` 5.3).
+const REST: Duration = Duration::from_secs(5);
+/// The most parked jobs that are told of.
+const PARKED: usize = 20;
+
+pub(crate) fn run(arguments: &WorkArguments) -> Result<(), CommandError> {
+    let config = config::read(arguments.config.as_deref())?;
+    let store = Store::open(arguments.store.store.as_deref())?;
+    let staff = Staff::hire(&config)?;
+    loop {
+        let report = staff.work(&store, None)?;
+        if arguments.once || report.worked.taken > 0 {
+            print(&report, arguments.json)?;
+        }
+        if arguments.once {
+            let parked = report.parked.len();
+            return if parked == 0 {
+                Ok(())
+            } else {
+                Err(CommandError::finding(anyhow::anyhow!(
+                    "{parked} {} parked",
+                    if parked == 1 { "job is" } else { "jobs are" }
+                )))
+            };
+        }
+        store.both(async |_, _, _| {
+            staff.clock.sleep(REST).await;
+            Ok(())
+        })?;
+    }
+}
+
+/// Whom the work is given to.
+pub(crate) struct Staff {
+    settings: CardSettings,
+    safety: Safety,
+    model: Option<Arc<dyn ChatModel>>,
+    embedder: Option<Arc<dyn Embedder>>,
+    clock: Arc<dyn Clock>,
+    owner: String,
+}
+
+impl Staff {
+    /// Opens the models that the settings name; one that can't be had is told of and done without.
+    pub(crate) fn hire(config: &Config) -> Result<Self, CommandError> {
+        let models = models::open(config.models.clone())?;
+        Ok(Self {
+            settings: config.cards.clone(),
+            safety: config.safety,
+            model: chat(
+                &models,
+                &config.cards.summarizer_model,
+                "summaries are beginnings of texts",
+            ),
+            embedder: embedder(&models),
+            clock: outside().clock,
+            owner: format!("plimsoll:{}", std::process::id()),
+        })
+    }
+
+    /// Makes the cards that are missing and works until nothing is due.
+    pub(crate) fn work(
+        &self,
+        store: &Store,
+        session: Option<&SessionId>,
+    ) -> Result<Report, CommandError> {
+        let mut progress = Progress::new("working", 0);
+        store.both(async |history, knowledge, tenant| {
+            self.catch_up(history, knowledge, tenant, session).await?;
+            let workers = Workers {
+                history,
+                knowledge,
+                model: self.model.as_deref(),
+                embedder: self.embedder.as_deref(),
+                clock: &*self.clock,
+                settings: &self.settings,
+                safety: &self.safety,
+                owner: &self.owner,
+            };
+            let worked = workers.work(tenant, |worked| progress.at(worked.taken)).await?;
+            let parked = knowledge.jobs(tenant, Some(JobState::Parked), PARKED).await?;
+            Ok(Report { worked, parked: parked.into_iter().map(Parked::from).collect() })
+        })
+    }
+
+    async fn catch_up(
+        &self,
+        history: &dyn HistoryStore,
+        knowledge: &dyn KnowledgeStore,
+        tenant: &TenantId,
+        session: Option<&SessionId>,
+    ) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        catch_up(history, knowledge, tenant, session, &self.settings, now).await?;
+        if let Some(embedder) = self.embedder.as_deref() {
+            let settings = &self.settings;
+            queue_embedding(history, knowledge, tenant, embedder, settings, now).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the chat model of a name; `None` for an empty name, and with a warning where it can't be had.
+pub(crate) fn chat(models: &Models, name: &str, without: &str) -> Option<Arc<dyn ChatModel>> {
+    if name.is_empty() {
+        return None;
+    }
+    match models.chat(name) {
+        Ok(model) => Some(model),
+        Err(error) => {
+            output::warning(&format!("{name}: {error}; {without}"));
+            None
+        }
+    }
+}
+
+/// Returns the embedder that the settings name, else the built-in one.
+pub(crate) fn embedder(models: &Models) -> Option<Arc<dyn Embedder>> {
+    match models.embedder() {
+        Ok(Some(embedder)) => Some(embedder),
+        Ok(None) => built_in(),
+        Err(error) => {
+            output::warning(&format!("{error}; cards have no vectors"));
+            None
+        }
+    }
+}
+
+/// Returns the embedder inside the binary.
+fn built_in() -> Option<Arc<dyn Embedder>> {
+    None
+}
+
+/// What the workers did, and what nobody can do.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    #[serde(flatten)]
+    worked: Worked,
+    parked: Vec<Parked>,
+}
+
+#[derive(Debug, Serialize)]
+struct Parked {
+    id: i64,
+    kind: String,
+    session: Option<SessionId>,
+    attempts: u32,
+    error: String,
+}
+
+impl From<Job> for Parked {
+    fn from(job: Job) -> Self {
+        Self {
+            id: job.id.0,
+            kind: job.job.kind,
+            session: job.job.session,
+            attempts: job.attempt_count,
+            error: job.error_message.unwrap_or_default(),
+        }
+    }
+}
+
+fn print(report: &Report, json: bool) -> Result<(), CommandError> {
+    if json {
+        let mut line = serde_json::to_string(report).map_err(CommandError::failure)?;
+        line.push('\n');
+        return output::data(&line);
+    }
+    let Worked { taken, done, summarised, truncated, embedded, failed, tokens } = report.worked;
+    let mut out = format!("{} jobs done", thousands(done));
+    let _ = write!(
+        out,
+        ": {} summaries by a model, {} without one, {} vectors, {} tokens",
+        thousands(summarised),
+        thousands(truncated),
+        thousands(embedded),
+        thousands(tokens)
+    );
+    if taken > done {
+        let _ = write!(out, "; {} attempts failed", thousands(failed));
+    }
+    out.push('\n');
+    for parked in &report.parked {
+        let _ = writeln!(
+            out,
+            "parked: job {} ({}) after {} attempts: {}",
+            parked.id,
+            parked.kind,
+            parked.attempts,
+            output::line(&parked.error, 100)
+        );
+    }
+    output::data(&out)
+}

@@ -1,0 +1,198 @@
+//! Context cards as a use case: made at once from what is known, made better behind the request.
+//!
+//! A message gets a card when it is observed, by what needs no model; a job then asks a model where that is worth it, and
+//! adds the vector. So a quota that is used up, or a worker that died, leaves a plainer card and never none.
+
+mod audit;
+mod catch_up;
+mod job;
+mod make;
+mod work;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use plimsoll_core::card::{Summary, card_keywords, gets_card, summarise, truncated};
+use plimsoll_core::safety::Safety;
+use plimsoll_core::{MillisSinceEpoch, Role};
+use serde::{Deserialize, Serialize};
+
+use crate::card::ContextCard;
+use crate::error::StoreError;
+use crate::history::{HistoryBatch, HistoryStore, MessageRecord};
+use crate::id::{SessionId, TenantId};
+use crate::job::Quota;
+use crate::knowledge::KnowledgeStore;
+
+pub use audit::{Audit, SummaryBy};
+pub use catch_up::catch_up;
+pub use work::{Worked, Workers, queue_embedding};
+
+/// The `generator_model` of cards that no model wrote: what needed none, and the beginnings of texts that did.
+pub const FAST: &str = "fast";
+pub const TRUNCATED: &str = "truncated";
+
+/// Settings of cards and of the work behind them; figures of `auto-context.md` and `context-strategy.md` 7.2.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CardSettings {
+    /// The model that summarises; none where it is empty.
+    pub summarizer_model: String,
+    /// Jobs that are taken together, and embedded together.
+    pub batch_size: usize,
+    /// Batches that are worked on at a time.
+    pub worker_threads: usize,
+    /// Tokens that summaries may cost, input and output.
+    pub per_session: u64,
+    pub per_day: u64,
+    /// The most tokens of one summary; a content is summarised once, so this is all that it may cost in output.
+    pub per_artifact: u64,
+    /// Attempts after which a job is parked.
+    pub max_attempts: u32,
+    /// Seconds that a worker has for a batch before another may take it over.
+    pub lease_seconds: u64,
+    /// Seconds until a failed attempt is repeated, where the model does not say.
+    pub retry_seconds: u64,
+}
+
+impl Default for CardSettings {
+    /// Attempts as `summarize_jobs` has them; lease and pause are chosen: ten calls of a slow model, and a minute.
+    fn default() -> Self {
+        Self {
+            summarizer_model: "google/gemini-2.5-flash-lite".to_owned(),
+            batch_size: 10,
+            worker_threads: 2,
+            per_session: 5000,
+            per_day: 50_000,
+            per_artifact: 120,
+            max_attempts: 3,
+            lease_seconds: 300,
+            retry_seconds: 60,
+        }
+    }
+}
+
+impl CardSettings {
+    /// Returns the quotas of the day in which `now` is, by UTC.
+    ///
+    /// A quota holds back what begins after it is reached; what each worker is at may pass it by one call.
+    pub fn quota(&self, now: MillisSinceEpoch) -> Quota {
+        const DAY: i64 = 86_400_000;
+        Quota {
+            session: Some(self.per_session),
+            day: Some(self.per_day),
+            day_began: MillisSinceEpoch(now.0.div_euclid(DAY) * DAY),
+            // A second job on the same content takes over what the first one made: it must not be held back.
+            artefact: None,
+        }
+    }
+
+    fn lease(&self) -> Duration {
+        Duration::from_secs(self.lease_seconds)
+    }
+}
+
+/// What observing came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Observed {
+    /// Messages that got a card now.
+    pub cards: usize,
+    /// Messages that had one, or will never have one.
+    pub known: usize,
+}
+
+/// Gives each message that deserves it a card, and queues the job that makes it better; no model is called.
+///
+/// Every message is looked at once in its session: one that was observed before, or that stands twice, costs one look into
+/// the queue. `node_type` is what the messages are logged as. The cards are one append.
+pub async fn observe(
+    history: &dyn HistoryStore,
+    knowledge: &dyn KnowledgeStore,
+    tenant: &TenantId,
+    records: &[MessageRecord],
+    node_type: &str,
+    settings: &CardSettings,
+    now: MillisSinceEpoch,
+) -> Result<Observed, StoreError> {
+    let mut observed = Observed::default();
+    let mut cards = Vec::new();
+    let mut seen = BTreeSet::new();
+    for record in records {
+        let hash = record.hash.short();
+        let is_new = gets_card(record.message.role, node_type)
+            && seen.insert((record.session.as_str(), hash))
+            && job::queue_card(knowledge, tenant, record, settings, now).await?;
+        if is_new {
+            cards.push(plain_card(tenant, record, now));
+        } else {
+            observed.known += 1;
+        }
+    }
+    observed.cards = cards.len();
+    mark_input(history, tenant, &mut cards).await?;
+    if !cards.is_empty() {
+        history.append(tenant, HistoryBatch { cards, ..HistoryBatch::default() }).await?;
+    }
+    Ok(observed)
+}
+
+/// Marks the card of the first thing that the user said in a session: it is what all the rest is about.
+async fn mark_input(
+    history: &dyn HistoryStore,
+    tenant: &TenantId,
+    cards: &mut [ContextCard],
+) -> Result<(), StoreError> {
+    let sessions: BTreeSet<String> =
+        cards.iter().map(|card| card.session.as_str().to_owned()).collect();
+    for session in sessions.iter().filter_map(|session| SessionId::new(session).ok()) {
+        // System prompts and tool notes stand before it, seldom more than a few.
+        const LOOKED_AT: usize = 8;
+        let first = history.messages(tenant, &session, 0, LOOKED_AT).await?;
+        let input = first.iter().find(|record| record.message.role == Role::User);
+        let Some(hash) = input.map(|record| record.hash.short()) else { continue };
+        for card in cards.iter_mut().filter(|card| card.session == session) {
+            card.is_anchor = card.content_hash == hash;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the card of a message without any model and without a vector.
+pub(crate) fn plain_card(
+    tenant: &TenantId,
+    record: &MessageRecord,
+    now: MillisSinceEpoch,
+) -> ContextCard {
+    let (summary, generator) = match summarise(&record.message) {
+        Summary::Fast(summary) => (summary, FAST),
+        Summary::Model => (truncated(&record.message.shown()), TRUNCATED),
+    };
+    ContextCard {
+        tenant: tenant.clone(),
+        session: record.session.clone(),
+        content_hash: record.hash.short(),
+        keywords: card_keywords(&summary),
+        summary,
+        embedding: None,
+        estimated_tokens: record.tokens,
+        role: record.message.role,
+        phase_name: record.message.phase.as_deref().map(str::to_owned),
+        turn_number: Some(record.turn),
+        is_anchor: false,
+        is_callout: record.message.callout.is_some(),
+        callout_name: record.message.callout.as_deref().map(str::to_owned),
+        generated_at: now,
+        generator_model: generator.to_owned(),
+        message_timestamp: record.message.time.unwrap_or(record.recorded_at),
+    }
+}
+
+/// Returns a time at which a new card replaces `old`, also where the clock stands still.
+pub(crate) fn after(old: &ContextCard, now: MillisSinceEpoch) -> MillisSinceEpoch {
+    now.max(MillisSinceEpoch(old.generated_at.0.saturating_add(1)))
+}
+
+/// Returns `text` as it may leave for a model.
+pub(crate) fn safe_text(text: &str, safety: Safety) -> String {
+    plimsoll_core::safety::redact(text, safety.summariser).0.into_owned()
+}

@@ -1,0 +1,236 @@
+//! Selection as a use case: cards and originals are fetched, the core decides, and the decision is recorded.
+
+use std::collections::{BTreeMap, HashMap};
+
+use plimsoll_core::card::first;
+use plimsoll_core::error_lines::is_error_line;
+use plimsoll_core::safety::Safety;
+use plimsoll_core::select::{
+    Candidate, InterPhaseContextConfig, Menu, Pool, Selection, SelectionConfig, Strategy,
+    answer_schema, heuristic, hybrid_menu, llm, mark_anchors, menu, semantic,
+};
+use plimsoll_core::{Message, MillisSinceEpoch, Role};
+
+use crate::card::ContextCard;
+use crate::cards::{plain_card, safe_text};
+use crate::chat::{ChatModel, ChatRequest, Response};
+use crate::embedder::Embedder;
+use crate::error::StoreError;
+use crate::history::{HistoryBatch, HistoryStore, MessageRecord, ReceiptRecord, SelectionType};
+use crate::id::{SessionId, TenantId};
+
+/// Characters of a task that are embedded (`_semantic_selection`).
+const TASK_EMBEDDED: usize = 1000;
+/// Tokens of a model's answer: a hundred ids and a sentence (chosen).
+const ANSWER_TOKENS: u32 = 1500;
+/// Messages that are read from the store at a time.
+const PAGE: usize = 1000;
+
+/// What a context is selected for.
+#[derive(Debug, Clone)]
+pub struct Asked<'a> {
+    pub session: &'a SessionId,
+    /// The instructions of the next phase, or the user's question.
+    pub task: &'a str,
+    /// Phases that ran, in order, and the one that runs.
+    pub phases: &'a [String],
+    pub current: Option<&'a str>,
+    pub config: &'a InterPhaseContextConfig,
+    /// Where the receipt stands in the session's log.
+    pub turn: u32,
+    pub cascade_id: Option<&'a str>,
+}
+
+/// Whom a selection may ask. Each may be missing; then the heuristic is used, and the receipt says so.
+#[derive(Debug, Clone, Copy)]
+pub struct Selectors<'a> {
+    pub history: &'a dyn HistoryStore,
+    pub model: Option<&'a dyn ChatModel>,
+    pub embedder: Option<&'a dyn Embedder>,
+    pub safety: &'a Safety,
+}
+
+/// A selected context.
+#[derive(Debug, Clone)]
+pub struct Selected {
+    pub selection: Selection,
+    /// The originals of all that is included, in the order in which they were said.
+    pub messages: Vec<MessageRecord>,
+    /// The record of the decision, as it was appended.
+    pub receipt: ReceiptRecord,
+}
+
+/// Selects a context, fetches its originals and appends the receipt.
+///
+/// `None` where the configuration is off. A message without a card is judged by what needs no model. A model or embedder that
+/// fails, in whatever way, never fails the selection. Ages count from the session's last message.
+pub async fn select(
+    selectors: &Selectors<'_>,
+    tenant: &TenantId,
+    asked: &Asked<'_>,
+    now: MillisSinceEpoch,
+) -> Result<Option<Selected>, StoreError> {
+    if !asked.config.enabled {
+        return Ok(None);
+    }
+    let messages = all_messages(selectors.history, tenant, asked.session).await?;
+    let cards = selectors.history.cards(tenant, asked.session).await?;
+    let cards: HashMap<&str, &ContextCard> =
+        cards.iter().map(|card| (card.content_hash.as_str(), card)).collect();
+    let mut candidates: Vec<Candidate> = messages
+        .iter()
+        .filter(|record| record.message.role != Role::System)
+        .map(|record| candidate(tenant, record, cards.get(&*record.hash.short()).copied()))
+        .collect();
+    mark_anchors(&mut candidates, &asked.config.anchors, asked.phases, asked.current);
+    let last = candidates.iter().map(|it| it.at).max().unwrap_or(now);
+    let config = asked.config.resolved();
+    let pool = Pool::new(candidates, asked.task, last, &config);
+    let selection = choose(selectors, &pool, &cards, asked, &config).await;
+    let included: std::collections::HashSet<&str> = selection.hashes().collect();
+    let mut fetched = std::collections::HashSet::new();
+    let full = messages.len();
+    let all_tokens: u64 = messages.iter().map(|record| u64::from(record.tokens)).sum();
+    let originals: Vec<MessageRecord> = messages
+        .into_iter()
+        .filter(|record| {
+            let hash = record.hash.short();
+            included.contains(&*hash) && fetched.insert(hash)
+        })
+        .collect();
+    let receipt = receipt(asked, &selection, full, all_tokens, now);
+    let batch = HistoryBatch { receipts: vec![receipt.clone()], ..HistoryBatch::default() };
+    selectors.history.append(tenant, batch).await?;
+    Ok(Some(Selected { selection, messages: originals, receipt }))
+}
+
+async fn choose(
+    selectors: &Selectors<'_>,
+    pool: &Pool,
+    cards: &HashMap<&str, &ContextCard>,
+    asked: &Asked<'_>,
+    config: &SelectionConfig,
+) -> Selection {
+    let safe = |text: &str| safe_text(text, *selectors.safety);
+    let chosen = match config.strategy() {
+        Strategy::Heuristic => return heuristic(pool),
+        Strategy::Semantic => match similarities(selectors, cards, asked.task).await {
+            Ok(similarities) => Ok(semantic(pool, &similarities)),
+            Err(why) => Err(why),
+        },
+        Strategy::Llm => ask(selectors, pool, menu(pool, safe)).await,
+        Strategy::Hybrid => ask(selectors, pool, hybrid_menu(pool, safe)).await,
+    };
+    chosen.unwrap_or_else(|why| Selection { fallback: Some(why), ..heuristic(pool) })
+}
+
+/// Asks the model to choose from a menu; an empty one needs no model.
+async fn ask(selectors: &Selectors<'_>, pool: &Pool, menu: Menu) -> Result<Selection, String> {
+    if pool.candidates().is_empty() {
+        return llm(pool, &menu, r#"{"selected":[]}"#).map_err(|unusable| unusable.to_string());
+    }
+    let Some(model) = selectors.model else { return Err("there is no model".to_owned()) };
+    let mut request = ChatRequest::new(vec![
+        Message::text(Role::System, menu.system.as_str()),
+        Message::text(Role::User, menu.prompt.as_str()),
+    ]);
+    request.max_tokens = ANSWER_TOKENS;
+    request.response = Response::Json { schema: answer_schema().into() };
+    let reply = model.complete(&request).await.map_err(|error| error.to_string())?;
+    llm(pool, &menu, &reply.text()).map_err(|unusable| unusable.to_string())
+}
+
+/// Returns the cosine of each card that has a vector of the present model.
+async fn similarities(
+    selectors: &Selectors<'_>,
+    cards: &HashMap<&str, &ContextCard>,
+    task: &str,
+) -> Result<BTreeMap<String, f64>, String> {
+    let embedder = selectors.embedder.ok_or_else(|| "there is no embedder".to_owned())?;
+    let task = safe_text(first(task, TASK_EMBEDDED), *selectors.safety);
+    let vectors = embedder.embed(&[&task]).await.map_err(|error| error.to_string())?;
+    let task = vectors.into_iter().next().filter(|vector| vector.check().is_ok());
+    let task = task.ok_or_else(|| "the task has no words that the embedder knows".to_owned())?;
+    let similarities: BTreeMap<String, f64> = cards
+        .iter()
+        .filter_map(|(hash, card)| {
+            let vector = card.embedding.as_ref()?;
+            let alike = vector.model == task.model && vector.vector.len() == task.vector.len();
+            let dot = || {
+                let pairs = vector.vector.iter().zip(&task.vector);
+                pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+            };
+            alike.then(|| ((*hash).to_owned(), dot()))
+        })
+        .collect();
+    if similarities.is_empty() {
+        return Err(format!("no card has a vector of {}", task.model));
+    }
+    Ok(similarities)
+}
+
+fn candidate(tenant: &TenantId, record: &MessageRecord, card: Option<&ContextCard>) -> Candidate {
+    let card = card.cloned().unwrap_or_else(|| plain_card(tenant, record, record.recorded_at));
+    let is_error = record.message.results().any(|result| result.is_error)
+        || (record.message.role == Role::Tool && record.message.shown().lines().any(is_error_line));
+    Candidate {
+        hash: record.hash.short(),
+        summary: card.summary,
+        keywords: card.keywords,
+        tokens: record.tokens,
+        role: record.message.role,
+        phase: record.message.phase.as_deref().map(str::to_owned),
+        turn: Some(record.turn),
+        at: record.message.time.unwrap_or(record.recorded_at),
+        is_anchor: card.is_anchor,
+        is_callout: card.is_callout || record.message.callout.is_some(),
+        is_error,
+    }
+}
+
+async fn all_messages(
+    history: &dyn HistoryStore,
+    tenant: &TenantId,
+    session: &SessionId,
+) -> Result<Vec<MessageRecord>, StoreError> {
+    let mut all: Vec<MessageRecord> = Vec::new();
+    loop {
+        let from = all.last().map_or(0, |last| last.position + 1);
+        let page = history.messages(tenant, session, from, PAGE).await?;
+        let is_last = page.len() < PAGE;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
+    }
+}
+
+fn receipt(
+    asked: &Asked<'_>,
+    selection: &Selection,
+    full: usize,
+    all_tokens: u64,
+    now: MillisSinceEpoch,
+) -> ReceiptRecord {
+    let hashes = |chosen: &[plimsoll_core::select::Chosen]| {
+        chosen.iter().map(|chosen| chosen.hash.clone()).collect::<Vec<_>>()
+    };
+    let strategy = selection.used.as_str();
+    let included = selection.anchors.len() + selection.chosen.len();
+    ReceiptRecord {
+        session: asked.session.clone(),
+        turn: asked.turn,
+        trace_id: format!("{}:{}:inter_phase:{strategy}", asked.session, asked.turn),
+        cascade_id: asked.cascade_id.map(str::to_owned),
+        selection_type: SelectionType::InterPhase,
+        strategy: strategy.to_owned(),
+        full_history_size: full as u32,
+        context_size: included as u32,
+        masked_count: 0,
+        anchor_hashes: hashes(&selection.anchors),
+        selected_hashes: hashes(&selection.chosen),
+        tokens_saved: all_tokens.cast_signed() - selection.tokens.cast_signed(),
+        receipt: serde_json::to_string(selection).unwrap_or_default(),
+        recorded_at: now,
+    }
+}

@@ -1,0 +1,6 @@
+//! Use cases on the store in memory, with models that say what a test tells them.
+
+mod cards;
+mod models;
+mod page;
+mod selection;
