@@ -36,6 +36,11 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
 }
 
+/// Writes one line of progress with its colours; whoever makes it cleans what comes from outside ([`plain`], [`line`]).
+pub(crate) fn progress(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
 /// Writes a document as indented JSON.
 pub(crate) fn json(document: &impl serde::Serialize) -> Result<(), CommandError> {
     let mut text = serde_json::to_string_pretty(document).map_err(CommandError::failure)?;

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
 pub(crate) fn read(path: &Path) -> Result<Cascade, CommandError> {
     let (cascade, problems) = cascade::read(path)?;
     for problem in &problems {
-        output::note(cascade::line(path, problem).trim_end());
+        output::progress(cascade::line(path, problem).trim_end());
     }
     cascade.ok_or_else(|| {
         CommandError::usage(anyhow::anyhow!("{} can't be run", path.display()))

@@ -7,6 +7,7 @@
 //! {"expect": "weather", "calls": [{"name": "forecast", "arguments": {"place": "Ulm"}}]}
 //! {"expect": "rain", "text": "Take an umbrella.", "usage": {"input": 120, "output": 6}}
 //! {"fault": "unavailable", "retry_after_seconds": 3}
+//! {"text": "That is all.", "repeat": true}
 //! ```
 
 use std::path::Path;
@@ -57,6 +58,9 @@ struct Turn {
     fault: Option<Fault>,
     #[serde(default)]
     retry_after_seconds: Option<u64>,
+    /// The last turn of a script only: it answers every further request too.
+    #[serde(default)]
+    repeat: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -114,7 +118,8 @@ impl ScriptedModel {
 
     fn turn(&self, request: &ChatRequest) -> Result<(usize, &Turn), ModelError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let turn = self.turns.get(number).ok_or_else(|| {
+        let again = self.turns.last().filter(|turn| turn.repeat);
+        let turn = self.turns.get(number).or(again).ok_or_else(|| {
             ModelError::Invalid(format!(
                 "the script of `{}` has {} turns, and this is request {}",
                 self.name,

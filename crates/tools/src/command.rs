@@ -99,7 +99,11 @@ fn words(name: &str, program: &[String], arguments: &str) -> Result<Vec<String>,
     let values: serde_json::Map<String, serde_json::Value> = serde_json::from_str(arguments)
         .map_err(|error| invalid(format!("its arguments are no JSON object: {error}")))?;
     let fill = |word: &String| {
-        let Some(place) = word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
+        let place = word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        // Braces around anything else, such as JSON, are the program's own.
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let Some(place) = place.filter(|place| !place.is_empty() && place.chars().all(is_name))
+        else {
             return Ok(word.clone());
         };
         match values.get(place) {

@@ -132,15 +132,15 @@ impl Run {
                     self.by_tool(phase, past, journal, name, Map::new(), output).await?
                 } else if let Ok(cascade) = self.runner.library.cascade(name) {
                     self.by_cascade(past, journal, cascade, name, attempt, output).await?
-                } else if let Some(prompt) = &phase.rules.loop_until_prompt {
-                    let criterion = self.render(phase, past, prompt, [])?;
-                    self.by_criterion(phase, past, journal, &criterion, output).await?
                 } else if self.runner.settings.stubs {
                     self.note(
                         phase.name.as_str(),
                         format!("nobody has the validator `{name}`: all is valid"),
                     );
                     Verdict::valid()
+                } else if let Some(prompt) = &phase.rules.loop_until_prompt {
+                    let criterion = self.render(phase, past, prompt, [])?;
+                    self.by_criterion(phase, past, journal, &criterion, output).await?
                 } else {
                     return Err(RunError::Missing {
                         what: format!("there is no validator `{name}`"),

@@ -10,14 +10,14 @@ use plimsoll_cascade::{Cascade, Severity};
 /// The folder of a cascade, and those beside it in which tools and validators stand.
 #[derive(Debug)]
 pub(super) struct Folder {
-    folder: PathBuf,
+    path: PathBuf,
     itself: PathBuf,
     known: Mutex<HashMap<String, Result<Arc<Cascade>, String>>>,
 }
 
 impl Folder {
     pub(super) fn new(folder: &Path, itself: &Path) -> Self {
-        Self { folder: folder.to_owned(), itself: itself.to_owned(), known: Mutex::default() }
+        Self { path: folder.to_owned(), itself: itself.to_owned(), known: Mutex::default() }
     }
 
     fn find(&self, reference: &str) -> Result<Arc<Cascade>, String> {
@@ -31,7 +31,7 @@ impl Folder {
         let others = ["yaml", "yml", "json"].map(|extension| stem.with_extension(extension));
         let path = exact
             .chain(others)
-            .map(|name| self.folder.join(name))
+            .map(|name| self.path.join(name))
             .find(|path| path.is_file())
             .or_else(|| self.by_id(reference))
             .ok_or_else(|| {
@@ -47,7 +47,7 @@ impl Folder {
 
     /// Looks for a cascade of this id among the files of the folder.
     fn by_id(&self, id: &str) -> Option<PathBuf> {
-        let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
+        let folder = if self.path.as_os_str().is_empty() { Path::new(".") } else { &self.path };
         let mut paths: Vec<PathBuf> =
             std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.sort();

@@ -96,7 +96,7 @@ impl Table {
             let share = saved.checked_div(row.full_tokens).unwrap_or(0);
             format!(
                 "{:width$} {:>5} {:>10} {:>10} {share:>5}% {:>9} {:>9}",
-                row.phase.chars().take(width).collect::<String>(),
+                crate::output::plain(&row.phase).chars().take(width).collect::<String>(),
                 row.turns,
                 thousands(row.full_tokens),
                 thousands(row.sent_tokens),

@@ -28,7 +28,7 @@ impl Watch {
             return output::data(&format!("{}\n", table.json(session)));
         }
         for line in table.lines(session) {
-            output::note(&line);
+            output::progress(&line);
         }
         Ok(())
     }
@@ -43,28 +43,34 @@ impl Observer for Watch {
                 let _ = output::data(&format!("{line}\n"));
             }
         } else if let Some(line) = line(event) {
-            output::note(&line);
+            output::progress(&line);
         }
     }
 }
 
+/// Returns the line for an event; names and reasons come from outside and are cleaned.
 fn line(event: &Event) -> Option<String> {
+    let clean = |text: &str| output::line(text, 120);
     Some(match event {
         Event::RunBegan { session, cascade, is_resumed } => {
             let word = if *is_resumed { "goes on" } else { "begins" };
-            format!("{cascade} {word} {DIM}({session}){RESET}")
+            format!("{} {word} {DIM}({session}){RESET}", clean(cascade))
         }
         Event::PhaseBegan { phase, visit, context_messages, context_tokens } => {
             let again = if *visit > 1 { format!(", visit {visit}") } else { String::new() };
             format!(
-                "{phase}{again} {DIM}sees {context_messages} messages, {context_tokens} tokens{RESET}"
+                "{}{again} {DIM}sees {context_messages} messages, {context_tokens} tokens{RESET}",
+                clean(phase)
             )
         }
         Event::Turn {
             sent_tokens, full_tokens, output_tokens, cost, calls, is_recorded, ..
         } => {
-            let calls =
-                if calls.is_empty() { String::new() } else { format!(" → {}", calls.join(", ")) };
+            let calls = if calls.is_empty() {
+                String::new()
+            } else {
+                format!(" → {}", clean(&calls.join(", ")))
+            };
             let kept = if *is_recorded { " (recorded)" } else { "" };
             format!(
                 "  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, ${cost:.4}{calls}{DIM}{kept}{RESET}"
@@ -73,7 +79,7 @@ fn line(event: &Event) -> Option<String> {
         Event::ToolEnded { tool, is_error, characters, .. } => {
             let mark =
                 if *is_error { format!("{BAD}failed{RESET}") } else { format!("{GOOD}ok{RESET}") };
-            format!("  {DIM}{tool}{RESET} {mark} {DIM}{characters} characters{RESET}")
+            format!("  {DIM}{}{RESET} {mark} {DIM}{characters} characters{RESET}", clean(tool))
         }
         Event::Validated { validator, attempt, valid, reason, .. } => {
             let mark = if *valid {
@@ -81,7 +87,7 @@ fn line(event: &Event) -> Option<String> {
             } else {
                 format!("{BAD}not valid{RESET}: {}", output::line(reason, 80))
             };
-            format!("  {validator} of attempt {attempt}: {mark}")
+            format!("  {} of attempt {attempt}: {mark}", clean(validator))
         }
         Event::SoundingsEvaluated { winner, of, reason, .. } => {
             format!("  attempt {winner} of {of} is taken: {}", output::line(reason, 80))
@@ -90,7 +96,7 @@ fn line(event: &Event) -> Option<String> {
             let (anchors, chosen) = (anchored.len(), selected.len());
             format!("  {anchors} anchors, and {chosen} messages that `{strategy}` chose")
         }
-        Event::Noted { phase, note } => format!("  {phase}: {note}"),
+        Event::Noted { phase, note } => format!("  {}: {}", clean(phase), clean(note)),
         Event::PhaseEnded { .. } | Event::RunEnded { .. } => return None,
     })
 }

@@ -11,6 +11,7 @@ mod models;
 mod pressure;
 mod readme;
 mod replay;
+mod runs;
 mod sessions;
 mod store;
 mod trim;

@@ -52,6 +52,11 @@ async fn a_script_is_played_turn_by_turn() {
     let cut = all(model.stream(&ask("x")).await.expect("begun")).await;
     assert!(matches!(&cut[..], [Ok(_), Ok(_), Err(ModelError::Interrupted(_))]), "{cut:?}");
     assert_eq!(model.left(), 0);
+    let again = ScriptedModel::parse("s", "{\"text\": \"a\"}\n{\"text\": \"b\", \"repeat\": true}");
+    let again = again.expect("sound");
+    for expected in ["a", "b", "b", "b"] {
+        assert_eq!(again.complete(&ask("x")).await.expect("a turn").text(), expected);
+    }
     let error = model.complete(&ask("x")).await.expect_err("over").to_string();
     assert!(error.contains("has 5 turns, and this is request 6"), "{error}");
 }

@@ -40,6 +40,8 @@ async fn it_reads_its_arguments_as_they_were_written() {
     assert_eq!(call(&["cat"], arguments).await, Ok(ToolAnswer::text(arguments)));
     let filled = call(&["printf", "%s|", "{b}", "{a}"], arguments).await.expect("an answer");
     assert_eq!(filled.text, "1.1|é\n|");
+    let own = call(&["printf", "%s", r#"{"a": 1}"#], arguments).await.expect("an answer");
+    assert_eq!(own.text, r#"{"a": 1}"#);
 }
 
 #[tokio::test]

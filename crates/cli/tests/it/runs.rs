@@ -1,0 +1,237 @@
+//! `plimsoll run`: the examples, what they save, and runs that stop.
+
+use serde_json::Value;
+
+use crate::environment::Environment;
+
+/// An environment with the example cascades where the README has them.
+fn examples() -> Environment {
+    let environment = Environment::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/cascades");
+    for entry in std::fs::read_dir(folder).expect("the examples") {
+        let entry = entry.expect("an entry");
+        let name = format!("examples/cascades/{}", entry.file_name().to_string_lossy());
+        environment.write(&name, std::fs::read(entry.path()).expect("an example"));
+    }
+    environment
+}
+
+fn arguments<'a>(file: &'a str, script: &'a str, session: &'a [&'a str]) -> Vec<&'a str> {
+    let config = "examples/cascades/plimsoll.toml";
+    let mut all = vec!["run", file, "--model", script, "--config", config, "--store", "runs.db"];
+    all.extend(session);
+    all
+}
+
+/// Runs an example and returns its account.
+fn account(name: &str) -> Value {
+    let environment = examples();
+    let file = format!("examples/cascades/{name}.yaml");
+    let script = format!("scripted:examples/cascades/{name}.script.jsonl");
+    let events = environment.data(&arguments(&file, &script, &["--json"]));
+    serde_json::from_str(events.lines().last().expect("an account")).expect("JSON")
+}
+
+#[test]
+fn the_three_examples_save_what_they_promise_and_cost_no_more() {
+    for (name, least) in [("research", 0.62), ("loop", 0.80), ("soundings", 0.70)] {
+        let account = account(name);
+        let total = |key: &str| account["total"][key].as_f64().expect("a number");
+        let saved = 1.0 - total("sent_tokens") / total("full_tokens");
+        assert!(saved >= least, "{name} saves {saved:.2}");
+        assert!(total("cost") <= total("full_cost"), "{name}: {account}");
+    }
+}
+
+#[test]
+fn a_run_that_stopped_goes_on_where_its_record_ends() {
+    let environment = examples();
+    let file = "examples/cascades/research.yaml";
+    let whole = environment.read("examples/cascades/research.script.jsonl");
+    let half: String = whole.lines().take(8).map(|line| format!("{line}\n")).collect();
+    environment.write("half.jsonl", half);
+    let ran = environment.run(&arguments(file, "scripted:half.jsonl", &["--session", "s"]));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let error = ran.stderr.lines().last().expect("an error");
+    assert!(error.contains("--resume s"), "{error}");
+    let script = "scripted:examples/cascades/research.script.jsonl";
+    let ended = environment.run(&arguments(file, script, &["--resume", "s"])).stdout;
+    let undisturbed = environment.run(&arguments(file, script, &["--session", "t"])).stdout;
+    assert!(!ended.is_empty());
+    assert_eq!(ended, undisturbed);
+    let messages = |session: &str| {
+        let log = [
+            "log",
+            "--session",
+            session,
+            "--node-type",
+            "message",
+            "--store",
+            "runs.db",
+            "--limit",
+            "1000",
+        ];
+        environment.json(&log).as_array().expect("rows").len()
+    };
+    assert_eq!(messages("s"), messages("t"));
+}
+
+#[test]
+fn a_dry_run_shows_each_context_and_asks_nobody() {
+    let environment = Environment::new();
+    environment.write(
+        "c.yaml",
+        "cascade_id: c\nphases:\n  - {name: a, instructions: 'About {{ input.x }}.'}\n  - {name: b, instructions: B, context: {from: [a]}}\n",
+    );
+    let shown = environment.data(&["run", "c.yaml", "--input", r#"{"x": "tides"}"#, "--dry-run"]);
+    insta::assert_snapshot!(shown, @r#"
+    a 3 messages, 36 tokens
+      user
+        [Original Input]:
+        {
+          "x": "tides"
+        }
+      system
+        About tides.
+      user
+        Carry out the phase `a`.
+
+    b 4 messages, 47 tokens
+      user
+        [Original Input]:
+        {
+          "x": "tides"
+        }
+      user
+        [Output from a]:
+        (output of a)
+      system
+        B
+      user
+        Carry out the phase `b`.
+    "#);
+    assert_eq!(environment.files(), ["c.yaml"]);
+}
+
+#[test]
+fn what_is_wrong_is_said_on_one_line_and_nothing_is_kept() {
+    let environment = Environment::new();
+    environment.write(
+        "tools.yaml",
+        "cascade_id: c\nphases: [{name: a, instructions: A, tackle: [fly]}]\n",
+    );
+    environment.write("fine.yaml", "cascade_id: c\nphases: [{name: a, instructions: A}]\n");
+    environment.write(
+        "out.yaml",
+        "cascade_id: c\nphases: [{name: a, instructions: A, sub_cascades: ['../x.yaml']}]\n",
+    );
+    environment.write("bad.toml", "[tools.mcp.x]\ntimeout_seconds = 3\n");
+    environment.write("s.jsonl", "{\"text\": \"x\", \"repeat\": true}\n");
+    let script = ["--model", "scripted:s.jsonl", "--store", "kept.db"];
+    for arguments in [
+        &["run", "tools.yaml"][..],
+        &["run", "out.yaml"],
+        &["run", "fine.yaml", "--input", "[1]"],
+        &["run", "fine.yaml", "--input", "@none.json"],
+        &["run", "fine.yaml", "--config", "bad.toml"],
+        &["run", "none.yaml"],
+    ] {
+        let ran = environment.run(&[arguments, &script].concat());
+        assert_eq!(ran.code, 2, "{arguments:?} {}", ran.stderr);
+        let errors = ran.stderr.lines().filter(|line| line.starts_with("error")).count();
+        assert_eq!(errors, 1, "{arguments:?} {}", ran.stderr);
+    }
+    let ran = environment.run(&["run", "fine.yaml", "--store", "kept.db"]);
+    assert!(ran.stderr.contains("no model is named"), "{}", ran.stderr);
+    let kept = environment.json(&["log", "--store", "kept.db"]);
+    assert_eq!(kept.as_array().map(Vec::len), Some(0), "{kept}");
+}
+
+#[test]
+fn tools_that_nobody_has_can_be_stood_in_for() {
+    let environment = Environment::new();
+    environment.write(
+        "c.yaml",
+        "cascade_id: c\nphases: [{name: a, instructions: A, tackle: [fly], rules: {loop_until: judge}}]\n",
+    );
+    environment.write(
+        "s.jsonl",
+        "{\"calls\": [{\"name\": \"fly\"}]}\n{\"expect\": \"not available\", \"text\": \"done\"}\n",
+    );
+    let run =
+        ["run", "c.yaml", "--model", "scripted:s.jsonl", "--stub-tools", "--store", "kept.db"];
+    let ran = environment.run(&run);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn every_setting_of_a_run_changes_it() {
+    let cascade = "cascade_id: c\nauto_context: {intra_phase: {}}\nphases:\n  - {name: a, instructions: A, tackle: [say]}\n  - {name: b, instructions: B, rules: {loop_until: no}, context: {mode: auto, selection: {strategy: heuristic}}}\n";
+    let script = "{\"calls\": [{\"name\": \"say\"}]}\n{\"calls\": [{\"name\": \"say\"}]}\n{\"text\": \"a\", \"repeat\": true}\n";
+    let run = |settings: &str| {
+        let environment = Environment::new();
+        environment.write("c.yaml", cascade);
+        environment.write("s.jsonl", script);
+        let tools = "[tools.commands.say]\ncommand = [\"printf\", \"a fairly long result of a tool, told once for every call that is made\"]\n[tools.commands.no]\ncommand = [\"printf\", '{\"valid\": false, \"reason\": \"no\"}']\n";
+        environment.write("p.toml", format!("{tools}[run]\n{settings}\n"));
+        let ran = environment.run(&[
+            "run",
+            "c.yaml",
+            "--model",
+            "scripted:s.jsonl",
+            "--config",
+            "p.toml",
+            "--store",
+            "k.db",
+            "--session",
+            "s",
+            "--json",
+        ]);
+        let refs = environment.json(&["ref", "list", "--store", "k.db"]);
+        let refs = refs.as_array().expect("a list").len();
+        format!("{} {} {refs}", ran.stdout, ran.stderr)
+    };
+    let usual = run("");
+    for setting in [
+        "max_turns = 1",
+        "max_attempts = 1",
+        "artefact_from = 10",
+        "intra_phase_enabled = false",
+        "inter_phase_enabled = false",
+    ] {
+        assert_ne!(run(setting), usual, "{setting}");
+    }
+}
+
+#[test]
+fn recorded_cascades_run_to_their_end() {
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/cascades");
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        eprintln!("skipped: there is no folder of recorded cascades");
+        return;
+    };
+    let environment = Environment::new();
+    environment.write("s.jsonl", "{\"text\": \"I am satisfied.\", \"repeat\": true}\n");
+    let folder = folder.to_string_lossy().into_owned();
+    for entry in entries {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        let path = format!("{folder}/{name}");
+        let input = r#"{"topic": "tides", "company": "Quay", "year": 2024, "task": "t", "theme": "sea", "problem": "p", "user_name": "Ada"}"#;
+        let ran = environment.run(&["run", &path, "--dry-run", "--input", input]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+        let run = [
+            "run",
+            &path,
+            "--model",
+            "scripted:s.jsonl",
+            "--stub-tools",
+            "--input",
+            input,
+            "--store",
+            "k.db",
+        ];
+        let ran = environment.run(&run);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+    }
+}
