@@ -20,6 +20,7 @@ pub mod policy;
 mod pressure;
 mod priority;
 mod reading;
+pub mod recall;
 pub mod render;
 pub mod replay;
 pub mod reuse;
@@ -30,6 +31,7 @@ pub mod tokens;
 mod transcript;
 mod trim;
 mod visible;
+mod words;
 
 pub use allocation::{
     Allocations, Budgets, ContextBudget, ContextBudgetError, PerSource, calculate_budgets,
@@ -51,3 +53,4 @@ pub use transcript::{Entry, Exchange, Position, Transcript};
 pub use trim::{
     KEPT_PRIORITY, KeptReason, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim,
 };
+pub use words::words;

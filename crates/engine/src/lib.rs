@@ -35,6 +35,7 @@ pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
 pub use knowledge::{Answer, Forgotten, KnowledgeStore, ToolSchema};
 pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Scope};
 pub use model_error::ModelError;
+pub use plimsoll_core::words;
 pub use record::{message_records, receipt_record};
-pub use search::{Embedding, Hit, SearchQuery, fuse, words};
+pub use search::{Embedding, Hit, SearchQuery, fuse};
 pub use valid::{AskedRef, digest, hash_prefix};

@@ -1,0 +1,3 @@
+//! The models as their users see them; one module a model.
+
+mod built_in;
