@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
+use plimsoll_core::recall::RecallSettings;
 use serde::Deserialize;
 
 use crate::arguments::PolicyArguments;
@@ -24,6 +25,7 @@ pub(crate) struct Config {
     pub(crate) settle: Settle,
     pub(crate) clear_tool_uses: ClearToolUses,
     pub(crate) newest: Newest,
+    pub(crate) recall: RecallSettings,
 }
 
 /// Settings of the policy `clear-tool-uses`; defaults are the provider's own.
@@ -55,14 +57,7 @@ impl Default for Newest {
 
 /// Reads the configuration that the arguments and the environment name.
 pub(crate) fn config(arguments: &PolicyArguments) -> Result<Config, CommandError> {
-    let path = match &arguments.config {
-        Some(path) => Some(path.clone()),
-        None => usual_file(),
-    };
-    let mut config = match path {
-        Some(path) => parse(&path)?,
-        None => Config::default(),
-    };
+    let mut config = file(arguments.config.as_deref())?;
     if let Some(budget) = environment(BUDGET) {
         config.budget = Some(budget.parse().map_err(|_| {
             CommandError::usage(anyhow::anyhow!("{BUDGET} is `{budget}`"))
@@ -71,6 +66,14 @@ pub(crate) fn config(arguments: &PolicyArguments) -> Result<Config, CommandError
     }
     config.budget = arguments.budget.or(config.budget);
     Ok(config)
+}
+
+/// Reads the settings of the file that is named, else of the usual one.
+pub(crate) fn file(named: Option<&Path>) -> Result<Config, CommandError> {
+    match named.map(Path::to_owned).or_else(usual_file) {
+        Some(path) => parse(&path),
+        None => Ok(Config::default()),
+    }
 }
 
 fn usual_file() -> Option<PathBuf> {

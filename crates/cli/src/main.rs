@@ -6,6 +6,7 @@ mod config;
 mod context_config;
 mod error;
 mod explain;
+mod import;
 mod inspect;
 mod label;
 mod load;
@@ -13,6 +14,7 @@ mod log;
 mod output;
 mod pressure;
 mod progress;
+mod recall;
 mod refs;
 mod replay;
 mod search;
@@ -46,6 +48,8 @@ fn run(arguments: Arguments) -> Result<(), CommandError> {
         Command::Replay(replay) => replay::run(&replay),
         Command::Log(log) => log::run(&log),
         Command::Ref(refs) => refs::run(&refs),
+        Command::Import(import) => import::run(&import),
+        Command::Recall(recall) => recall::run(&recall),
         Command::Search(search) => search::run(&search),
         Command::Explain(explain) => explain::run(&explain),
         Command::Completions { shell } => {

@@ -11,12 +11,14 @@ mod error;
 pub mod expand;
 mod history;
 mod id;
+mod import;
 mod job;
 mod knowledge;
 mod log_row;
 mod memory;
 mod model_error;
 mod name;
+mod recall;
 mod record;
 mod search;
 mod valid;
@@ -31,11 +33,13 @@ pub use history::{
     ReceiptRecord, SelectionType, SessionSummary,
 };
 pub use id::{InvalidId, SessionId, TenantId};
+pub use import::{Imported, import};
 pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
 pub use knowledge::{Answer, Forgotten, KnowledgeStore, ToolSchema};
 pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Scope};
 pub use model_error::ModelError;
 pub use plimsoll_core::words;
+pub use recall::{Recall, RecallHit, RecallScope, Recollection};
 pub use record::{message_records, receipt_record};
 pub use search::{Embedding, Hit, SearchQuery, fuse};
 pub use valid::{AskedRef, digest, hash_prefix};

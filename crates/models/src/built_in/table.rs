@@ -6,8 +6,6 @@ pub(super) const DIMENSIONS: usize = 128;
 const GROUP: usize = 32;
 const PIECES: usize = 32_000;
 const SLOTS: usize = 65_536;
-/// Pieces before this one are marks and single bytes.
-pub(super) const FIRST_TEXT: u16 = 259;
 /// The piece of byte 0; those of the others follow.
 const FIRST_BYTE: u16 = 3;
 /// A slot without a piece.
@@ -120,6 +118,9 @@ mod tests {
             assert!((half(bits) - expected).abs() <= f32::EPSILON * expected, "{bits:x}");
         }
     }
+
+    /// Pieces before this one are marks and single bytes.
+    const FIRST_TEXT: u16 = 259;
 
     #[test]
     fn every_piece_is_found() {

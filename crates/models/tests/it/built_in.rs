@@ -1,7 +1,7 @@
 //! The built-in embedder beside the table and the tokenizer that it was made from.
 
-use plimsoll_core::recall::WordVectors as _;
-use plimsoll_engine::Embedder as _;
+use plimsoll_core::recall::WordVectors;
+use plimsoll_engine::Embedder;
 use plimsoll_models::BuiltInEmbedder;
 use serde::Deserialize;
 
@@ -74,6 +74,6 @@ async fn a_batch_keeps_its_order() {
     assert!(batch[1].vector.iter().all(|part| *part == 0.0));
     for embedding in batch {
         assert_eq!(embedding.model, BuiltInEmbedder.model());
-        assert_eq!(embedding.vector.len(), BuiltInEmbedder.dimension());
+        assert_eq!(embedding.vector.len(), Embedder::dimension(&BuiltInEmbedder));
     }
 }
