@@ -4,7 +4,10 @@
 //! brought up to date with what was appended since.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use plimsoll_core::Tokenizer;
 use plimsoll_core::recall::{
@@ -15,8 +18,8 @@ use crate::error::StoreError;
 use crate::history::{HistoryStore, MessageRecord};
 use crate::id::{SessionId, TenantId};
 
-/// Messages that are read at once.
-const PAGE: usize = 10_000;
+/// Messages that are read at once (chosen: a tenth of a second's work at most, and many times what a call costs).
+const PAGE: usize = 2000;
 
 /// The indexes of recall: one for each tenant and session, or tenant and all sessions, that was asked.
 ///
@@ -80,27 +83,64 @@ impl Recall {
             records: Vec::new(),
             lengths: HashMap::new(),
         });
-        let mut new = Vec::new();
-        match session {
-            Some(session) => new.extend(scope.unread(history, tenant, session).await?),
-            None => {
-                for summary in history.sessions(tenant, usize::MAX).await? {
-                    if scope.length(&summary.session) < summary.messages {
-                        new.extend(scope.unread(history, tenant, &summary.session).await?);
-                    }
-                }
-                // As they were recorded, so that an index that grows is the same as one built at once.
-                new.sort_by(|(at, a), (other, b)| {
-                    (at, &a.session, a.position).cmp(&(other, &b.session, b.position))
-                });
+        let grown = match session {
+            Some(session) => vec![session.clone()],
+            None => scope.grown(history, tenant).await?,
+        };
+        if let [session] = &grown[..] {
+            scope.follow(history, tenant, session).await?;
+        } else {
+            let mut new = Vec::new();
+            for session in grown {
+                new.extend(scope.unread(history, tenant, &session).await?);
             }
+            // As they were recorded, so that an index that grows is the same as one built at once.
+            new.sort_by(|(at, a), (other, b)| {
+                (at, &a.session, a.position).cmp(&(other, &b.session, b.position))
+            });
+            scope.add(new.into_iter().map(|(_, record)| record).collect());
         }
-        scope.add(new.into_iter().map(|(_, record)| record).collect());
+        scope.index.embed();
         Ok(scope)
     }
 }
 
 impl RecallScope {
+    /// Returns the sessions that have messages which are not in it.
+    async fn grown(
+        &self,
+        history: &dyn HistoryStore,
+        tenant: &TenantId,
+    ) -> Result<Vec<SessionId>, StoreError> {
+        let sessions = history.sessions(tenant, usize::MAX).await?.into_iter();
+        let grown = sessions.filter(|found| self.length(&found.session) < found.messages);
+        Ok(grown.map(|found| found.session).collect())
+    }
+
+    /// Adds what is new in a session, each page while the store reads the next.
+    async fn follow(
+        &mut self,
+        history: &dyn HistoryStore,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<(), StoreError> {
+        let mut from = self.length(session);
+        let mut page = history.messages(tenant, session, from, PAGE).await?;
+        while page.len() == PAGE {
+            from += PAGE as u32;
+            let mut reading = pin!(history.messages(tenant, session, from, PAGE));
+            // Asked once, so that it begins; a store reads on threads of its own.
+            let begun = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
+            self.add(page);
+            page = match begun {
+                Poll::Ready(page) => page?,
+                Poll::Pending => reading.await?,
+            };
+        }
+        self.add(page);
+        Ok(())
+    }
+
     /// Returns the messages of a session that are not in it, each with the latest time up to it at which one was recorded.
     async fn unread(
         &self,

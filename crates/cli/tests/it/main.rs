@@ -7,6 +7,7 @@ mod explain;
 mod inspect;
 mod pressure;
 mod readme;
+mod recall;
 mod replay;
 mod sessions;
 mod store;

@@ -79,12 +79,17 @@ impl RecallIndex {
 
     /// Adds messages, which are numbered in the order in which they come, from 0.
     ///
-    /// Those of one session come in its order; sessions may alternate. What is found depends on the messages and their order,
-    /// not on how they are spread over calls.
+    /// Those of one session come in its order; sessions may alternate. Until [`Self::embed`] they are found by words alone.
     pub fn add<'a>(&mut self, said: impl IntoIterator<Item = Said<'a>>) {
         for said in said {
             self.push(&said);
         }
+    }
+
+    /// Makes the vectors of what was added.
+    ///
+    /// What is found afterwards depends on the messages and their order, not on how they were spread over calls.
+    pub fn embed(&mut self) {
         if let Some(space) = &mut self.space {
             self.vectors.grow(&self.postings, space);
         }

@@ -1,6 +1,6 @@
 //! Words and where they stand.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::stem::stem;
 use super::stop_words::is_stop_word;
