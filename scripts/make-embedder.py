@@ -34,7 +34,7 @@ SENTENCES = [
     "The harbour master keeps a list of every ship that came in during the storm.",
     "the harbour master keeps a list", "HARBOUR", "ships", "ship", "a boat in port", "unloading cargo at the quay",
     "Zoë's café closes at 5 p.m. — don't be late!", "naïve façade, Ærøskøbing", "日本語のテキスト", "привет, мир", "🦀 and ﷽",
-    "fn main() { println!(\"{}\", x_1 + 0x2f); }", "snake_case CamelCase kebab-case", "  two  spaces, a\ttab\nand a line", "<0x41> <s> </s>",
+    "fn main() { println!(\"{}\", x_1 + 0x2f); }", "snake_case CamelCase kebab-case", "  two  spaces, a\ttab\nand a line", "<0x41> < s >",
     "e\u0301 \u2581 \ufeff\u202e", "1234567890 3.14159", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ".", " ", "x",
 ]
 

