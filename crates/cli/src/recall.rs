@@ -24,6 +24,8 @@ struct Answer<'a> {
     query: &'a str,
     budget: u64,
     tokens: u64,
+    /// Messages that have to do with the question.
+    ranked: usize,
     /// Better messages that did not fit.
     passed_over: usize,
     hits: Vec<Hit<'a>>,
@@ -60,9 +62,9 @@ pub(crate) fn run(arguments: &RecallArguments) -> Result<(), CommandError> {
         let found = scope.recall(query, arguments.budget, tokenizer);
         if arguments.json {
             let hits = found.hits.iter().map(|hit| json(hit, scope, arguments)).collect();
-            let (tokens, passed_over) = (found.tokens, found.passed_over);
+            let (tokens, ranked, passed_over) = (found.tokens, found.ranked, found.passed_over);
             let budget = arguments.budget;
-            return output::json(&Answer { query, budget, tokens, passed_over, hits });
+            return output::json(&Answer { query, budget, tokens, ranked, passed_over, hits });
         }
         output::data(&page::page(&found, scope, arguments))
     })?

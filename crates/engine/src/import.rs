@@ -105,14 +105,11 @@ impl Known {
             for record in page {
                 known.messages += 1;
                 known.turn = record.turn;
-                match record.message.id.clone() {
-                    Some(id) => drop(known.by_id.insert(id, record.hash)),
-                    None => {
-                        *known
-                            .without_id
-                            .entry(without_id(&record.message, record.hash))
-                            .or_default() += 1
-                    }
+                let message = &record.message;
+                if let Some(id) = &message.id {
+                    known.by_id.insert(id.clone(), record.hash);
+                } else {
+                    *known.without_id.entry(without_id(message, record.hash)).or_default() += 1;
                 }
             }
             if !full {

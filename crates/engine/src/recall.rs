@@ -47,7 +47,9 @@ pub struct Recollection<'a> {
     pub hits: Vec<RecallHit<'a>>,
     /// Tokens of all hits as [`RecallHit::text`] writes them; never above the budget.
     pub tokens: u64,
-    /// Better messages that were passed over because they did not fit.
+    /// Messages that have to do with the question, whether they fit or not.
+    pub ranked: usize,
+    /// Better messages than the last hit that were passed over because they did not fit.
     pub passed_over: usize,
 }
 
@@ -219,7 +221,7 @@ impl RecallScope {
                 RecallHit { record, recalled, text, tokens }
             })
             .collect();
-        Recollection { hits, tokens, passed_over }
+        Recollection { hits, tokens, ranked: ranked.len(), passed_over }
     }
 
     /// Returns which words of a message were asked for.

@@ -77,23 +77,23 @@ fn read_line(number: u32, line: &[u8]) -> Result<DialogueLine, String> {
         serde_json::error::Category::Data => "not a JSON object".to_owned(),
         _ => format!("not JSON: {error}"),
     })?;
-    let speaker = name(&read.speaker).ok_or("`speaker` is no text")?;
+    let speaker = name("speaker", &read.speaker)?;
     let mut message = Message::text(role(speaker.as_deref()), read.text);
     message.time = when(&read.time)?;
     message.source = Some(number);
-    message.id = name(&read.id).ok_or("`id` is neither a text nor a number")?.map(Into::into);
+    message.id = name("id", &read.id)?.map(Into::into);
     message.speaker = speaker.filter(|speaker| role_of(speaker).is_none()).map(Into::into);
-    let session = name(&read.session).ok_or("`session` is neither a text nor a number")?;
+    let session = name("session", &read.session)?;
     Ok(DialogueLine { line: number, session, message })
 }
 
-/// Reads a name: `Some(None)` where there is none, `None` where it is something else.
-fn name(value: &Value) -> Option<Option<String>> {
+/// Reads a field that is a name, a number or not there.
+fn name(field: &str, value: &Value) -> Result<Option<String>, String> {
     match value {
-        Value::Null => Some(None),
-        Value::String(text) => Some(Some(text.clone()).filter(|text| !text.is_empty())),
-        Value::Number(number) => Some(Some(number.to_string())),
-        _ => None,
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        _ => Err(format!("`{field}` is neither a text nor a number")),
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
                 "line 4: skipped, it has no `text`",
                 "line 5: skipped, `time` is no time: \"soon\"",
                 "line 6: skipped, not UTF-8",
-                "line 7: skipped, `speaker` is no text",
+                "line 7: skipped, `speaker` is neither a text nor a number",
             ]
         );
     }

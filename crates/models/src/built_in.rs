@@ -28,7 +28,9 @@ impl BuiltInEmbedder {
         tokenizer::each_token(text, |token| table::add(token, &mut vector));
         let length = vector.iter().map(|part| part * part).sum::<f32>().sqrt();
         if length > 0.0 {
-            vector.iter_mut().for_each(|part| *part /= length);
+            for part in &mut vector {
+                *part /= length;
+            }
         }
         vector
     }
@@ -56,7 +58,9 @@ impl WordVectors for BuiltInEmbedder {
             tokens += 1;
         });
         if tokens > 1 {
-            into.iter_mut().for_each(|part| *part /= f32::from(tokens));
+            for part in into {
+                *part /= f32::from(tokens);
+            }
         }
     }
 }

@@ -16,10 +16,11 @@ use crate::write_file::{Existing, write_file};
 
 /// A line of the questions.
 #[derive(Debug, Deserialize)]
-struct Query {
+struct Question {
     /// Whatever it is, it is given back.
     id: Box<RawValue>,
-    query: String,
+    #[serde(rename = "query")]
+    text: String,
     #[serde(default)]
     session: Option<SessionId>,
 }
@@ -44,7 +45,7 @@ pub(super) fn run(
 ) -> Result<(), CommandError> {
     let queries = read(queries)?;
     let mut lines: Vec<String> = vec![String::new(); queries.len()];
-    let asked = |query: &Query| query.session.clone().or_else(|| session.cloned());
+    let asked = |question: &Question| question.session.clone().or_else(|| session.cloned());
     let mut scopes: Vec<Option<SessionId>> = queries.iter().map(asked).collect();
     scopes.sort();
     scopes.dedup();
@@ -62,7 +63,7 @@ pub(super) fn run(
     output::data(&format!("{}: {} questions\n", out.display(), lines.len()))
 }
 
-fn read(path: &Path) -> Result<Vec<Query>, CommandError> {
+fn read(path: &Path) -> Result<Vec<Question>, CommandError> {
     let bytes = read_file(path)?;
     let (mut queries, mut notes) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
@@ -88,17 +89,19 @@ fn read(path: &Path) -> Result<Vec<Query>, CommandError> {
 }
 
 /// Ranks on as many threads as there are processors.
-fn rank(scope: &RecallScope, queries: &[&Query]) -> Result<Vec<String>, CommandError> {
+fn rank(scope: &RecallScope, queries: &[&Question]) -> Result<Vec<String>, CommandError> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let share = queries.len().div_ceil(threads).max(1);
     let parts = std::thread::scope(|threads| {
         let started: Vec<_> = queries
             .chunks(share)
             .map(|queries| {
-                threads.spawn(|| queries.iter().map(|query| line(scope, query)).collect::<Vec<_>>())
+                threads.spawn(|| {
+                    queries.iter().map(|question| line(scope, question)).collect::<Vec<_>>()
+                })
             })
             .collect();
-        started.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
+        started.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
     });
     let mut lines = Vec::with_capacity(queries.len());
     for part in parts {
@@ -110,14 +113,14 @@ fn rank(scope: &RecallScope, queries: &[&Query]) -> Result<Vec<String>, CommandE
     Ok(lines)
 }
 
-fn line(scope: &RecallScope, query: &Query) -> Result<String, serde_json::Error> {
-    let ranked = scope.rank(&query.query);
+fn line(scope: &RecallScope, question: &Question) -> Result<String, serde_json::Error> {
+    let ranked = scope.rank(&question.text);
     let ids = ranked.iter().map(|(record, _)| record.name()).collect();
     let sessions = match scope.sessions() {
         0 | 1 => Vec::new(),
         _ => ranked.iter().map(|(record, _)| record.session.as_str()).collect(),
     };
-    let mut line = serde_json::to_string(&Ranking { id: &query.id, ids, sessions })?;
+    let mut line = serde_json::to_string(&Ranking { id: &question.id, ids, sessions })?;
     line.push('\n');
     Ok(line)
 }

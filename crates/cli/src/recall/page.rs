@@ -34,7 +34,7 @@ pub(super) fn page(
     if found.hits.is_empty() {
         let why = match scope.messages() {
             0 => "the store has no such messages",
-            _ if found.passed_over > 0 => "no message fits into the budget",
+            _ if found.ranked > 0 => "no message fits into the budget",
             _ => "no message has to do with these words",
         };
         let _ = writeln!(page, "{why}");

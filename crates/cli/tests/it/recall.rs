@@ -45,13 +45,14 @@ fn what_answers_comes_first_with_its_header() {
 #[test]
 fn every_score_is_explained() {
     let environment = imported();
-    let page = recall(&environment, "When did Ann paint?", &["--explain", "--budget", "60"]);
+    let page =
+        recall(&environment, "When did Ann paint the kitchen?", &["--explain", "--budget", "60"]);
     assert!(page.contains("× speaker 2.00") && page.contains("paint ~ painted"), "{page}");
     assert!(page.lines().last().is_some_and(|line| line.contains("of 60 tokens")), "{page}");
     let json = environment.json(&[
         "recall",
         "--query",
-        "When did Ann paint?",
+        "When did Ann paint the kitchen?",
         "--explain",
         "--store",
         "kept.db",

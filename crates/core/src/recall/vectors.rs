@@ -201,7 +201,9 @@ fn length(vector: &[f32]) -> f32 {
 fn normalise(vector: &mut [f32]) {
     let length = length(vector);
     if length > 0.0 {
-        vector.iter_mut().for_each(|part| *part /= length);
+        for part in vector {
+            *part /= length;
+        }
     }
 }
 
@@ -220,7 +222,7 @@ mod tests {
     #[test]
     fn sums_of_any_length_are_right() {
         let numbers: Vec<f32> = (0..35).map(|n| n as f32).collect();
-        assert_eq!(dot(&numbers, &numbers), 13_685.0);
-        assert_eq!(dot(&[], &[]), 0.0);
+        assert!((dot(&numbers, &numbers) - 13_685.0).abs() < 0.1);
+        assert!(dot(&[], &[]).abs() < f32::EPSILON);
     }
 }

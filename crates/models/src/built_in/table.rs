@@ -4,6 +4,7 @@
 pub(super) const DIMENSIONS: usize = 128;
 /// Numbers that share a scale.
 const GROUP: usize = 32;
+const GROUPS: usize = DIMENSIONS / GROUP;
 const PIECES: usize = 32_000;
 const SLOTS: usize = 65_536;
 /// The piece of byte 0; those of the others follow.
@@ -78,7 +79,6 @@ pub(super) fn of_byte(byte: u8) -> u16 {
 /// Adds the vector of a piece.
 pub(super) fn add(id: u16, into: &mut [f32]) {
     let id = usize::from(id);
-    const GROUPS: usize = DIMENSIONS / GROUP;
     let codes = &CODES[id * DIMENSIONS / 2..(id + 1) * DIMENSIONS / 2];
     let pairs = codes.chunks_exact(GROUP / 2).zip(into.chunks_exact_mut(GROUP));
     for (group, (codes, into)) in pairs.enumerate() {

@@ -87,7 +87,9 @@ fn merge(
                 symbols.get(changed + 1).and_then(|next| between(bytes, symbols[changed], *next));
         }
     }
-    symbols.iter().for_each(|symbol| take(symbol.id));
+    for symbol in symbols {
+        take(symbol.id);
+    }
 }
 
 /// Returns the merge of two neighbours: when it is made, and the piece that it makes.

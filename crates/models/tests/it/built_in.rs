@@ -61,7 +61,7 @@ fn words_are_means_and_any_text_is_taken() {
         ["\0", "\u{10FFFF}", "\u{2581}\u{2581} \u{2581}", &"a".repeat(100_000), &" ".repeat(10_000)]
     {
         let vector = BuiltInEmbedder.vector(odd);
-        assert!((cosine(&vector, &vector) - 1.0).abs() < 1e-3, "{:.20}", odd);
+        assert!((cosine(&vector, &vector) - 1.0).abs() < 1e-3, "{odd:.20}");
     }
 }
 
