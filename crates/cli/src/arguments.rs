@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
+    /// Show which providers of models are configured and reachable
+    Models(ModelsArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -306,6 +308,22 @@ pub(crate) struct ExplainArguments {
     /// Print a message as it was sent, or the original behind a ref
     #[arg(long, value_name = "MESSAGE|REF")]
     pub(crate) show: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 fine, 1 a provider that the configuration names can't be used, 2 wrong arguments or configuration."
+)]
+pub(crate) struct ModelsArguments {
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Ask nobody
+    #[arg(long)]
+    pub(crate) offline: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

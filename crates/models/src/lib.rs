@@ -1,1 +1,33 @@
 //! Chat models and embedders: clients over HTTP, the built-in embedder, scripted models.
+
+mod checked;
+mod config;
+mod failure;
+mod http_embedder;
+mod http_model;
+mod models;
+#[cfg(feature = "onnx")]
+mod onnx;
+mod outside;
+mod played;
+mod provider;
+mod recording;
+mod retry;
+mod scripted;
+mod secret;
+mod spending;
+mod sse;
+mod transport;
+mod vector;
+mod wire;
+
+pub use config::{
+    Api, EmbedderConfig, JsonBy, ModelsConfig, Price, ProviderConfig, Retries, SpendingConfig,
+    Timeouts,
+};
+pub use models::Models;
+pub use outside::{Chance, Outside};
+pub use provider::Provider;
+pub use recording::ReplayModel;
+pub use scripted::ScriptedModel;
+pub use secret::Secret;
