@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
+    /// Show which providers of models are configured and reachable
+    Models(ModelsArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -100,19 +102,8 @@ pub(crate) struct RefArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RefCommand {
-    /// Print what a ref stands for
-    Get {
-        /// `ref:<kind>:<hex>`, or at least 8 of its hex digits
-        reference: String,
-        #[command(flatten)]
-        store: StoreArguments,
-        /// Only these lines, `FIRST-LAST`, counted from 1
-        #[arg(long, value_name = "FIRST-LAST")]
-        lines: Option<String>,
-        /// Only lines that hold this text
-        #[arg(long, value_name = "TEXT", conflicts_with = "lines")]
-        search: Option<String>,
-    },
+    /// Print what a ref stands for, or a part of it
+    Get(RefGetArguments),
     /// List the refs of artefacts, newest first
     List {
         #[command(flatten)]
@@ -120,12 +111,41 @@ pub(crate) enum RefCommand {
         /// The most refs
         #[arg(long, value_name = "N", default_value_t = 40)]
         limit: usize,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Remove refs whose time to live is over
     Gc {
         #[command(flatten)]
         store: StoreArguments,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RefGetArguments {
+    /// `ref:<kind>:<hex>`, or at least 8 of its hex digits
+    pub(crate) reference: String,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Only this field of a JSON content, such as `items[0].title` or `items[*].id`; may be given again
+    #[arg(long = "field", value_name = "PATH")]
+    pub(crate) fields: Vec<String>,
+    /// Only these lines, `FIRST-LAST`, counted from 1
+    #[arg(long, value_name = "FIRST-LAST", conflicts_with_all = ["search", "slice"])]
+    pub(crate) lines: Option<String>,
+    /// Only lines that hold this text
+    #[arg(long, value_name = "TEXT", conflicts_with = "slice")]
+    pub(crate) search: Option<String>,
+    /// Only so many elements of a list, else characters, `OFFSET:LIMIT`, counted from 0
+    #[arg(long, value_name = "OFFSET:LIMIT")]
+    pub(crate) slice: Option<String>,
+    /// Print JSON: the text, how much there is in all, and where to go on
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -349,6 +369,22 @@ pub(crate) struct ExplainArguments {
     /// Print a message as it was sent, or the original behind a ref
     #[arg(long, value_name = "MESSAGE|REF")]
     pub(crate) show: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 fine, 1 a provider that the configuration names can't be used, 2 wrong arguments or configuration."
+)]
+pub(crate) struct ModelsArguments {
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Ask nobody
+    #[arg(long)]
+    pub(crate) offline: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy as _;
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
 use plimsoll_core::recall::RecallSettings;
+use plimsoll_models::ModelsConfig;
 use serde::Deserialize;
 
 use crate::arguments::PolicyArguments;
@@ -26,6 +27,7 @@ pub(crate) struct Config {
     pub(crate) clear_tool_uses: ClearToolUses,
     pub(crate) newest: Newest,
     pub(crate) recall: RecallSettings,
+    pub(crate) models: ModelsConfig,
 }
 
 /// Settings of the policy `clear-tool-uses`; defaults are the provider's own.
@@ -57,7 +59,7 @@ impl Default for Newest {
 
 /// Reads the configuration that the arguments and the environment name.
 pub(crate) fn config(arguments: &PolicyArguments) -> Result<Config, CommandError> {
-    let mut config = file(arguments.config.as_deref())?;
+    let mut config = read(arguments.config.as_deref())?;
     if let Some(budget) = environment(BUDGET) {
         config.budget = Some(budget.parse().map_err(|_| {
             CommandError::usage(anyhow::anyhow!("{BUDGET} is `{budget}`"))
@@ -68,8 +70,8 @@ pub(crate) fn config(arguments: &PolicyArguments) -> Result<Config, CommandError
     Ok(config)
 }
 
-/// Reads the settings of the file that is named, else of the usual one.
-pub(crate) fn file(named: Option<&Path>) -> Result<Config, CommandError> {
+/// Reads the file that is named, else that of the project, else the user's; without any the defaults stand.
+pub(crate) fn read(named: Option<&Path>) -> Result<Config, CommandError> {
     match named.map(Path::to_owned).or_else(usual_file) {
         Some(path) => parse(&path),
         None => Ok(Config::default()),
@@ -169,6 +171,16 @@ mod tests {
     fn an_unknown_key_names_the_nearest() {
         let error = toml::from_str::<Config>("[intra_phase]\nwindwo = 3\n").expect_err("unknown");
         assert_eq!(nearest_key(error.message()), Some("window"));
+    }
+
+    #[test]
+    fn the_readme_shows_the_defaults() {
+        let (_, rest) =
+            include_str!("../../../README.md").split_once("```toml\n").expect("a block");
+        let shown: Config =
+            toml::from_str(rest.split_once("```").expect("its end").0).expect("sound");
+        let budget = Some(plimsoll_core::policy::DEFAULT_BUDGET);
+        assert_eq!(shown, Config { budget, ..Config::default() });
     }
 
     #[test]

@@ -11,7 +11,9 @@ mod inspect;
 mod label;
 mod load;
 mod log;
+mod models;
 mod output;
+mod outside;
 mod pressure;
 mod progress;
 mod recall;
@@ -52,6 +54,7 @@ fn run(arguments: Arguments) -> Result<(), CommandError> {
         Command::Recall(recall) => recall::run(&recall),
         Command::Search(search) => search::run(&search),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Models(models) => models::run(&models),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

@@ -50,7 +50,7 @@ struct Hit<'a> {
 }
 
 pub(crate) fn run(arguments: &RecallArguments) -> Result<(), CommandError> {
-    let settings = config::file(arguments.config.as_deref())?.recall;
+    let settings = config::read(arguments.config.as_deref())?.recall;
     let tokenizer = tokenizer(&arguments.tokens)?;
     let session = arguments.session.as_deref().map(session_id).transpose()?;
     let store = Store::open(arguments.store.store.as_deref())?;

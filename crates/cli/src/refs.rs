@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_engine::expand::{ExpandOptions, Part, expand, part_of};
+use plimsoll_engine::expand::{ExpandOptions, Expansion, Part, expand, expand_text};
 use plimsoll_engine::{Artefact, RefQuery};
 
-use crate::arguments::{RefArguments, RefCommand};
+use crate::arguments::{RefArguments, RefCommand, RefGetArguments};
 use crate::clock;
 use crate::error::CommandError;
 use crate::output;
@@ -13,30 +13,56 @@ use crate::store::Store;
 
 pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
     match &arguments.command {
-        RefCommand::Get { reference, store, lines, search } => {
-            let store = Store::open(store.store.as_deref())?;
-            let part = part(lines.as_deref(), search.as_deref())?;
-            output::data(&get(&store, reference, part)?)
-        }
-        RefCommand::List { store, limit } => {
+        RefCommand::Get(arguments) => get(arguments),
+        RefCommand::List { store, limit, json } => {
             let store = Store::open(store.store.as_deref())?;
             let query = RefQuery { limit: *limit, ..RefQuery::default() };
             let found = store
                 .knowledge(async |knowledge, tenant| knowledge.artefacts(tenant, &query).await)?;
+            if *json {
+                return output::json(&found.iter().map(listed).collect::<Vec<_>>());
+            }
             output::data(&list(&found))
         }
-        RefCommand::Gc { store } => {
+        RefCommand::Gc { store, json } => {
             let store = Store::open(store.store.as_deref())?;
             let removed = store.knowledge(async |knowledge, tenant| {
                 knowledge.collect_artefacts(tenant, clock::now()).await
             })?;
+            if *json {
+                let refs: Vec<String> =
+                    removed.iter().map(plimsoll_engine::ArtefactRef::print).collect();
+                return output::json(&refs);
+            }
             output::data(&format!("{} refs removed\n", removed.len()))
         }
     }
 }
 
+fn get(arguments: &RefGetArguments) -> Result<(), CommandError> {
+    let options = options(arguments)?;
+    let store = Store::open(arguments.store.store.as_deref())?;
+    let found = found(&store, &arguments.reference, &options)?;
+    if arguments.json {
+        return output::json(&found);
+    }
+    if found.is_stale {
+        output::warning("the artefact is older than its time to live");
+    }
+    if !found.missing.is_empty() {
+        output::warning(&format!("not there: {}", found.missing.join(", ")));
+    }
+    // An original is printed as it is, to the byte.
+    let is_whole = options == ExpandOptions::default();
+    output::data(&if is_whole { found.text } else { found.text + "\n" })
+}
+
 /// Looks a ref up among the messages, and among the artefacts where it is no message's.
-fn get(store: &Store, reference: &str, part: Part) -> Result<String, CommandError> {
+fn found(
+    store: &Store,
+    reference: &str,
+    options: &ExpandOptions,
+) -> Result<Expansion, CommandError> {
     let prefix = plimsoll_core::Ref::prefix(reference);
     let message = match prefix
         .filter(|_| reference.starts_with("ref:message:") || !reference.starts_with("ref:"))
@@ -51,35 +77,50 @@ fn get(store: &Store, reference: &str, part: Part) -> Result<String, CommandErro
         None => None,
     };
     if let Some(record) = message {
-        return Ok(ended(part_of(&record.message.shown(), &part).text, &part));
+        return expand_text(&record.message.shown(), options).map_err(CommandError::usage);
     }
     let now = clock::now();
     let artefact = store
         .knowledge(async |knowledge, tenant| knowledge.artefact(tenant, reference, now).await)?;
-    let options = ExpandOptions { part, ..ExpandOptions::default() };
-    let found = expand(&artefact, &options, now).map_err(CommandError::usage)?;
-    if found.is_stale {
-        output::warning("the artefact is older than its time to live");
-    }
-    Ok(ended(found.text, &options.part))
+    expand(&artefact, options, now).map_err(CommandError::usage)
 }
 
-/// Ends a part with a line break; an original is printed as it is, to the byte.
-fn ended(text: String, part: &Part) -> String {
-    if *part == Part::Whole { text } else { text + "\n" }
+fn options(arguments: &RefGetArguments) -> Result<ExpandOptions, CommandError> {
+    let part = if let Some(text) = &arguments.search {
+        Part::Search { text: text.clone(), around: 0, limit: usize::MAX }
+    } else if let Some(lines) = &arguments.lines {
+        let range = lines.split_once('-').unwrap_or((lines, lines));
+        match (range.0.parse(), range.1.parse()) {
+            (Ok(first), Ok(last)) if first >= 1 && first <= last => Part::Lines { first, last },
+            _ => {
+                return Err(CommandError::usage(anyhow::anyhow!("`{lines}` are no lines"))
+                    .hint("give FIRST-LAST, counted from 1"));
+            }
+        }
+    } else if let Some(slice) = &arguments.slice {
+        match slice.split_once(':').map(|(offset, limit)| (offset.parse(), limit.parse())) {
+            Some((Ok(offset), Ok(limit))) => Part::Slice { offset, limit },
+            _ => {
+                return Err(CommandError::usage(anyhow::anyhow!("`{slice}` is no slice"))
+                    .hint("give OFFSET:LIMIT, counted from 0"));
+            }
+        }
+    } else {
+        Part::Whole
+    };
+    Ok(ExpandOptions { fields: arguments.fields.clone(), part })
 }
 
-fn part(lines: Option<&str>, search: Option<&str>) -> Result<Part, CommandError> {
-    if let Some(text) = search {
-        return Ok(Part::Search { text: text.to_owned(), around: 0, limit: usize::MAX });
-    }
-    let Some(lines) = lines else { return Ok(Part::Whole) };
-    let range = lines.split_once('-').unwrap_or((lines, lines));
-    match (range.0.parse(), range.1.parse()) {
-        (Ok(first), Ok(last)) if first >= 1 && first <= last => Ok(Part::Lines { first, last }),
-        _ => Err(CommandError::usage(anyhow::anyhow!("`{lines}` are no lines"))
-            .hint("give FIRST-LAST, counted from 1")),
-    }
+/// Returns what a list says of an artefact: all but its content.
+fn listed(artefact: &Artefact) -> serde_json::Value {
+    serde_json::json!({
+        "ref": artefact.reference.print(),
+        "summary": artefact.summary,
+        "created_at": artefact.created_at,
+        "ttl_expires_at": artefact.ttl_expires_at,
+        "is_stale": artefact.is_stale(clock::now()),
+        "access_count": artefact.access_count,
+    })
 }
 
 fn list(found: &[Artefact]) -> String {

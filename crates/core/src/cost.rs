@@ -113,18 +113,20 @@ impl Pricing {
         Ok(pricing)
     }
 
-    /// Returns the family's name and prices for `model`, as recorded or as `provider/model`.
+    /// Returns the family's name and prices for `model`, as recorded or as `provider/model`; the fallback's if it is not known.
     pub fn of(&self, model: Option<&str>) -> (&str, Prices) {
-        let name =
-            model.map(|model| model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase());
-        let found = name.and_then(|name| {
-            self.model
-                .iter()
-                .filter(|(family, _)| name.starts_with(family.as_str()))
-                .max_by_key(|(family, _)| family.len())
-        });
-        let found = found.or_else(|| self.model.get_key_value(&self.fallback));
-        found.map_or(("", FALLBACK), |(family, prices)| (family, *prices))
+        let found = model.and_then(|model| self.known(model));
+        let fallback = || self.model.get_key_value(&self.fallback);
+        let fallback = || fallback().map(|(family, prices)| (family.as_str(), *prices));
+        found.or_else(fallback).unwrap_or(("", FALLBACK))
+    }
+
+    /// Returns the family's name and prices for `model` if the table has its family.
+    pub fn known(&self, model: &str) -> Option<(&str, Prices)> {
+        let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+        let fitting = self.model.iter().filter(|(family, _)| name.starts_with(family.as_str()));
+        let found = fitting.max_by_key(|(family, _)| family.len());
+        found.map(|(family, prices)| (family.as_str(), *prices))
     }
 }
 
@@ -205,6 +207,7 @@ mod tests {
         assert_eq!(pricing.of(Some("gpt-5.1-codex")).0, "gpt-5");
         assert_eq!(pricing.of(None).0, pricing.fallback);
         assert_eq!(pricing.of(Some("nobody-knows")).0, pricing.fallback);
+        assert!(pricing.known("nobody-knows").is_none());
     }
 
     #[test]

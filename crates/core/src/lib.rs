@@ -12,6 +12,7 @@ pub mod error_lines;
 pub mod excerpt;
 mod file_access;
 mod hash;
+pub mod json_form;
 mod message;
 pub mod names;
 mod passes;

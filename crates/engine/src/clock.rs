@@ -1,9 +1,16 @@
 //! The clock port: time is asked for, never taken.
 
+use std::time::Duration;
+
+use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 
-/// Tells the time; the real one is built by the command line only.
+/// Tells the time and waits; the real one is built by the command line only.
+#[async_trait]
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// Returns the present time.
     fn now(&self) -> MillisSinceEpoch;
+
+    /// Returns when `duration` is over, counted from the call; a timeout is a race with it.
+    async fn sleep(&self, duration: Duration);
 }

@@ -82,20 +82,25 @@ pub fn expand(
 ) -> Result<Expansion, ExpandError> {
     let content = std::str::from_utf8(&artefact.content)
         .map_err(|_| ExpandError::NotText { bytes: artefact.content.len() })?;
-    let mut missing = Vec::new();
-    let picked = if options.fields.is_empty() {
-        content.to_owned()
-    } else {
-        fields(content, &options.fields, &mut missing)?
-    };
-    let mut expansion = part_of(&picked, &options.part);
-    expansion.missing = missing;
+    let mut expansion = expand_text(content, options)?;
     expansion.is_stale = artefact.is_stale(now);
     Ok(expansion)
 }
 
+/// Returns the part of a text that `options` ask for.
+pub fn expand_text(content: &str, options: &ExpandOptions) -> Result<Expansion, ExpandError> {
+    if options.fields.is_empty() {
+        return Ok(part_of(content, &options.part));
+    }
+    let mut missing = Vec::new();
+    let picked = fields(content, &options.fields, &mut missing)?;
+    let mut expansion = part_of(&picked, &options.part);
+    expansion.missing = missing;
+    Ok(expansion)
+}
+
 /// Returns a part of a text.
-pub fn part_of(text: &str, part: &Part) -> Expansion {
+fn part_of(text: &str, part: &Part) -> Expansion {
     match part {
         Part::Whole => whole(text.to_owned()),
         Part::Slice { offset, limit } => slice(text, *offset, *limit),

@@ -5,6 +5,7 @@
 
 mod artefact;
 mod card;
+mod chat;
 mod clock;
 mod embedder;
 mod error;
@@ -25,6 +26,10 @@ mod valid;
 
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
 pub use card::ContextCard;
+pub use chat::{
+    Caching, ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Response,
+    StopReason, Tool,
+};
 pub use clock::Clock;
 pub use embedder::Embedder;
 pub use error::StoreError;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// Why a model gave no answer.
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ModelError {
     /// The request can't be served as it is: another one is needed.
     #[error("the model refused the request: {0}")]
@@ -16,7 +16,8 @@ pub enum ModelError {
     /// It may answer later; what can be repeated at no cost was repeated already.
     #[error("the model can't be reached now: {message}")]
     Unavailable { message: String, retry_after: Option<Duration> },
-    /// The answer broke off after it had begun: it may have been paid for, so it is not asked for again by itself.
+    /// The answer broke off after it had begun, or never came although the request was taken: it may have been paid for, so it
+    /// is not asked for again by itself.
     #[error("the model's answer broke off: {0}")]
     Interrupted(String),
     /// What came back is not what was asked for: no JSON, not of the schema, no vectors of the dimension.
@@ -25,4 +26,11 @@ pub enum ModelError {
     /// The spending cap would be passed.
     #[error("the spending cap is reached: {0}")]
     Capped(String),
+}
+
+impl ModelError {
+    /// Tells whether the same request may succeed later.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
 }

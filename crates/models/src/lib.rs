@@ -1,5 +1,35 @@
 //! Chat models and embedders: clients over HTTP, the built-in embedder, scripted models.
 
 mod built_in;
+mod checked;
+mod config;
+mod failure;
+mod http_embedder;
+mod http_model;
+mod models;
+#[cfg(feature = "onnx")]
+mod onnx;
+mod outside;
+mod played;
+mod provider;
+mod recording;
+mod retry;
+mod scripted;
+mod secret;
+mod spending;
+mod sse;
+mod transport;
+mod vector;
+mod wire;
 
 pub use built_in::BuiltInEmbedder;
+pub use config::{
+    Api, EmbedderConfig, JsonBy, ModelsConfig, Price, ProviderConfig, Retries, SpendingConfig,
+    Timeouts,
+};
+pub use models::Models;
+pub use outside::{Chance, Outside};
+pub use provider::Provider;
+pub use recording::ReplayModel;
+pub use scripted::ScriptedModel;
+pub use secret::Secret;

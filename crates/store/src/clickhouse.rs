@@ -27,9 +27,7 @@ const STRIPES: usize = 32;
 /// Where the history is.
 #[derive(Debug, Clone)]
 pub struct ClickHouseConfig {
-    /// `http://[user[:password]@]host[:port][/database]`; the database is made if it is missing.
-    ///
-    /// `https` needs a binary that is built with a TLS feature of `reqwest`; without one the server counts as unavailable.
+    /// `http://[user[:password]@]host[:port][/database]`, or `https`; the database is made if it is missing.
     pub url: String,
     /// The dimension of the vectors that also enter an approximate index, for queries by hand over all sessions.
     ///

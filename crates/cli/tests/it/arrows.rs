@@ -65,3 +65,27 @@ fn formats_know_core_only() {
         &["plimsoll-cli", "tokio", "reqwest", "rusqlite", "axum", "clap", "anyhow"],
     );
 }
+
+#[test]
+fn models_know_engine_and_core_only() {
+    check(
+        "plimsoll-models",
+        &[
+            "plimsoll-cli",
+            "plimsoll-store",
+            "plimsoll-formats",
+            "rusqlite",
+            "axum",
+            "clap",
+            "anyhow",
+        ],
+    );
+}
+
+#[test]
+fn the_engine_waits_for_nothing_itself() {
+    check(
+        "plimsoll-engine",
+        &["plimsoll-models", "plimsoll-store", "tokio", "reqwest", "rusqlite"],
+    );
+}

@@ -63,6 +63,12 @@ impl Environment {
         self.ran(&self.command(arguments).output().expect("the binary runs"))
     }
 
+    /// Runs the binary with these variables and nothing else of the user's environment.
+    pub(crate) fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+        let mut command = self.command(arguments);
+        self.ran(&command.envs(variables.iter().copied()).output().expect("the binary runs"))
+    }
+
     /// Runs the binary as on a terminal: with colours, and nothing stripped.
     pub(crate) fn run_coloured(&self, arguments: &[&str]) -> Ran {
         let mut command = self.command(arguments);

@@ -5,6 +5,7 @@ mod bad_input;
 mod environment;
 mod explain;
 mod inspect;
+mod models;
 mod pressure;
 mod readme;
 mod recall;

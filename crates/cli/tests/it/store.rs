@@ -28,6 +28,36 @@ fn a_ref_of_one_command_resolves_in_the_next() {
 }
 
 #[test]
+fn a_part_of_a_ref_is_what_was_asked_for() {
+    let environment = Environment::new();
+    let listing =
+        r#"{"total": 12345678901234567890, "items": [{"title": "gate"}, {"title": "quay"}]}"#;
+    let session = serde_json::json!([
+        {"role": "user", "content": "Which quays are open?"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "quays", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": listing},
+        {"role": "assistant", "content": "Both."},
+    ]);
+    environment.write("session.json", session.to_string());
+    environment.data(&["replay", "session.json", "--store", "kept.db"]);
+    let hits = environment.json(&["search", "12345678901234567890", STORE[0], STORE[1]]);
+    let hash = hits[0]["item"]["hash"].as_str().expect("a hash").to_owned();
+    let get = |more: &[&str]| environment.data(&[&["ref", "get", &hash], more, &STORE].concat());
+    assert_eq!(get(&[]), listing);
+    assert_eq!(get(&["--field", "total"]), "12345678901234567890\n");
+    assert_eq!(get(&["--field", "items[*].title"]), "[\"gate\", \"quay\"]\n");
+    assert_eq!(get(&["--field", "items", "--slice", "1:1"]), "[{\"title\": \"quay\"}]\n");
+    assert_eq!(get(&["--slice", "1:5"]), "\"tota\n");
+    let part = [&["ref", "get", hash.as_str(), "--slice", "0:5"], &STORE[..]].concat();
+    assert_eq!(environment.json(&part)["next"], 5);
+    for bad in [["--slice", "five"], ["--field", "a[x]"], ["--field", "none"], ["--lines", "0-1"]] {
+        let ran = environment.run(&[&["ref", "get", &hash], &bad[..], &STORE].concat());
+        assert_eq!(ran.code, 2, "{bad:?} {}", ran.stderr);
+    }
+}
+
+#[test]
 fn what_was_kept_twice_is_kept_once() {
     let environment = kept();
     let before = environment.json(&["log", "--limit", "1000", STORE[0], STORE[1]]);

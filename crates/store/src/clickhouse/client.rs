@@ -191,6 +191,8 @@ impl Client {
         let _ = address.set_username("");
         let _ = address.set_password(None);
         address.set_path("/");
+        // Whoever was first has installed one already; any will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .no_proxy()
             .connect_timeout(CONNECT)

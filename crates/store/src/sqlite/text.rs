@@ -42,7 +42,7 @@ const LOOKED_AT: usize = 256;
 const ASKED_FOR: usize = 32;
 /// Rows that may be ranked for one query, about 1 ms for each 2,000. Rarer words come first, and one word is always asked
 /// for.
-const RANKED: i64 = 3_000;
+const RANKED: i64 = 2_000;
 /// Common words that are remembered; chosen: few hundred words of a language are that common.
 const REMEMBERED: usize = 10_000;
 

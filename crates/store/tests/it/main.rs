@@ -11,4 +11,5 @@ mod isolation;
 mod kill;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod power_cut;
 mod seeded;

@@ -1,0 +1,173 @@
+//! The settings of models: section `[models]` of `plimsoll.toml`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::secret::Secret;
+
+/// All settings of models.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelsConfig {
+    /// Providers by name, over the known ones.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    pub timeouts: Timeouts,
+    pub retries: Retries,
+    pub spending: SpendingConfig,
+    pub embedder: EmbedderConfig,
+    /// Where requests and answers are written down, a line each; without it nothing is.
+    pub record: Option<PathBuf>,
+}
+
+/// A provider: a known one changed, or another.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProviderConfig {
+    pub api: Option<Api>,
+    /// Up to and including the version: `https://api.openai.com/v1`.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key.
+    pub key_env: Option<String>,
+    /// The header that carries the key by itself, instead of `Authorization: Bearer` or `x-api-key`.
+    pub key_header: Option<String>,
+    /// Sent with every request; values are kept secret.
+    pub headers: BTreeMap<String, Secret>,
+    pub json: Option<JsonBy>,
+    /// Chat Completions: the name of the field that limits the answer.
+    pub max_tokens_field: Option<String>,
+    /// What its models cost, over `pricing.toml`.
+    pub price: Option<Price>,
+    /// In the place of the common timeouts.
+    pub timeouts: Option<Timeouts>,
+}
+
+/// The API that a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Api {
+    /// OpenAI Chat Completions.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Anthropic Messages.
+    Anthropic,
+}
+
+impl Api {
+    /// Returns the name that the configuration uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Anthropic => "anthropic",
+        }
+    }
+}
+
+/// How an answer in JSON is asked for; it is checked in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JsonBy {
+    /// The API is given the schema.
+    Schema,
+    /// The API is told that it is JSON (Chat Completions and Responses); the words hold the schema.
+    Object,
+    /// The words hold the schema.
+    Prompt,
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+}
+
+/// How long is waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timeouts {
+    pub connect_seconds: u64,
+    /// From the request to the head of the answer; a model that is not streamed sends it when it is done.
+    pub first_byte_seconds: u64,
+    /// From the request to the end of the answer.
+    pub whole_seconds: u64,
+}
+
+/// Chosen: OpenAI's and Anthropic's own clients wait 600 s in all; two minutes of silence are a failure to the waiting.
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect_seconds: 10, first_byte_seconds: 120, whole_seconds: 600 }
+    }
+}
+
+impl Timeouts {
+    pub(crate) fn connect(self) -> Duration {
+        Duration::from_secs(self.connect_seconds)
+    }
+
+    pub(crate) fn first_byte(self) -> Duration {
+        Duration::from_secs(self.first_byte_seconds)
+    }
+
+    pub(crate) fn whole(self) -> Duration {
+        Duration::from_secs(self.whole_seconds)
+    }
+}
+
+/// How often is tried, and how long waited between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retries {
+    /// In all, the first one included.
+    pub attempts: u32,
+    /// The most that is waited before the second attempt; it doubles with each further one.
+    pub base_millis: u64,
+    /// No wait is longer; a server that asks for more is not asked again.
+    pub longest_seconds: u64,
+}
+
+/// Chosen: as OpenAI's and Anthropic's own clients, which try three times from half a second on; a minute is what limits by
+/// the minute need.
+impl Default for Retries {
+    fn default() -> Self {
+        Self { attempts: 3, base_millis: 500, longest_seconds: 60 }
+    }
+}
+
+/// The most that may be spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SpendingConfig {
+    /// US dollars in the life of the process.
+    pub process_dollars: Option<f64>,
+    /// US dollars in one call.
+    pub call_dollars: Option<f64>,
+    /// The price of models that nobody knows; without it they are refused where a cap is set.
+    pub unknown_model: Option<Price>,
+}
+
+/// Which embedder makes the vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EmbedderConfig {
+    /// `provider/model`, or `onnx/FOLDER`; the built-in one where none is named.
+    pub model: Option<String>,
+    /// How many numbers its vectors have; needed for `provider/model`.
+    pub dimension: Option<usize>,
+    /// The onnxruntime library; needed for `onnx/FOLDER`.
+    pub library: Option<PathBuf>,
+    /// The most texts in one request.
+    pub batch: usize,
+}
+
+/// Chosen: every known server takes 64 texts at once (OpenAI 2,048, smaller servers as many as they have room for).
+impl Default for EmbedderConfig {
+    fn default() -> Self {
+        Self { model: None, dimension: None, library: None, batch: 64 }
+    }
+}

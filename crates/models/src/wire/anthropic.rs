@@ -1,0 +1,468 @@
+//! Anthropic Messages.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use plimsoll_core::{Block, Image, Message, Opaque, Role, Thinking, ToolCall};
+use plimsoll_engine::{
+    Caching, ChatEvent, ChatReply, ChatRequest, ChatUsage, ModelError, Response, StopReason,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::{Delivery, Growing, Wrong, images, leading_system, raw, read, text_in, written};
+use crate::config::JsonBy;
+use crate::provider::Provider;
+use crate::sse::Event;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Value>,
+    messages: Vec<Turn>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<WireTool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f32>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: Box<RawValue>,
+}
+
+#[derive(Serialize)]
+struct Turn {
+    role: &'static str,
+    content: Vec<Value>,
+}
+
+pub(super) fn body(
+    request: &ChatRequest,
+    provider: &Provider,
+    model: &str,
+    delivery: Delivery,
+) -> Result<Vec<u8>, ModelError> {
+    let (system, rest) = leading_system(&request.messages);
+    let mut system: Vec<Value> = system.iter().flat_map(texts).collect();
+    let mut turns = turns(rest)?;
+    if request.caching == Caching::Prefix {
+        let last = turns.last_mut().and_then(|turn| turn.content.last_mut());
+        system.last_mut().into_iter().chain(last).for_each(mark);
+    }
+    let tools = request.tools.iter().map(|tool| {
+        let input_schema = raw(&tool.schema, "the schema of a tool")?;
+        Ok(WireTool { name: &tool.name, description: &tool.description, input_schema })
+    });
+    let output_config = match (&request.response, provider.json) {
+        (Response::Json { schema }, JsonBy::Schema) => {
+            let schema: Value = serde_json::from_str(schema)
+                .map_err(|_| ModelError::Invalid("the schema of the answer is no JSON".into()))?;
+            Some(json!({"format": {"type": "json_schema", "schema": schema}}))
+        }
+        _ => None,
+    };
+    written(&Body {
+        model,
+        max_tokens: request.max_tokens,
+        system,
+        messages: turns,
+        tools: tools.collect::<Result<_, ModelError>>()?,
+        temperature: request.temperature,
+        stop_sequences: &request.stop,
+        output_config,
+        stream: (delivery == Delivery::Streamed).then_some(true),
+    })
+}
+
+/// Marks a block as the end of what the cache keeps; thinking takes no mark.
+fn mark(block: &mut Value) {
+    let Value::Object(block) = block else { return };
+    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+    if !kind.ends_with("thinking") {
+        block.insert("cache_control".into(), json!({"type": "ephemeral"}));
+    }
+}
+
+fn texts(message: &Message) -> impl Iterator<Item = Value> + '_ {
+    message.blocks.iter().filter_map(text_in).map(|text| json!({"type": "text", "text": text}))
+}
+
+/// Users and models take turns: what one says in several messages becomes one, results first. A system message behind the
+/// first turn is the user's, for older models refuse it there.
+fn turns(messages: &[Message]) -> Result<Vec<Turn>, ModelError> {
+    let mut turns: Vec<Turn> = Vec::new();
+    let mut results = 0;
+    for message in messages {
+        let role = if message.role == Role::Assistant { "assistant" } else { "user" };
+        for block in &message.blocks {
+            let Some(value) = content(block) else { continue };
+            if turns.last().is_none_or(|turn| turn.role != role) {
+                turns.push(Turn { role, content: Vec::new() });
+                results = 0;
+            }
+            let Some(turn) = turns.last_mut() else { continue };
+            if matches!(block, Block::ToolResult(_)) {
+                turn.content.insert(results, value);
+                results += 1;
+            } else {
+                turn.content.push(value);
+            }
+        }
+    }
+    match turns.first() {
+        Some(turn) if turn.role == "user" => {}
+        _ => {
+            return Err(ModelError::Invalid(
+                "a conversation begins with a message of the user".into(),
+            ));
+        }
+    }
+    if let Some(turn) = turns.last_mut().filter(|turn| turn.role == "assistant") {
+        trim_end(turn);
+    }
+    Ok(turns)
+}
+
+/// The beginning of an answer must not end with white space.
+fn trim_end(turn: &mut Turn) {
+    if let Some(Value::String(text)) = turn.content.last_mut().and_then(|last| last.get_mut("text"))
+    {
+        text.truncate(text.trim_end().len());
+    }
+}
+
+fn content(block: &Block) -> Option<Value> {
+    match block {
+        Block::Text(_) => text_in(block).map(|text| json!({"type": "text", "text": text})),
+        Block::Image(image) => Some(image_block(image)),
+        Block::ToolCall(call) => Some(json!({
+            "type": "tool_use", "id": id(&call.id), "name": &*call.name, "input": input(&call.arguments)
+        })),
+        Block::ToolResult(result) => {
+            let mut content = Vec::new();
+            if !result.text.is_empty() {
+                content.push(json!({"type": "text", "text": &*result.text}));
+            }
+            content.extend(result.images.iter().map(image_block));
+            let mut value = json!({"type": "tool_result", "tool_use_id": id(&result.call_id), "content": content});
+            if result.is_error {
+                value["is_error"] = json!(true);
+            }
+            Some(value)
+        }
+        // Without its proof it is not Anthropic's, and refused.
+        Block::Thinking(thinking) if thinking.signature.is_empty() => None,
+        Block::Thinking(thinking) => Some(json!({
+            "type": "thinking", "thinking": &*thinking.text, "signature": &*thinking.signature
+        })),
+        Block::Opaque(opaque) if &*opaque.kind == REDACTED => {
+            serde_json::from_str(&opaque.raw).ok()
+        }
+        Block::Opaque(_) => None,
+    }
+}
+
+const REDACTED: &str = "redacted_thinking";
+
+fn image_block(image: &Image) -> Value {
+    let source = match images::source(image) {
+        images::Source::Address(url) => json!({"type": "url", "url": url}),
+        images::Source::Base64 { media_type, data } => {
+            json!({"type": "base64", "media_type": media_type, "data": data})
+        }
+    };
+    json!({"type": "image", "source": source})
+}
+
+/// Ids of other providers may hold what this one refuses.
+fn id(id: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    id.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
+}
+
+/// The input must be an object: free text stands in one.
+fn input(arguments: &str) -> Value {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(input)) => Value::Object(input),
+        _ if arguments.trim().is_empty() => Value::Object(Map::new()),
+        _ => json!({"input": arguments}),
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    model: String,
+    content: Vec<Value>,
+    #[serde(default)]
+    stop_reason: Option<String>,
+    #[serde(default)]
+    usage: WireUsage,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_field_names, reason = "the API's own names")]
+struct WireUsage {
+    input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+impl WireUsage {
+    /// Counts are cumulative, and a later event may leave some out.
+    fn update(&mut self, later: Self) {
+        self.input_tokens = later.input_tokens.or(self.input_tokens);
+        self.cache_creation_input_tokens =
+            later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens =
+            later.cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.output_tokens = later.output_tokens.or(self.output_tokens);
+    }
+}
+
+/// `input_tokens` is the plain part only.
+impl From<WireUsage> for ChatUsage {
+    fn from(usage: WireUsage) -> Self {
+        let cached = usage.cache_read_input_tokens.unwrap_or(0);
+        let cache_written = usage.cache_creation_input_tokens.unwrap_or(0);
+        Self {
+            input: usage.input_tokens.unwrap_or(0) + cached + cache_written,
+            cached,
+            cache_written,
+            output: usage.output_tokens.unwrap_or(0),
+        }
+    }
+}
+
+fn stop_reason(word: Option<&str>) -> StopReason {
+    match word.unwrap_or_default() {
+        "end_turn" | "stop_sequence" | "" => StopReason::End,
+        "tool_use" => StopReason::Calls,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "refusal" => StopReason::Refused,
+        other => StopReason::Other(other.to_owned()),
+    }
+}
+
+pub(super) fn reply(body: &[u8]) -> Result<ChatReply, Wrong> {
+    let answer: Answer = read(body)?;
+    let blocks = answer.content.iter().map(block).collect();
+    let stop = stop_reason(answer.stop_reason.as_deref());
+    Ok(ChatReply::new(blocks, answer.usage.into(), stop, answer.model))
+}
+
+fn block(value: &Value) -> Block {
+    let text = |key: &str| -> Arc<str> {
+        value.get(key).and_then(Value::as_str).unwrap_or_default().into()
+    };
+    match &*text("type") {
+        "text" => Block::Text(text("text")),
+        "thinking" => {
+            Block::Thinking(Thinking { text: text("thinking"), signature: text("signature") })
+        }
+        "tool_use" => {
+            let input = value.get("input").map_or_else(|| "{}".to_owned(), Value::to_string);
+            Block::ToolCall(ToolCall {
+                id: text("id"),
+                name: text("name"),
+                arguments: input.into(),
+            })
+        }
+        kind => Block::Opaque(Opaque { kind: kind.into(), raw: value.to_string().into() }),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WireEvent {
+    MessageStart {
+        message: Started,
+    },
+    ContentBlockStart {
+        index: u32,
+        content_block: Value,
+    },
+    ContentBlockDelta {
+        index: u32,
+        delta: Delta,
+    },
+    ContentBlockStop {
+        index: u32,
+    },
+    MessageDelta {
+        delta: Stopped,
+        #[serde(default)]
+        usage: WireUsage,
+    },
+    MessageStop,
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    #[serde(default)]
+    model: String,
+    #[serde(default)]
+    usage: WireUsage,
+}
+
+#[derive(Deserialize)]
+struct Stopped {
+    #[serde(default)]
+    stop_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Delta {
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
+    #[serde(other)]
+    Unknown,
+}
+
+/// A block that is being written.
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Thinking { text: String, signature: String },
+    Call { number: u32, call: Growing },
+    Other(Value),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    model: String,
+    parts: BTreeMap<u32, Part>,
+    calls: u32,
+    usage: WireUsage,
+    stop: Option<String>,
+    is_done: bool,
+}
+
+impl super::Assembly for Assembly {
+    fn take(&mut self, event: &Event, pieces: &mut VecDeque<ChatEvent>) -> Result<(), Wrong> {
+        match read(event.data.as_bytes())? {
+            WireEvent::MessageStart { message } => {
+                self.model = message.model;
+                self.usage = message.usage;
+            }
+            WireEvent::ContentBlockStart { index, content_block } => {
+                let part = self.begin(&content_block, pieces);
+                self.parts.insert(index, part);
+            }
+            WireEvent::ContentBlockDelta { index, delta } => {
+                if let Some(part) = self.parts.get_mut(&index) {
+                    grow(part, delta, pieces);
+                }
+            }
+            WireEvent::ContentBlockStop { index } => {
+                if let Some(Part::Call { number, call }) = self.parts.get(&index) {
+                    pieces.push_back(ChatEvent::Call { index: *number, call: call_of(call) });
+                }
+            }
+            WireEvent::MessageDelta { delta, usage } => {
+                self.stop = delta.stop_reason.or_else(|| self.stop.take());
+                self.usage.update(usage);
+            }
+            WireEvent::MessageStop => {
+                self.is_done = true;
+                let reply = self.whole();
+                pieces.push_back(ChatEvent::Done(Box::new(reply)));
+            }
+            WireEvent::Unknown => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut VecDeque<ChatEvent>) -> Result<(), Wrong> {
+        if self.is_done { Ok(()) } else { Err(Wrong::Cut) }
+    }
+}
+
+fn call_of(call: &Growing) -> ToolCall {
+    let Growing { id, name, arguments } = call;
+    Growing { id: id.clone(), name: name.clone(), arguments: arguments.clone() }.whole()
+}
+
+fn grow(part: &mut Part, delta: Delta, pieces: &mut VecDeque<ChatEvent>) {
+    match (part, delta) {
+        (Part::Text(text), Delta::Text { text: more }) => {
+            text.push_str(&more);
+            pieces.push_back(ChatEvent::Text(more));
+        }
+        (Part::Thinking { text, .. }, Delta::Thinking { thinking }) => {
+            text.push_str(&thinking);
+            pieces.push_back(ChatEvent::Reasoning(thinking));
+        }
+        (Part::Thinking { signature, .. }, Delta::Signature { signature: more }) => {
+            signature.push_str(&more);
+        }
+        (Part::Call { number, call }, Delta::InputJson { partial_json }) => {
+            call.arguments.push_str(&partial_json);
+            if !partial_json.is_empty() {
+                pieces.push_back(ChatEvent::CallArguments { index: *number, text: partial_json });
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Assembly {
+    fn begin(&mut self, started: &Value, pieces: &mut VecDeque<ChatEvent>) -> Part {
+        match block(started) {
+            Block::Text(text) => Part::Text(text.to_string()),
+            Block::Thinking(thinking) => Part::Thinking {
+                text: thinking.text.to_string(),
+                signature: thinking.signature.to_string(),
+            },
+            Block::ToolCall(call) => {
+                let number = self.calls;
+                self.calls += 1;
+                pieces.push_back(ChatEvent::CallBegun {
+                    index: number,
+                    id: call.id.clone(),
+                    name: call.name.clone(),
+                });
+                let (id, name) = (call.id.to_string(), call.name.to_string());
+                Part::Call { number, call: Growing { id, name, arguments: String::new() } }
+            }
+            _ => Part::Other(started.clone()),
+        }
+    }
+
+    fn whole(&mut self) -> ChatReply {
+        let blocks = std::mem::take(&mut self.parts).into_values().map(|part| match part {
+            Part::Text(text) => Block::Text(text.into()),
+            Part::Thinking { text, signature } => {
+                Block::Thinking(Thinking { text: text.into(), signature: signature.into() })
+            }
+            Part::Call { call, .. } => Block::ToolCall(call.whole()),
+            Part::Other(value) => block(&value),
+        });
+        let blocks = blocks.collect();
+        let stop = stop_reason(self.stop.as_deref());
+        ChatReply::new(blocks, self.usage.into(), stop, std::mem::take(&mut self.model))
+    }
+}
