@@ -68,7 +68,7 @@ async fn a_long_session_is_read_to_its_end() {
     for begin in [0, 4000] {
         let all = (begin..begin + 4000).map(|n| record("s", n, &format!("word{n}"), 1)).collect();
         append(&store, "a", all).await;
-        for n in [begin, begin + 1999, begin + 2000, begin + 3999] {
+        for n in [begin + 3999, begin + 2000, begin + 1999, begin] {
             let best = &ranked(&mut recall, &store, Some("s"), &format!("word{n}")).await[0];
             assert_eq!(best.1, n);
         }
