@@ -5,6 +5,10 @@ use super::index::RecallIndex;
 use super::postings::WordId;
 use super::stop_words::is_stop_word;
 
+/// Words of a question that are looked for; of a longer one the rarest (chosen: more than a question has, while a whole page
+/// that somebody asks with still takes no longer than a few).
+const MOST_TERMS: usize = 64;
+
 /// A word that is asked for.
 #[derive(Debug)]
 pub(super) struct Term {
@@ -17,7 +21,7 @@ pub(super) struct Term {
 /// A question as the index understands it.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// Each stem once.
+    /// Each stem once, at most [`MOST_TERMS`].
     pub(super) terms: Vec<Term>,
     /// What the speakers are called whom the question names, if all by one name.
     called: Option<String>,
@@ -51,6 +55,11 @@ impl Question {
             if stem.is_none() || terms.iter().all(|term| term.stem != stem) {
                 terms.push(Term { text, word, stem });
             }
+        }
+        if terms.len() > MOST_TERMS {
+            let messages = |stem: u32| index.postings.stems[stem as usize].messages;
+            terms.sort_by_key(|term| term.stem.map_or(u32::MAX, messages));
+            terms.truncate(MOST_TERMS);
         }
         let called = called.pop().filter(|_| called.is_empty());
         Self { terms, called, periods: periods(text) }

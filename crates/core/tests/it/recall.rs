@@ -150,6 +150,18 @@ fn any_script_and_code_are_found() {
 }
 
 #[test]
+fn a_whole_page_is_asked_by_its_rarest_words() {
+    let mut lines: Vec<Line> =
+        (0..200).map(|n| line("Ann", 0, n, &format!("common word{} again", n % 90))).collect();
+    lines.push(line("Ann", 0, 201, "marigold"));
+    let page: Vec<String> = (0..90).map(|n| format!("word{n}")).collect();
+    let question = format!("common {} marigold", page.join(" "));
+    let index = index(RecallSettings::default(), &lines);
+    assert_eq!(index.search(&question)[0].message, 200);
+    assert!(index.matches(&question, 0).iter().all(|found| found.asked != "common"));
+}
+
+#[test]
 fn nothing_is_found_for_nothing() {
     let index = index(RecallSettings::default(), &talks());
     for question in ["", "?", "what is it", "\0", "zzzz qqqq"] {
