@@ -26,6 +26,10 @@ pub(crate) enum Command {
     Log(LogArguments),
     /// Get back what a ref stands for, list refs, or remove those whose time is over
     Ref(RefArguments),
+    /// Put messages into a store: dialogue lines, or recorded sessions of any known format
+    Import(ImportArguments),
+    /// Recall the messages of a store that a question asks for, within a budget and without a model
+    Recall(RecallArguments),
     /// Search the messages of a store
     Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
@@ -181,6 +185,30 @@ pub(crate) struct CardsArguments {
 
 #[derive(Debug, Args)]
 #[command(
+    after_help = "A dialogue has a JSON object in each line: {\"id\", \"session\", \"speaker\", \"time\", \"text\"}, of which only `text` must be there.\nWhat is in the store already is not added again."
+)]
+pub(crate) struct ImportArguments {
+    /// Dialogues and sessions; what a file is, is recognised by content
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// The session of lines that name none, instead of the file's name
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// List each skipped or repaired record
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
     after_help = "Without `--once` it goes on until it is stopped; what it was at is taken up again by the next.\nExit codes: 0 done, 1 jobs were parked or the store failed, 2 wrong arguments or settings."
 )]
 pub(crate) struct WorkArguments {
@@ -195,6 +223,42 @@ pub(crate) struct WorkArguments {
     /// Print JSON, one line for each time that nothing is due any more
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "`--batch` reads lines {\"id\", \"query\"}, with a \"session\" where only that one is asked, and writes lines {\"id\", \"ids\"}: the ids of messages, best first.\nWhere several sessions are asked, \"sessions\" stands beside them."
+)]
+pub(crate) struct RecallArguments {
+    /// The question
+    #[arg(long, value_name = "TEXT", required_unless_present = "batch", conflicts_with = "batch")]
+    pub(crate) query: Option<String>,
+    /// The most tokens of what is recalled, headers included
+    #[arg(long, value_name = "TOKENS", default_value_t = 4000, conflicts_with = "batch")]
+    pub(crate) budget: u64,
+    /// Rank for each question of this file
+    #[arg(long, value_name = "QUERIES.jsonl", requires = "out")]
+    pub(crate) batch: Option<PathBuf>,
+    /// Where the rankings of `--batch` go; an existing file is replaced
+    #[arg(long, value_name = "RESULTS.jsonl", requires = "batch")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Only messages of this session
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// Count tokens by `o200k`, `cl100k`, `claude`, `chars:N` or `o200k:FACTOR` instead of by an estimate
+    #[arg(long, value_name = "TOKENIZER", default_value = "estimate")]
+    pub(crate) tokens: String,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "batch")]
+    pub(crate) json: bool,
+    /// Tell what each score is made of
+    #[arg(long, conflicts_with = "batch")]
+    pub(crate) explain: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
+use plimsoll_core::recall::RecallSettings;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::SelectionConfig;
 use plimsoll_engine::cards::CardSettings;
@@ -29,6 +30,7 @@ pub(crate) struct Config {
     pub(crate) settle: Settle,
     pub(crate) clear_tool_uses: ClearToolUses,
     pub(crate) newest: Newest,
+    pub(crate) recall: RecallSettings,
     pub(crate) models: ModelsConfig,
     pub(crate) run: RunConfig,
     pub(crate) tools: ToolsConfig,

@@ -61,7 +61,16 @@ pub(crate) fn parse(
 ) -> Result<Session, CommandError> {
     let compaction =
         if arguments.honour_compaction { Compaction::Honour } else { Compaction::PassOver };
-    plimsoll_formats::read(bytes, &ReadOptions { compaction }).map_err(|error| {
+    read_session(path, bytes, ReadOptions { compaction })
+}
+
+/// As [`parse`], without a session's arguments.
+pub(crate) fn read_session(
+    path: &Path,
+    bytes: &[u8],
+    options: ReadOptions,
+) -> Result<Session, CommandError> {
+    plimsoll_formats::read(bytes, &options).map_err(|error| {
         let hint = error.hint();
         let error = anyhow::Error::new(error).context(path.display().to_string());
         let error = CommandError::usage(error);
@@ -110,6 +119,14 @@ fn pricing(path: Option<&Path>) -> Result<Pricing, CommandError> {
     })
 }
 
+/// Reads the name of a tokenizer.
+pub(crate) fn tokenizer(name: &str) -> Result<Tokenizer, CommandError> {
+    name.parse().map_err(|error| {
+        CommandError::usage(anyhow::Error::new(error))
+            .hint("one of o200k, cl100k, claude, estimate, chars:N, o200k:FACTOR")
+    })
+}
+
 fn count(
     session: &Session,
     arguments: &SessionArguments,
@@ -123,11 +140,7 @@ fn count(
         transcript
     };
     if let Some(name) = &arguments.tokens {
-        let tokenizer: Tokenizer = name.parse().map_err(|error| {
-            CommandError::usage(anyhow::Error::new(error))
-                .hint("one of o200k, cl100k, claude, estimate, chars:N, o200k:FACTOR")
-        })?;
-        return Ok((fill(tokenizer), None));
+        return Ok((fill(tokenizer(name)?), None));
     }
     let chosen = model.map_or(Tokenizer::O200k { factor: 1.0 }, Tokenizer::for_model);
     let exact = matches!(chosen, Tokenizer::Cl100k)

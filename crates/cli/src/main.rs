@@ -9,6 +9,7 @@ mod context_config;
 mod error;
 mod explain;
 mod graph;
+mod import;
 mod inspect;
 mod label;
 mod load;
@@ -18,6 +19,7 @@ mod output;
 mod outside;
 mod pressure;
 mod progress;
+mod recall;
 mod refs;
 mod replay;
 mod run;
@@ -54,6 +56,8 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Replay(replay) => replay::run(&replay),
         Command::Log(log) => log::run(&log),
         Command::Ref(refs) => refs::run(&refs),
+        Command::Import(import) => import::run(&import),
+        Command::Recall(recall) => recall::run(&recall),
         Command::Search(search) => search::run(&search),
         Command::Explain(explain) => explain::run(&explain),
         Command::Models(models) => models::run(&models),

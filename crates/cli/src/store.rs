@@ -7,10 +7,12 @@ use etcetera::BaseStrategy as _;
 use plimsoll_core::ContentHash;
 use plimsoll_core::replay::Turn;
 use plimsoll_core::safety::{Action, Flags, Handling, add, handle_message, told};
+use plimsoll_core::{Message, Tokenizer};
 use plimsoll_engine::{
-    HistoryBatch, HistoryStore, KnowledgeStore, MessageRecord, ReceiptRecord, SessionId,
-    StoreError, TenantId, message_records, receipt_record,
+    HistoryBatch, HistoryStore, Imported, KnowledgeStore, MessageRecord, Recall, RecallScope,
+    ReceiptRecord, SessionId, StoreError, TenantId, import, message_records, receipt_record,
 };
+use plimsoll_formats::Session;
 use tokio::runtime::Runtime;
 
 use crate::clock;
@@ -79,6 +81,29 @@ impl Store {
         answer.map_err(|error| failed(error, "the store did not answer"))
     }
 
+    /// Imports messages that are not there yet.
+    pub(crate) fn import(
+        &self,
+        messages: Vec<(SessionId, Message)>,
+    ) -> Result<Imported, CommandError> {
+        // The vocabulary that most models count by; `recall` counts anew by the one that it is told.
+        let tokenizer = Tokenizer::O200k { factor: 1.0 };
+        self.history(async |history, tenant| {
+            import(history, tenant, messages, tokenizer, clock::now()).await
+        })
+    }
+
+    /// Brings recall up to date with the store and asks it.
+    pub(crate) fn recall<T>(
+        &self,
+        recall: &mut Recall,
+        session: Option<&SessionId>,
+        ask: impl FnOnce(&RecallScope) -> T,
+    ) -> Result<T, CommandError> {
+        let scope = self.runtime.block_on(recall.scope(&*self.history, &self.tenant, session));
+        scope.map(ask).map_err(|error| failed(error, "the store did not answer"))
+    }
+
     /// Asks the knowledge.
     pub(crate) fn knowledge<T>(
         &self,
@@ -135,7 +160,7 @@ pub(crate) fn record(
     let named = named.map(str::to_owned).or_else(|| environment(STORE));
     let Some(address) = named else { return Ok(None) };
     let store = Store::open(Some(&address))?;
-    let session = id_of(loaded)?;
+    let session = id_of(&loaded.session)?;
     let mut messages = message_records(&session, &loaded.transcript, clock::now());
     let flags = handle(&mut messages, config::read(settings)?.safety.ingestion);
     if !flags.is_empty() {
@@ -168,13 +193,13 @@ fn handle(messages: &mut [MessageRecord], handling: Handling) -> Flags {
 }
 
 /// Returns the session's own id, else one made of its first message.
-fn id_of(loaded: &Loaded) -> Result<SessionId, CommandError> {
-    let own = loaded.session.header.id.as_deref().and_then(|id| SessionId::new(id).ok());
+pub(crate) fn id_of(session: &Session) -> Result<SessionId, CommandError> {
+    let own = session.header.id.as_deref().and_then(|id| SessionId::new(id).ok());
     if let Some(id) = own {
         return Ok(id);
     }
-    let first = loaded.transcript.entries().first();
-    session_id(&first.map_or_else(|| "empty".to_owned(), |entry| entry.hash.short()))
+    let first = session.messages.first().map(|message| ContentHash::of(message).short());
+    session_id(first.as_deref().unwrap_or("empty"))
 }
 
 impl Recording {

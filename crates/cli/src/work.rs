@@ -10,7 +10,7 @@ use plimsoll_engine::{
     ChatModel, Clock, Embedder, HistoryStore, Job, JobState, KnowledgeStore, SessionId, StoreError,
     TenantId,
 };
-use plimsoll_models::Models;
+use plimsoll_models::{BuiltInEmbedder, Models};
 use serde::Serialize;
 
 use crate::arguments::WorkArguments;
@@ -142,17 +142,12 @@ pub(crate) fn chat(models: &Models, name: &str, without: &str) -> Option<Arc<dyn
 pub(crate) fn embedder(models: &Models) -> Option<Arc<dyn Embedder>> {
     match models.embedder() {
         Ok(Some(embedder)) => Some(embedder),
-        Ok(None) => built_in(),
+        Ok(None) => Some(Arc::new(BuiltInEmbedder)),
         Err(error) => {
             output::warning(&format!("{error}; cards have no vectors"));
             None
         }
     }
-}
-
-/// Returns the embedder inside the binary.
-fn built_in() -> Option<Arc<dyn Embedder>> {
-    None
 }
 
 /// What the workers did, and what nobody can do.

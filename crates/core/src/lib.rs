@@ -24,6 +24,7 @@ pub mod policy;
 mod pressure;
 mod priority;
 mod reading;
+pub mod recall;
 pub mod render;
 pub mod replay;
 pub mod reuse;
@@ -36,6 +37,7 @@ pub mod tokens;
 mod transcript;
 mod trim;
 mod visible;
+mod words;
 
 pub use allocation::{
     Allocations, Budgets, ContextBudget, ContextBudgetError, PerSource, calculate_budgets,
@@ -57,3 +59,4 @@ pub use transcript::{Entry, Exchange, Position, Transcript};
 pub use trim::{
     KEPT_PRIORITY, KeptReason, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim,
 };
+pub use words::words;

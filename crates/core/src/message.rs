@@ -116,6 +116,12 @@ pub struct Message {
     pub source: Option<u32>,
     /// The cascade phase that it belongs to.
     pub phase: Option<Arc<str>>,
+    /// The id that its source gives it, unique within the session at best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Arc<str>>,
+    /// The name of who said it, where several share a role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<Arc<str>>,
     /// The name under which somebody marked it as important.
     pub callout: Option<Arc<str>>,
     /// Assistant messages only: what the provider reported.
@@ -125,7 +131,17 @@ pub struct Message {
 impl Message {
     /// Makes a message of `role` without circumstance.
     pub fn new(role: Role, blocks: Vec<Block>) -> Self {
-        Self { role, blocks, time: None, source: None, phase: None, callout: None, usage: None }
+        Self {
+            role,
+            blocks,
+            time: None,
+            source: None,
+            phase: None,
+            id: None,
+            speaker: None,
+            callout: None,
+            usage: None,
+        }
     }
 
     /// Makes a message of one text block.
@@ -202,6 +218,17 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_earlier_version_wrote_is_read_and_written_alike() {
+        let kept = r#"{"role":"user","blocks":[{"text":"a"}],"time":5,"source":null,"phase":null,"callout":null,"usage":null}"#;
+        let message: Message = serde_json::from_str(kept).expect("readable");
+        assert_eq!((message.id.as_ref(), message.speaker.as_ref()), (None, None));
+        assert_eq!(serde_json::to_string(&message).expect("writable"), kept);
+        let named = Message { id: Some("7".into()), speaker: Some("Ann".into()), ..message };
+        let written = serde_json::to_string(&named).expect("writable");
+        assert_eq!(serde_json::from_str::<Message>(&written).expect("readable"), named);
+    }
 
     #[test]
     fn shown_is_text_then_a_line_for_each_call() {

@@ -31,32 +31,6 @@ pub struct Hit<T> {
     pub score: f64,
 }
 
-/// Splits text into the words that are searched by, in lower case and in order.
-///
-/// A word is a run of letters and digits; scripts written without spaces (Han, kana, Hangul, Thai) give each letter as a
-/// word, so that a part of a sentence is found. Every backend indexes and asks by these words.
-pub fn words(text: &str) -> impl Iterator<Item = String> + '_ {
-    let mut rest = text.chars().flat_map(char::to_lowercase).filter(|c| *c != '\u{307}').peekable();
-    std::iter::from_fn(move || {
-        while rest.next_if(|character| !character.is_alphanumeric()).is_some() {}
-        let first = rest.next()?;
-        let mut word = String::from(first);
-        if !stands_alone(first) {
-            while let Some(next) = rest.next_if(|c| c.is_alphanumeric() && !stands_alone(*c)) {
-                word.push(next);
-            }
-        }
-        Some(word)
-    })
-}
-
-fn stands_alone(character: char) -> bool {
-    matches!(character,
-        '\u{0E00}'..='\u{0EFF}' | '\u{1100}'..='\u{11FF}' | '\u{3040}'..='\u{30FF}'
-        | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}'
-        | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
-}
-
 /// Reciprocal rank fusion: ranks of several searches to one.
 ///
 /// Each list adds 1 / (60 + rank) to its items. Source: Cormack, Clarke and Büttcher, SIGIR 2009, with their constant.
@@ -84,12 +58,6 @@ pub fn fuse<T: Clone + Eq + Hash>(lists: &[Vec<T>], limit: usize) -> Vec<Hit<T>>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_runs_of_letters_and_digits() {
-        let found: Vec<String> = words("fn foo_bar(x2) -> \u{c4}pfel 日本, c'est\0%").collect();
-        assert_eq!(found, ["fn", "foo", "bar", "x2", "\u{e4}pfel", "日", "本", "c", "est"]);
-    }
 
     #[test]
     fn what_both_searches_find_comes_first() {

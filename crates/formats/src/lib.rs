@@ -9,6 +9,7 @@ mod arguments;
 mod blocks;
 mod claude_code;
 mod codex;
+mod dialogue;
 mod draft;
 mod error;
 mod gemini_cli;
@@ -26,6 +27,7 @@ mod swe_agent;
 mod time;
 mod write;
 
+pub use dialogue::{Dialogue, DialogueLine, read_dialogue};
 pub use error::{ReadError, WriteError};
 pub use note::{Note, NoteKind, Place};
 pub use places::{FoundSession, UsualPlace, sessions_under, usual_places};

@@ -1,5 +1,6 @@
 //! Chat models and embedders: clients over HTTP, the built-in embedder, scripted models.
 
+mod built_in;
 mod checked;
 mod config;
 mod failure;
@@ -21,6 +22,7 @@ mod transport;
 mod vector;
 mod wire;
 
+pub use built_in::BuiltInEmbedder;
 pub use config::{
     Api, EmbedderConfig, JsonBy, ModelsConfig, Price, ProviderConfig, Retries, SpendingConfig,
     Timeouts,

@@ -13,6 +13,7 @@ macro_rules! history_conformance {
             appended_messages_come_back_in_order,
             hostile_texts_come_back_as_they_are,
             a_megabyte_comes_back,
+            who_said_it_comes_back,
             appending_again_changes_nothing,
             another_content_at_a_position_is_a_conflict,
             a_gap_is_refused,

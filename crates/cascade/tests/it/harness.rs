@@ -140,17 +140,6 @@ impl Events {
         });
         notes.collect()
     }
-
-    /// Returns tokens of all that was said, and of what was sent.
-    pub(crate) fn tokens(&self) -> (u64, u64) {
-        let events = self.0.lock().expect("no test panics with it");
-        events.iter().fold((0, 0), |(full, sent), event| match event {
-            Event::Turn { full_tokens, sent_tokens, .. } => {
-                (full + full_tokens, sent + sent_tokens)
-            }
-            _ => (full, sent),
-        })
-    }
 }
 
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@ mod inspect;
 mod models;
 mod pressure;
 mod readme;
+mod recall;
 mod replay;
 mod runs;
 mod sessions;

@@ -20,6 +20,13 @@ fn blocks(language: &str) -> Vec<&'static str> {
     found
 }
 
+/// Splits a line as a shell does, as far as double quotes.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split('"').enumerate().flat_map(|(at, part)| -> Vec<&str> {
+        if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }
+    })
+}
+
 fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
@@ -40,12 +47,10 @@ fn every_example_runs() {
         let Some(arguments) = arguments.filter(|arguments| !arguments.contains('~')) else {
             continue;
         };
-        let arguments: Vec<String> = arguments
-            .split_whitespace()
-            .map(|word| word.replace("examples/session.jsonl", &example.to_string_lossy()))
-            .map(|word| {
-                let cascade = repository().join("examples/cascade.yaml");
-                word.replace("examples/cascade.yaml", &cascade.to_string_lossy())
+        let arguments: Vec<String> = words(arguments)
+            .map(|word| match word.strip_prefix("examples/") {
+                Some(name) => repository().join("examples").join(name).to_string_lossy().into(),
+                None => word.to_owned(),
             })
             .collect();
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -73,4 +78,11 @@ fn the_settings_shown_are_the_defaults() {
         output.stdout
     };
     assert_eq!(replay(&[]), replay(&["--config", "shown.toml"]));
+    let dialogue = repository().join("examples/dialogue.jsonl");
+    environment.data(&["import", &dialogue.to_string_lossy(), "--store", "talks.db"]);
+    let recall = |more: &[&str]| {
+        let query = ["recall", "--store", "talks.db", "--query", "Which boat?", "--explain"];
+        environment.data(&[&query, more].concat())
+    };
+    assert_eq!(recall(&[]), recall(&["--config", "shown.toml"]));
 }

@@ -48,7 +48,7 @@ fn a_run_that_stopped_goes_on_where_its_record_ends() {
     let environment = examples();
     let file = "examples/cascades/research.yaml";
     let whole = environment.read("examples/cascades/research.script.jsonl");
-    let half: String = whole.lines().take(8).map(|line| format!("{line}\n")).collect();
+    let half = whole.lines().take(8).collect::<Vec<_>>().join("\n");
     environment.write("half.jsonl", half);
     let ran = environment.run(&arguments(file, "scripted:half.jsonl", &["--session", "s"]));
     assert_eq!(ran.code, 1, "{}", ran.stderr);

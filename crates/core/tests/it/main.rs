@@ -2,6 +2,7 @@
 
 mod laws;
 mod names;
+mod recall;
 mod scorer;
 mod settings;
 mod tokens;

@@ -1,6 +1,8 @@
 //! Use cases on the store in memory, with models that say what a test tells them.
 
 mod cards;
+mod import;
 mod models;
 mod page;
+mod recall;
 mod selection;

@@ -1,6 +1,7 @@
 //! Clients against a scripted upstream on loopback, with a clock and a chance that tests decide.
 
 mod bodies;
+mod built_in;
 mod documented;
 mod embeddings;
 mod faults;

@@ -76,6 +76,16 @@ pub async fn a_megabyte_comes_back(store: Store) {
     assert_eq!(read[0].message.shown(), text);
 }
 
+pub async fn who_said_it_comes_back(store: Store) {
+    let mut all = vec![message("s", 0, "one"), message("s", 1, "two")];
+    all[0].message.id = Some("D1:1".into());
+    all[0].message.speaker = Some(HOSTILE[0].into());
+    all[0].message.time = Some(MillisSinceEpoch(-1));
+    all[1].message.speaker = Some("Zoë \0".into());
+    append(&store, batch(all.clone())).await;
+    assert_eq!(store.messages(&tenant("a"), &session("s"), 0, 9).await.expect("messages"), all);
+}
+
 pub async fn appending_again_changes_nothing(store: Store) {
     let all = vec![message("s", 0, "one"), message("s", 1, "two")];
     append(&store, batch(all.clone())).await;

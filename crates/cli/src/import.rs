@@ -1,0 +1,131 @@
+//! `plimsoll import`: dialogues and recorded sessions into a store.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use plimsoll_core::Message;
+use plimsoll_core::safety::{Flags, add, handle_message, told};
+use plimsoll_engine::SessionId;
+use plimsoll_formats::{Note, NoteKind, Place, ReadOptions, read_dialogue};
+use serde::Serialize;
+
+use crate::arguments::ImportArguments;
+use crate::config;
+use crate::error::CommandError;
+use crate::load::{read_file, read_session, warn};
+use crate::output;
+use crate::store::{Store, id_of, session_id};
+
+/// What became of one file.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    added: usize,
+    known: usize,
+    skipped: usize,
+}
+
+/// The messages of a file, each with its session and its line.
+struct Read {
+    messages: Vec<(SessionId, Message)>,
+    places: Vec<Place>,
+    notes: Vec<Note>,
+}
+
+pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
+    let safety = config::read(arguments.config.as_deref())?.safety;
+    let store = Store::open(arguments.store.store.as_deref())?;
+    let mut reports = Vec::new();
+    for file in &arguments.files {
+        let mut read = read(file, arguments)?;
+        let mut flags = Flags::new();
+        for (_, message) in &mut read.messages {
+            let (changed, found) = handle_message(message, safety.ingestion);
+            add(&mut flags, &found);
+            if let Some(changed) = changed {
+                *message = changed;
+            }
+        }
+        if !flags.is_empty() {
+            output::warning(&format!(
+                "{} holds {}; `[safety.ingestion]` of the settings redacts",
+                file.display(),
+                told(&flags)
+            ));
+        }
+        let imported = store.import(read.messages)?;
+        read.notes.extend(imported.differing.iter().map(|place| Note {
+            place: read.places[*place],
+            kind: NoteKind::Skipped { why: "its id is kept with another text".to_owned() },
+        }));
+        warn(file, &read.notes, arguments.verbose);
+        let skipped =
+            read.notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
+        reports.push(Report {
+            file: file.display().to_string(),
+            added: imported.added,
+            known: imported.known,
+            skipped,
+        });
+    }
+    if arguments.json {
+        return output::json(&reports);
+    }
+    let mut text = String::new();
+    for report in &reports {
+        let file = output::plain(&report.file);
+        let _ = write!(text, "{file}: {} messages added", output::thousands(report.added as u64));
+        if report.known > 0 {
+            let _ = write!(text, ", {} known", output::thousands(report.known as u64));
+        }
+        text.push('\n');
+    }
+    output::data(&text)
+}
+
+fn read(path: &Path, arguments: &ImportArguments) -> Result<Read, CommandError> {
+    let bytes = read_file(path)?;
+    let Some(dialogue) = read_dialogue(&bytes) else { return session(path, &bytes) };
+    let (mut messages, mut places, mut notes) = (Vec::new(), Vec::new(), dialogue.notes);
+    let usual = match &arguments.session {
+        Some(session) => Ok(session_id(session)?),
+        None => SessionId::new(&path.file_stem().unwrap_or_default().to_string_lossy()),
+    };
+    for line in dialogue.lines {
+        let session = line.session.as_deref().map_or_else(|| usual.clone(), SessionId::new);
+        match session {
+            Ok(session) => {
+                messages.push((session, line.message));
+                places.push(Place::Line(line.line));
+            }
+            Err(error) => notes.push(Note {
+                place: Place::Line(line.line),
+                kind: NoteKind::Skipped { why: format!("its session: {error}") },
+            }),
+        }
+    }
+    if messages.is_empty() {
+        let first = notes.first().map_or(String::new(), |note| format!(": {note}"));
+        let error = anyhow::anyhow!("{}: no line could be read{first}", path.display());
+        return Err(CommandError::usage(error));
+    }
+    notes.sort_by_key(|note| note.place.number());
+    Ok(Read { messages, places, notes })
+}
+
+fn session(path: &Path, bytes: &[u8]) -> Result<Read, CommandError> {
+    let session = read_session(path, bytes, ReadOptions::default()).map_err(|error| {
+        error.hint("or lines {\"id\", \"session\", \"speaker\", \"time\", \"text\"}")
+    })?;
+    let id = id_of(&session)?;
+    let place = |message: &Message| Place::Line(message.source.unwrap_or(0));
+    Ok(Read {
+        places: session.messages.iter().map(|message| place(message)).collect(),
+        messages: session
+            .messages
+            .iter()
+            .map(|message| (id.clone(), (**message).clone()))
+            .collect(),
+        notes: session.notes,
+    })
+}

@@ -1,0 +1,158 @@
+//! The index: what was said, by whom and when, and what stands beside what.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::date::Day;
+use super::postings::{MessageId, Postings};
+use super::settings::RecallSettings;
+use super::vectors::{MessageVectors, WordSpace, WordVectors};
+use crate::message::MillisSinceEpoch;
+
+/// A message as the index takes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Said<'a> {
+    pub session: &'a str,
+    /// The name of who said it, where it has one; a role is no name.
+    pub speaker: Option<&'a str>,
+    pub time: Option<MillisSinceEpoch>,
+    pub text: &'a str,
+}
+
+/// An index of messages, in memory; it grows, and what is in it does not change.
+#[derive(Debug)]
+pub struct RecallIndex {
+    pub(super) settings: RecallSettings,
+    pub(super) postings: Postings,
+    pub(super) entries: Vec<Entry>,
+    pub(super) speakers: Vec<Speaker>,
+    pub(super) passages: usize,
+    pub(super) space: Option<WordSpace>,
+    pub(super) vectors: MessageVectors,
+    by_name: HashMap<String, u32>,
+    ends: HashMap<String, End>,
+}
+
+/// What is known of a message beside its words.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) before: Option<MessageId>,
+    pub(super) behind: Option<MessageId>,
+    pub(super) passage: u32,
+    pub(super) speaker: Option<u32>,
+    pub(super) day: Option<Day>,
+    /// Whether it ends as a question.
+    pub(super) asks: bool,
+}
+
+/// Somebody by whom messages were said.
+#[derive(Debug)]
+pub(super) struct Speaker {
+    /// The first word of the name in lower case, by which people are called.
+    pub(super) called: String,
+}
+
+/// The end of a session.
+#[derive(Debug)]
+struct End {
+    last: MessageId,
+    time: Option<MillisSinceEpoch>,
+    /// Messages of the passage that it ends with.
+    of_passage: u32,
+}
+
+impl RecallIndex {
+    /// Makes an empty index; without word vectors nothing is found by meaning.
+    pub fn new(settings: RecallSettings, words: Option<Arc<dyn WordVectors>>) -> Self {
+        Self {
+            settings,
+            postings: Postings::default(),
+            entries: Vec::new(),
+            speakers: Vec::new(),
+            passages: 0,
+            space: words.map(WordSpace::new),
+            vectors: MessageVectors::default(),
+            by_name: HashMap::new(),
+            ends: HashMap::new(),
+        }
+    }
+
+    /// Adds messages, which are numbered in the order in which they come, from 0.
+    ///
+    /// Those of one session come in its order; sessions may alternate. Until [`Self::embed`] they are found by words alone.
+    pub fn add<'a>(&mut self, said: impl IntoIterator<Item = Said<'a>>) {
+        for said in said {
+            self.push(&said);
+        }
+    }
+
+    /// Makes the vectors of what was added.
+    ///
+    /// What is found afterwards depends on the messages and their order, not on how they were spread over calls.
+    pub fn embed(&mut self) {
+        if let Some(space) = &mut self.space {
+            self.vectors.grow(&self.postings, space);
+        }
+    }
+
+    /// Returns how many messages are in it.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Tells whether no message is in it.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn push(&mut self, said: &Said<'_>) {
+        let id = self.entries.len() as MessageId;
+        self.postings.add(said.text, self.settings.words);
+        let speaker = said.speaker.and_then(|name| self.speaker(name));
+        let before = self.ends.get(said.session).map(|end| end.last);
+        if let Some(before) = before {
+            self.entries[before as usize].behind = Some(id);
+        }
+        let of_passage = match self.ends.get(said.session) {
+            Some(end) if !self.breaks(end, said) => end.of_passage + 1,
+            _ => 1,
+        };
+        let passage = match before {
+            Some(before) if of_passage > 1 => self.entries[before as usize].passage,
+            _ => {
+                self.passages += 1;
+                self.passages as u32 - 1
+            }
+        };
+        let asks = said.text.trim_end().ends_with(['?', '？', '؟']);
+        let day = said.time.map(Day::of);
+        self.entries.push(Entry { before, behind: None, passage, speaker, day, asks });
+        let end = End { last: id, time: said.time, of_passage };
+        if let Some(known) = self.ends.get_mut(said.session) {
+            *known = end;
+        } else {
+            self.ends.insert(said.session.to_owned(), end);
+        }
+    }
+
+    /// Tells whether a message begins a new passage.
+    fn breaks(&self, end: &End, said: &Said<'_>) -> bool {
+        let silence = i64::from(self.settings.passage_break) * 60_000;
+        let silent = match (end.time, said.time) {
+            (Some(before), Some(now)) => now.0.saturating_sub(before.0) > silence,
+            _ => false,
+        };
+        silent || end.of_passage >= self.settings.passage_messages
+    }
+
+    fn speaker(&mut self, name: &str) -> Option<u32> {
+        if let Some(known) = self.by_name.get(name) {
+            return Some(*known);
+        }
+        let called = crate::words(name).next()?;
+        let id = self.speakers.len() as u32;
+        self.speakers.push(Speaker { called });
+        self.by_name.insert(name.to_owned(), id);
+        Some(id)
+    }
+}

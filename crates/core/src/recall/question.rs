@@ -1,0 +1,79 @@
+//! The question: its words, who and when it names.
+
+use super::date::{Period, periods};
+use super::index::RecallIndex;
+use super::postings::WordId;
+use super::stop_words::is_stop_word;
+
+/// Words of a question that are looked for; of a longer one the rarest (chosen: more than a question has, while a whole page
+/// that somebody asks with still takes no longer than a few).
+const MOST_TERMS: usize = 64;
+
+/// A word that is asked for.
+#[derive(Debug)]
+pub(super) struct Term {
+    /// In lower case.
+    pub(super) text: String,
+    pub(super) word: Option<WordId>,
+    pub(super) stem: Option<u32>,
+}
+
+/// A question as the index understands it.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// Each stem once, at most [`MOST_TERMS`].
+    pub(super) terms: Vec<Term>,
+    /// What the speakers are called whom the question names, if all by one name.
+    called: Option<String>,
+    pub(super) periods: Vec<Period>,
+}
+
+impl Question {
+    /// Reads a question.
+    ///
+    /// The names of speakers are no terms: in what they say themselves, people are seldom named.
+    pub(super) fn read(text: &str, index: &RecallIndex) -> Self {
+        let mut called: Vec<String> = Vec::new();
+        let mut words: Vec<String> = Vec::new();
+        for (at, (written, word)) in written(text).enumerate() {
+            let capital = at > 0 && written.starts_with(char::is_uppercase);
+            let names = (capital || !is_stop_word(&word))
+                && index.speakers.iter().any(|speaker| speaker.called == word);
+            let list = if names { &mut called } else { &mut words };
+            if !list.contains(&word) {
+                list.push(word);
+            }
+        }
+        words.retain(|word| !is_stop_word(word));
+        if words.is_empty() {
+            // Who asks for a name alone wants what is said of it, too.
+            words.clone_from(&called);
+        }
+        let mut terms: Vec<Term> = Vec::new();
+        for text in words {
+            let (word, stem) = (index.postings.word(&text), index.postings.stem(&text));
+            if stem.is_none() || terms.iter().all(|term| term.stem != stem) {
+                terms.push(Term { text, word, stem });
+            }
+        }
+        if terms.len() > MOST_TERMS {
+            let messages = |stem: u32| index.postings.stems[stem as usize].messages;
+            terms.sort_by_key(|term| term.stem.map_or(u32::MAX, messages));
+            terms.truncate(MOST_TERMS);
+        }
+        let called = called.pop().filter(|_| called.is_empty());
+        Self { terms, called, periods: periods(text) }
+    }
+
+    /// Returns for each speaker whether the question names them, if it names one.
+    pub(super) fn named(&self, index: &RecallIndex) -> Option<Vec<bool>> {
+        let called = self.called.as_ref()?;
+        Some(index.speakers.iter().map(|speaker| speaker.called == *called).collect())
+    }
+}
+
+/// Returns the words of a text, as they are written and in lower case.
+fn written(text: &str) -> impl Iterator<Item = (&str, String)> {
+    let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    parts.flat_map(|part| crate::words(part).map(move |word| (part, word)))
+}

@@ -1,0 +1,90 @@
+//! Words: what texts are indexed and searched by, the same everywhere.
+
+/// Splits text into the words that are searched by, in lower case and in order.
+///
+/// A word is a run of letters and digits; scripts written without spaces (Han, kana, Hangul, Thai) give each letter as a
+/// word, so that a part of a sentence is found. Every backend indexes and asks by these words.
+pub fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    let mut rest = text.chars().flat_map(char::to_lowercase).filter(|c| *c != '\u{307}').peekable();
+    std::iter::from_fn(move || {
+        while rest.next_if(|character| !character.is_alphanumeric()).is_some() {}
+        let first = rest.next()?;
+        let mut word = String::from(first);
+        if !stands_alone(first) {
+            while let Some(next) = rest.next_if(|c| c.is_alphanumeric() && !stands_alone(*c)) {
+                word.push(next);
+            }
+        }
+        Some(word)
+    })
+}
+
+fn stands_alone(character: char) -> bool {
+    matches!(character,
+        '\u{0E00}'..='\u{0EFF}' | '\u{1100}'..='\u{11FF}' | '\u{3040}'..='\u{30FF}'
+        | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}'
+        | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+/// Calls `take` with each word of [`words`], without making a text of each.
+pub(crate) fn each_word(text: &str, mut take: impl FnMut(&str)) {
+    let mut word = String::new();
+    let mut end = |word: &mut String| {
+        if !word.is_empty() {
+            take(word);
+            word.clear();
+        }
+    };
+    for character in text.chars() {
+        if character.is_ascii() {
+            if character.is_ascii_alphanumeric() {
+                word.push(character.to_ascii_lowercase());
+            } else {
+                end(&mut word);
+            }
+            continue;
+        }
+        for lower in character.to_lowercase().filter(|lower| *lower != '\u{307}') {
+            let alone = stands_alone(lower);
+            if alone || !lower.is_alphanumeric() {
+                end(&mut word);
+            }
+            if lower.is_alphanumeric() {
+                word.push(lower);
+            }
+            if alone {
+                end(&mut word);
+            }
+        }
+    }
+    end(&mut word);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits() {
+        let found: Vec<String> = words("fn foo_bar(x2) -> \u{c4}pfel 日本, c'est\0%").collect();
+        assert_eq!(found, ["fn", "foo", "bar", "x2", "\u{e4}pfel", "日", "本", "c", "est"]);
+    }
+
+    #[test]
+    fn both_ways_give_the_same_words() {
+        let texts = [
+            "",
+            "a",
+            "Don't STOP 日本語 text",
+            "İstanbul e\u{301}te\u{301}",
+            "x1_y2--z",
+            "ไทย 한글 ok\0",
+            "ﬁ ǅ ẞ ΑΣ",
+        ];
+        for text in texts {
+            let mut found = Vec::new();
+            each_word(text, |word| found.push(word.to_owned()));
+            assert_eq!(found, words(text).collect::<Vec<_>>(), "{text:?}");
+        }
+    }
+}
