@@ -37,6 +37,15 @@ fn every_example_runs() {
     let example = repository().join("examples/session.jsonl");
     let recorded = std::fs::read(&example).expect("the example is shipped");
     environment.write_home(".pi/agent/sessions/example/session.jsonl", recorded);
+    for folder in ["examples", "examples/cascades"] {
+        for entry in std::fs::read_dir(repository().join(folder)).expect("the examples") {
+            let entry = entry.expect("an entry");
+            if entry.path().is_file() {
+                let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+                environment.write(&name, std::fs::read(entry.path()).expect("an example"));
+            }
+        }
+    }
     let mut ran = 0;
     for line in blocks("").into_iter().flat_map(str::lines) {
         let command = line.split('#').next().unwrap_or("").trim();
@@ -47,13 +56,7 @@ fn every_example_runs() {
         let Some(arguments) = arguments.filter(|arguments| !arguments.contains('~')) else {
             continue;
         };
-        let arguments: Vec<String> = words(arguments)
-            .map(|word| match word.strip_prefix("examples/") {
-                Some(name) => repository().join("examples").join(name).to_string_lossy().into(),
-                None => word.to_owned(),
-            })
-            .collect();
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let words: Vec<&str> = words(arguments).collect();
         let output = environment.run(&words);
         assert_eq!(output.code, 0, "{command}\n{}", output.stderr);
         assert!(!(output.stdout + &output.stderr).is_empty(), "{command}");
