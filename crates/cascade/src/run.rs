@@ -175,11 +175,9 @@ impl Run {
             is_resumed,
         });
         let mut past = Past { input: self.with_defaults(input), state, ran: Vec::new() };
-        let outcome = match &self.cascade.soundings {
-            Some(soundings) if self.sounding.is_none() => {
-                self.sound_cascade(soundings, past, &mut journal).await?
-            }
-            _ => {
+        let outcome = match self.cascade_soundings(&past)? {
+            Some(soundings) => self.sound_cascade(soundings, past, &mut journal).await?,
+            None => {
                 self.phases(&mut past, &mut journal).await?;
                 let output = past.ran.last().map(|ran| ran.output.clone()).unwrap_or_default();
                 Outcome { output, past }

@@ -36,7 +36,7 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
 }
 
-/// Writes one line of progress with its colours; whoever makes it cleans what comes from outside ([`plain`], [`line`]).
+/// Writes one line of progress with its colours; whoever makes it cleans what comes from outside ([`plain`], `line`).
 pub(crate) fn progress(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }

@@ -7,7 +7,7 @@ use super::Run;
 use super::error::RunError;
 use super::journal::Journal;
 use super::past::Past;
-use super::toolbox::ROUTE_TO;
+use super::toolbox::{EXPAND_REF, ROUTE_TO};
 use super::turns::Talk;
 use crate::definition::{Handoff, Phase, Tackle};
 
@@ -27,8 +27,10 @@ impl Run {
         let mut tools: Vec<Tool> = Vec::new();
         let open = self.open_handoffs(phase, past)?;
         let routes = (!open.is_empty()).then_some(ROUTE_TO);
-        for name in names.iter().map(String::as_str).filter(|name| *name != ROUTE_TO).chain(routes)
-        {
+        // A ref is shown only where it can be expanded.
+        let refs = self.shows_refs(phase).then_some(EXPAND_REF);
+        let named = names.iter().map(String::as_str).filter(|name| *name != ROUTE_TO);
+        for name in named.chain(refs).chain(routes) {
             let Some(mut tool) = self.toolbox.find(name) else { continue };
             if name == ROUTE_TO {
                 tool.schema = targets(&open).into();

@@ -91,6 +91,16 @@ impl Run {
         Ok((ran, ended))
     }
 
+    /// Returns the soundings of the cascade, where it is to be tried more than once and this is not such a try.
+    pub(crate) fn cascade_soundings(&self, past: &Past) -> Result<Option<&Soundings>, RunError> {
+        let (Some(soundings), None) = (&self.cascade.soundings, self.sounding) else {
+            return Ok(None);
+        };
+        let Some(first) = self.cascade.phases.first() else { return Ok(None) };
+        let factor = self.count(first, past, Some(&soundings.factor))?;
+        Ok(factor.is_some_and(|factor| factor > 1).then_some(soundings))
+    }
+
     /// Runs the whole cascade several times and picks one run.
     pub(crate) async fn sound_cascade(
         &self,

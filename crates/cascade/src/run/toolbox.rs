@@ -34,7 +34,8 @@ impl Human for Nobody {
 pub(crate) const ROUTE_TO: &str = "route_to";
 /// Sets a key of the state.
 pub(crate) const SET_STATE: &str = "set_state";
-const EXPAND_REF: &str = "expand_ref";
+/// Gives back what a ref stands for.
+pub(crate) const EXPAND_REF: &str = "expand_ref";
 const SEARCH_CONTEXT: &str = "search_context";
 const REMEMBER: &str = "remember";
 const ASK_HUMAN: &str = "ask_human";

@@ -21,7 +21,7 @@ use super::error::RunError;
 use super::event::Event;
 use super::journal::Journal;
 use super::past::Past;
-use super::toolbox::{Caller, ROUTE_TO, SET_STATE, object};
+use super::toolbox::{Caller, EXPAND_REF, ROUTE_TO, SET_STATE, object};
 use crate::definition::{ContextTtl, Phase};
 
 /// A conversation with a model, as it was said and as it is sent.
@@ -161,6 +161,11 @@ impl Run {
         self.runner.settings.intra_phase_enabled.then_some(settings)
     }
 
+    /// Tells whether the model of a phase may be shown a ref instead of what it stands for.
+    pub(crate) fn shows_refs(&self, phase: &Phase) -> bool {
+        phase.context_ttl.is_some() || self.policy(phase).0 != Policy::Full
+    }
+
     fn budget(&self, phase: &Phase) -> Option<u64> {
         let budget = self.cascade.token_budget.as_ref()?;
         let own = budget.phase_overrides.iter().find(|(name, _)| name == phase.name.as_str());
@@ -178,13 +183,15 @@ impl Run {
         tools: &[Tool],
         set: &mut Set,
     ) -> Result<TurnsEnd, RunError> {
-        let has_own_tools = tools.iter().any(|tool| &*tool.name != ROUTE_TO);
+        let has_own_tools = tools.iter().any(|tool| !matches!(&*tool.name, ROUTE_TO | EXPAND_REF));
         let given = self.count(phase, past, phase.rules.max_turns.as_ref())?;
         let most = given.unwrap_or(if has_own_tools { self.runner.settings.max_turns } else { 1 });
         // One whose tools are at an end has said all; one without tools goes over it again as often as it may.
         let goes_over = phase.rules.turn_prompt.is_some() || (!has_own_tools && given.is_some());
-        for turn in 0..most.max(1) {
-            talk.expect_calls(expected(turn, most));
+        // To look up what was left out takes no turn away.
+        let mut expansions = 0;
+        for turn in 0.. {
+            talk.expect_calls(expected(turn, most + expansions));
             let answer = self.turn(phase, journal, talk, tools).await?;
             let calls: Vec<ToolCall> = answer.calls().cloned().collect();
             let mut target = None;
@@ -196,7 +203,11 @@ impl Run {
             if let Some(target) = target {
                 return Ok(TurnsEnd::GoTo(target));
             }
-            let is_last = turn + 1 >= most;
+            let only_expands = calls.iter().all(|call| &*call.name == EXPAND_REF);
+            if !calls.is_empty() && only_expands && expansions < EXPANSIONS {
+                expansions += 1;
+            }
+            let is_last = turn + 1 >= most + expansions;
             if is_last && !calls.is_empty() && given.is_none() {
                 self.note(phase.name.as_str(), format!("ended after {most} turns"));
             }
@@ -431,8 +442,11 @@ impl Run {
 /// examples of 10 and 16 turns: with all calls still open the short one saves half its tokens and costs 15 % more than it would
 /// whole, with the calls really left the long one saves a seventh; this saves 47 and 69 % at 2 % more and 4 % less cost.
 fn expected(turn: u32, most: u32) -> u32 {
-    (most - turn).saturating_mul(most) / 2
+    most.saturating_sub(turn).saturating_mul(most) / 2
 }
+
+/// Turns that only look up what was left out and count for none, in one attempt (chosen).
+const EXPANSIONS: u32 = 5;
 
 /// What a turn without a prompt of its own is told.
 const CONTINUE: &str = "Continue.";

@@ -202,6 +202,10 @@ soundings: {factor: 2, max_parallel: 1, evaluator_instructions: Pick.}
 phases: [{name: a, instructions: A}]
 ";
     assert_eq!(harness.run(cascade, "{}").await.expect("it runs").output, "two");
+    let once = Harness::new(script);
+    let cascade = cascade.replace("factor: 2", "factor: 1");
+    assert_eq!(once.run(&cascade, "{}").await.expect("it runs").output, "one");
+    assert_eq!(once.model.requests(), 1);
 }
 
 #[tokio::test]
@@ -358,6 +362,32 @@ async fn turns_without_calls_go_on_only_where_the_rules_say_so() {
     assert_eq!(run("{max_turns: 3}", "").await, 3);
     assert_eq!(run("{max_turns: 3}", "look").await, 1);
     assert_eq!(run("{max_turns: 3, turn_prompt: 'Turn {{ turn }}'}", "look").await, 3);
+}
+
+#[tokio::test]
+async fn what_is_left_out_can_be_looked_up_and_that_takes_no_turn() {
+    let long: String = (0..400).map(|line| format!("line {line} of a long result\n")).collect();
+    let look = r#"{"calls": [{"name": "look"}]}"#;
+    let expand = r#"{"calls": [{"name": "expand_ref", "arguments": {"ref": "REF", "first_line": 200, "last_line": 200}}]}"#;
+    let first = Harness::new(&[look; 8].join("\n")).with_tool("look", &long);
+    let cascade = "
+cascade_id: c
+auto_context: {intra_phase: {cadence: every_turn, mask_observations_after: 1}}
+phases: [{name: a, instructions: A, tackle: [look], rules: {max_turns: 8}}]
+";
+    first.run(cascade, "{}").await.expect("it runs");
+    let context = first.model.context(5);
+    let (_, rest) = context.split_once("ref:message:").expect("something was left out");
+    let reference = format!("ref:message:{}", &rest[..16]);
+    let mut script = [look; 8].map(str::to_owned);
+    script[5] = expand.replace("REF", &reference);
+    let script =
+        format!("{}\n{{\"expect\": \"line 199 of\", \"text\": \"x\"}}", script[..6].join("\n"));
+    let again = Harness::new(&script).with_tool("look", &long);
+    let cascade = cascade.replace("max_turns: 8", "max_turns: 6");
+    assert_eq!(again.run(&cascade, "{}").await.expect("it runs").output, "x");
+    let asked = again.model.asked.lock().expect("kept");
+    assert!(asked[0].tools.iter().any(|tool| &*tool.name == "expand_ref"));
 }
 
 #[tokio::test]
