@@ -175,13 +175,12 @@ impl Run {
             is_resumed,
         });
         let mut past = Past { input: self.with_defaults(input), state, ran: Vec::new() };
-        let outcome = match self.cascade_soundings(&past)? {
-            Some(soundings) => self.sound_cascade(soundings, past, &mut journal).await?,
-            None => {
-                self.phases(&mut past, &mut journal).await?;
-                let output = past.ran.last().map(|ran| ran.output.clone()).unwrap_or_default();
-                Outcome { output, past }
-            }
+        let outcome = if let Some(soundings) = self.cascade_soundings(&past)? {
+            self.sound_cascade(soundings, past, &mut journal).await?
+        } else {
+            self.phases(&mut past, &mut journal).await?;
+            let output = past.ran.last().map(|ran| ran.output.clone()).unwrap_or_default();
+            Outcome { output, past }
         };
         self.tell(&Event::RunEnded { output: outcome.output.clone() });
         Ok(outcome)
