@@ -366,7 +366,8 @@ async fn turns_without_calls_go_on_only_where_the_rules_say_so() {
 
 #[tokio::test]
 async fn what_is_left_out_can_be_looked_up_and_that_takes_no_turn() {
-    let long: String = (0..400).map(|line| format!("line {line} of a long result\n")).collect();
+    let lines: Vec<String> = (0..400).map(|line| format!("line {line} of a long result")).collect();
+    let long = lines.join("\n");
     let look = r#"{"calls": [{"name": "look"}]}"#;
     let expand = r#"{"calls": [{"name": "expand_ref", "arguments": {"ref": "REF", "first_line": 200, "last_line": 200}}]}"#;
     let first = Harness::new(&[look; 8].join("\n")).with_tool("look", &long);
