@@ -60,6 +60,7 @@ pub trait Library: Send + Sync + std::fmt::Debug {
 }
 
 /// Settings of runs.
+#[expect(clippy::struct_excessive_bools, reason = "feature flags, each of its own")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Turns of a phase with tools that says nothing (30, as the example of `auto-context.md` has it).
@@ -75,6 +76,7 @@ pub struct Settings {
     /// The feature flags of `auto-context.md`.
     pub intra_phase_enabled: bool,
     pub inter_phase_enabled: bool,
+    pub llm_selection_enabled: bool,
     /// Where images are saved: `images/{session}/{phase}/` below it.
     pub images: Option<PathBuf>,
     /// Tools and validators that nobody has are answered instead of refused.
@@ -91,6 +93,7 @@ impl Default for Settings {
             artefact_from: 2_000,
             intra_phase_enabled: true,
             inter_phase_enabled: true,
+            llm_selection_enabled: true,
             images: None,
             stubs: false,
         }

@@ -102,6 +102,10 @@ impl Run {
         if pool.candidates().is_empty() {
             return Ok(heuristic(pool));
         }
+        let by_model = matches!(strategy(auto.strategy), Strategy::Llm | Strategy::Hybrid);
+        if by_model && !self.runner.settings.llm_selection_enabled {
+            return Ok(fallback("choices by a model are turned off".to_owned()));
+        }
         let menu = match strategy(auto.strategy) {
             Strategy::Heuristic => return Ok(heuristic(pool)),
             Strategy::Semantic => {

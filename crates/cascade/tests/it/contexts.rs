@@ -283,3 +283,159 @@ phases: [{name: a, instructions: A, tackle: [look], context_ttl: {tool_results: 
     assert_eq!(context.matches("a long result").count(), 1, "{context}");
     assert!(context.contains("[Old tool result content cleared; ref:message:"), "{context}");
 }
+
+/// The document's examples: their phases in short, with what their last phase sees.
+#[tokio::test]
+async fn the_chart_pipeline_sees_the_chart_its_check_and_the_forecast_alone() {
+    let script = r#"{"calls": [{"name": "create_chart"}]}
+{"text": "charted"}
+{"text": "accurate"}
+{"text": "inventory"}
+{"text": "forecast"}
+{"text": "report"}"#;
+    let harness = Harness::new(script).with_image("create_chart", "aGk=");
+    let cascade = "
+cascade_id: chart_analysis_pipeline
+phases:
+  - {name: generate_chart, instructions: 'Create a sales chart from: {{ input.data }}', tackle: [create_chart]}
+  - {name: validate_chart, instructions: Verify this chart., context: {from: [generate_chart]}}
+  - {name: process_inventory, instructions: Analyze inventory., context: {from: []}}
+  - {name: generate_forecast, instructions: Create a forecast., context: {from: []}}
+  - name: final_report
+    instructions: Create a report.
+    context:
+      from:
+        - {phase: generate_chart, include: [images]}
+        - {phase: validate_chart, include: [output]}
+        - {phase: generate_forecast, include: [output]}
+";
+    harness.run(cascade, r#"{"data": [1]}"#).await.expect("it runs");
+    insta::assert_snapshot!(harness.model.context(2), @r#"
+    user: [Original Input]:
+    {
+      "data": [
+        1
+      ]
+    }
+    ---
+    user: [Images from generate_chart]:
+    [image]
+    ---
+    user: [Output from generate_chart]:
+    charted
+    ---
+    system: Verify this chart.
+    ---
+    user: Carry out the phase `validate_chart`.
+    "#);
+    let input = "user: [Original Input]:\n{\n  \"data\": [\n    1\n  ]\n}\n---\n";
+    assert_eq!(
+        harness.model.context(3),
+        format!(
+            "{input}system: Analyze inventory.\n---\nuser: Carry out the phase `process_inventory`."
+        )
+    );
+    assert_eq!(
+        harness.model.context(5),
+        format!(
+            "{input}user: [Images from generate_chart]:\n[image]\n---\nuser: [Output from validate_chart]:\naccurate\n---\n\
+             user: [Output from generate_forecast]:\nforecast\n---\nsystem: Create a report.\n---\nuser: Carry out the phase `final_report`."
+        )
+    );
+}
+
+#[tokio::test]
+async fn research_is_replayed_with_its_calls_and_results() {
+    let script = r#"{"text": "I search.", "calls": [{"name": "web_search", "arguments": {"q": "tides"}}]}
+{"text": "Three points."}
+{"text": "They hold."}
+{"text": "The report."}"#;
+    let harness = Harness::new(script).with_tool("web_search", "a page");
+    let cascade = "
+cascade_id: deep_research
+phases:
+  - {name: initial_research, instructions: 'Research {{ input.topic }}.', tackle: [web_search], rules: {max_turns: 5}}
+  - {name: fact_check, instructions: Verify the claims., context: {from: [{phase: initial_research, include: [messages]}]}}
+  - name: synthesize
+    instructions: Create the report.
+    context:
+      include_input: no
+      from:
+        - {phase: initial_research, include: [messages]}
+        - {phase: fact_check, include: [messages]}
+";
+    harness.run(cascade, r#"{"topic": "tides"}"#).await.expect("it runs");
+    insta::assert_snapshot!(harness.model.context(3), @r#"
+    user: [Conversation from initial_research]:
+    ---
+    user: Research tides.
+    ---
+    user: Carry out the phase `initial_research`.
+    ---
+    assistant: I search.
+    web_search {"q":"tides"}
+    ---
+    tool: a page
+    ---
+    assistant: Three points.
+    ---
+    user: [Conversation from fact_check]:
+    ---
+    user: Verify the claims.
+    ---
+    user: Carry out the phase `fact_check`.
+    ---
+    assistant: They hold.
+    ---
+    system: Create the report.
+    ---
+    user: Carry out the phase `synthesize`.
+    "#);
+}
+
+#[tokio::test]
+async fn a_comparison_reaches_back_and_flows_on() {
+    let script = r#"{"calls": [{"name": "create_chart"}]}
+{"text": "v1"}
+{"text": "too loud"}
+{"text": "v2"}
+{"text": "compared"}"#;
+    let harness = Harness::new(script).with_image("create_chart", "aGk=");
+    let cascade = "
+cascade_id: iterative_refinement
+phases:
+  - {name: generate_v1, instructions: Create., tackle: [create_chart], context_retention: output_only}
+  - {name: critique, instructions: Critique.}
+  - {name: generate_v2, instructions: Improve.}
+  - {name: compare, instructions: Compare., inject_from: [{phase: generate_v1, include: [images]}]}
+";
+    harness.run(cascade, "{}").await.expect("it runs");
+    let context = harness.model.context(4);
+    assert!(context.starts_with("user: [Images from generate_v1]:\n[image]\n---\nuser: [Output from generate_v1]:\nv1\n---\nsystem: Critique."), "{context}");
+    assert!(
+        context.ends_with(
+            "assistant: v2\n---\nsystem: Compare.\n---\nuser: Carry out the phase `compare`."
+        ),
+        "{context}"
+    );
+}
+
+#[tokio::test]
+async fn a_fresh_start_sees_the_input_alone() {
+    let cascade = "
+cascade_id: c
+phases:
+  - {name: a, instructions: A}
+  - {name: fresh_perspective, instructions: 'Approach {{ input.problem }} from scratch.', context: {from: [], include_input: true}}
+";
+    insta::assert_snapshot!(last_context(cascade, 2, r#"{"problem": "fog"}"#).await, @r#"
+    user: [Original Input]:
+    {
+      "problem": "fog"
+    }
+    ---
+    system: Approach fog from scratch.
+    ---
+    user: Carry out the phase `fresh_perspective`.
+    "#);
+}

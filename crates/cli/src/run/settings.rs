@@ -26,6 +26,7 @@ pub(crate) struct RunConfig {
     /// The feature flags of contexts within a phase and between phases.
     pub(crate) intra_phase_enabled: bool,
     pub(crate) inter_phase_enabled: bool,
+    pub(crate) llm_selection_enabled: bool,
 }
 
 impl Default for RunConfig {
@@ -40,6 +41,7 @@ impl Default for RunConfig {
             artefact_from: settings.artefact_from,
             intra_phase_enabled: settings.intra_phase_enabled,
             inter_phase_enabled: settings.inter_phase_enabled,
+            llm_selection_enabled: settings.llm_selection_enabled,
         }
     }
 }
@@ -54,6 +56,7 @@ impl RunConfig {
             artefact_from: self.artefact_from,
             intra_phase_enabled: self.intra_phase_enabled,
             inter_phase_enabled: self.inter_phase_enabled,
+            llm_selection_enabled: self.llm_selection_enabled,
             ..Settings::default()
         }
     }

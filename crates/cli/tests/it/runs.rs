@@ -166,7 +166,7 @@ fn tools_that_nobody_has_can_be_stood_in_for() {
 
 #[test]
 fn every_setting_of_a_run_changes_it() {
-    let cascade = "cascade_id: c\nauto_context: {intra_phase: {}}\nphases:\n  - {name: a, instructions: A, tackle: [say]}\n  - {name: b, instructions: B, rules: {loop_until: no}, context: {mode: auto, selection: {strategy: heuristic}}}\n";
+    let cascade = "cascade_id: c\nauto_context: {intra_phase: {}}\nphases:\n  - {name: a, instructions: A, tackle: [say]}\n  - {name: b, instructions: B, rules: {loop_until: no}, context: {mode: auto, selection: {strategy: llm}}}\n";
     let script = "{\"calls\": [{\"name\": \"say\"}]}\n{\"calls\": [{\"name\": \"say\"}]}\n{\"text\": \"a\", \"repeat\": true}\n";
     let run = |settings: &str| {
         let environment = Environment::new();
@@ -198,6 +198,7 @@ fn every_setting_of_a_run_changes_it() {
         "artefact_from = 10",
         "intra_phase_enabled = false",
         "inter_phase_enabled = false",
+        "llm_selection_enabled = false",
     ] {
         assert_ne!(run(setting), usual, "{setting}");
     }
