@@ -10,10 +10,8 @@ use plimsoll_core::render::{cleared_text, replace_results, replace_texts};
 use plimsoll_core::{
     Block, ContentHash, Message, Ref, Role, Tokenizer, ToolCall, ToolResult, Transcript,
 };
-use plimsoll_engine::{
-    Artefact, ArtefactKind, ArtefactRef, Caching, ChatModel, ChatRequest, Tool, ToolAnswer, digest,
-    receipt_record,
-};
+use plimsoll_engine::page::artefact_of;
+use plimsoll_engine::{Caching, ChatModel, ChatRequest, Tool, ToolAnswer, receipt_record};
 use serde_json::{Map, Value};
 
 use super::Run;
@@ -407,34 +405,23 @@ impl Run {
         if answer.text.len() <= self.runner.settings.artefact_from {
             return Ok(());
         }
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-        let kind: String = call.name.chars().take(64).map(plain).collect();
-        let source = serde_json::json!({
-            "tool": call.name, "arguments": call.arguments, "cascade": caller.cascade,
+        let (tenant, session) = (&caller.tenant, Some(&caller.session));
+        let mut artefact =
+            artefact_of(tenant, session, &answer.text, COUNTED, self.runner.clock.now());
+        // A known payload says itself where it is from; of anything else only the call is known.
+        artefact.source_meta.get_or_insert_with(|| {
+            let source = serde_json::json!({
+                "tool": call.name, "arguments": call.arguments, "cascade": caller.cascade,
+            });
+            source.to_string()
         });
-        let content = answer.text.clone().into_bytes();
-        let artefact = Artefact {
-            tenant: caller.tenant.clone(),
-            reference: ArtefactRef {
-                kind: ArtefactKind(kind),
-                digest: digest(&content),
-                view: None,
-            },
-            session: Some(caller.session.clone()),
-            created_at: caller.now,
-            ttl_expires_at: None,
-            summary: None,
-            compressed: None,
-            content,
-            freshness_score: 1.0,
-            access_count: 0,
-            last_accessed_at: None,
-            source_meta: Some(source.to_string()),
-        };
         self.runner.knowledge.put_artefact(&artefact).await?;
         Ok(())
     }
 }
+
+/// By what the views of artefacts are measured.
+const COUNTED: Tokenizer = Tokenizer::O200k { factor: 1.0 };
 
 /// Returns the calls that a phase expects behind a turn, where its rules bound them.
 ///

@@ -392,6 +392,24 @@ phases: [{name: a, instructions: A, tackle: [look], rules: {max_turns: 8}}]
 }
 
 #[tokio::test]
+async fn a_known_payload_is_kept_with_what_it_is_about() {
+    let items: Vec<String> = (0..40)
+        .map(|n| format!(r#"{{"full_name": "quay/boat-{n}", "html_url": "https://example.org/quay/boat-{n}", "stargazers_count": {n}, "updated_at": "2026-01-02T03:04:05Z"}}"#))
+        .collect();
+    let search = format!(r#"{{"total_count": 40, "items": [{}]}}"#, items.join(", "));
+    let script = "{\"calls\": [{\"name\": \"search\"}]}\n{\"text\": \"x\"}";
+    let harness = Harness::new(script).with_tool("search", &search);
+    let cascade = "{cascade_id: c, phases: [{name: a, instructions: A, tackle: [search]}]}";
+    harness.run(cascade, "{}").await.expect("it runs");
+    let query = plimsoll_engine::RefQuery { limit: 9, ..plimsoll_engine::RefQuery::default() };
+    let kept = harness.runner.knowledge.artefacts(&harness.runner.tenant, &query).await;
+    let kept = kept.expect("refs");
+    assert_eq!(kept[0].reference.kind.0, "github_search");
+    let view = kept[0].compressed.as_deref().expect("a view");
+    assert!(view.contains("quay/boat-0") && view.len() < search.len() / 2, "{view}");
+}
+
+#[tokio::test]
 async fn images_are_saved_under_session_and_phase() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = r#"{"calls": [{"name": "draw"}]}
