@@ -13,6 +13,7 @@ pub mod excerpt;
 mod file_access;
 mod hash;
 pub mod json_form;
+pub mod memory;
 mod message;
 pub mod names;
 mod passes;
