@@ -2,6 +2,7 @@
 //!
 //! Records are kept by others; here are the rules that need no store and no clock.
 
+pub mod frame;
 pub mod layers;
 pub mod lifecycle;
 pub mod score;
