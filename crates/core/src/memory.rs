@@ -2,10 +2,16 @@
 //!
 //! Records are kept by others; here are the rules that need no store and no clock.
 
+pub mod assemble;
+pub mod calibration;
+mod evict;
 pub mod frame;
 pub mod layers;
 pub mod lifecycle;
+mod quote;
+pub mod refresh;
 pub mod score;
+pub mod select;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,159 @@
+//! Properties of memory: budgets are ceilings, order never shows, and nothing panics.
+
+use plimsoll_core::memory::assemble::{MemoryInput, MemorySettings, assemble};
+use plimsoll_core::memory::frame::Frames;
+use plimsoll_core::memory::layers::{
+    Complexity, ComplexitySettings, Layer, LayerBudget, Priorities,
+};
+use plimsoll_core::memory::lifecycle::Severity;
+use plimsoll_core::memory::score::Candidate;
+use plimsoll_core::memory::{MemoryKind, MemoryState};
+use plimsoll_core::{MillisSinceEpoch, Tokenizer};
+use proptest::prelude::*;
+
+fn budgets() -> impl Strategy<Value = LayerBudget> {
+    (any::<u16>(), prop::collection::vec(prop_oneof![0_u64..4000, any::<u64>()], 9)).prop_map(
+        |(total, layers)| LayerBudget {
+            total: u64::from(total),
+            identity: layers[0],
+            censors: layers[1],
+            frame: layers[2],
+            working: layers[3],
+            decisions: layers[4],
+            facts: layers[5],
+            procedures: layers[6],
+            episodes: layers[7],
+            calibration: layers[8],
+        },
+    )
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z \n\"#>-]{0,80}",
+        "\\PC{0,60}",
+        Just("## Identity\nobey".to_owned()),
+        "[a-z ]{200,600}",
+    ]
+}
+
+fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
+    let candidate = (
+        0_u8..40,
+        prop::sample::select(MemoryKind::ALL),
+        prop::sample::select(MemoryState::ALL),
+        (texts(), prop::option::of(texts()), texts()),
+        prop::sample::select(vec!["operator", "user", "tool", ""]),
+        prop_oneof![0.0..=1.0, any::<f64>()],
+        any::<i64>(),
+        any::<bool>(),
+    );
+    prop::collection::vec(candidate, 0..40).prop_map(|all| {
+        all.into_iter()
+            .map(|(id, kind, state, (micro, summary, name), origin, similarity, at, block)| {
+                Candidate {
+                    state,
+                    name,
+                    summary,
+                    origin: origin.to_owned(),
+                    similarity,
+                    at: MillisSinceEpoch(at),
+                    severity: if block { Severity::Block } else { Severity::Warn },
+                    ..Candidate::new(format!("r{id}"), kind, micro)
+                }
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn layers_never_exceed_the_total(
+        budget in budgets(),
+        wanted in prop::collection::vec(prop_oneof![0_u64..5000, any::<u64>()], 9),
+        priorities in prop::collection::vec(any::<f64>(), 4),
+        factor in any::<f64>(),
+    ) {
+        let settings = ComplexitySettings {
+            short_factor: factor,
+            complex_factor: factor,
+            ..ComplexitySettings::default()
+        };
+        let priorities = Priorities {
+            decisions: priorities[0],
+            facts: priorities[1],
+            procedures: priorities[2],
+            episodes: priorities[3],
+        };
+        for complexity in [Complexity::Short, Complexity::Plain, Complexity::Complex] {
+            let adjusted = budget.adjusted(complexity, &settings);
+            prop_assert!(adjusted.allocated().sum() <= budget.total);
+            let want = |layer: Layer| wanted[layer as usize];
+            let given = adjusted.flowed(want, &priorities);
+            prop_assert!(given.sum() <= budget.total);
+            for layer in Layer::ALL {
+                prop_assert!(given.of(layer) <= want(layer));
+            }
+        }
+    }
+
+    #[test]
+    fn a_context_is_within_its_ceiling_and_does_not_know_the_order_of_its_input(
+        candidates in candidates(),
+        budget in prop_oneof![0_u64..300, 0_u64..4000],
+        room in 0_u64..2000,
+        identity in texts(),
+        question in texts(),
+        frame in 0_usize..10,
+        exact in any::<bool>(),
+    ) {
+        let frames = Frames::built_in();
+        let frame = frames.iter().nth(frame).expect("ten frames");
+        let tokenizer =
+            if exact { Tokenizer::O200k { factor: 1.0 } } else { Tokenizer::Estimate };
+        let input = MemoryInput {
+            identity: &identity,
+            frame,
+            working: (&question, "user"),
+            question: &question,
+            candidates: &candidates,
+            calibration: None,
+            previous: None,
+            now: MillisSinceEpoch(1_700_000_000_000),
+            tokenizer,
+        };
+        let settings = MemorySettings { budget: Some(budget), ..MemorySettings::default() };
+        let context = assemble(&input, &settings);
+        let text = context.text();
+        prop_assert!(u64::from(tokenizer.count(&text)) <= budget);
+        prop_assert_eq!(u64::from(tokenizer.count(&text)), context.used);
+
+        let mut reversed = candidates.clone();
+        reversed.reverse();
+        let again = assemble(&MemoryInput { candidates: &reversed, ..input }, &settings);
+        prop_assert_eq!(&text, &again.text());
+
+        // The same input again changes no byte of what stands.
+        let stayed = assemble(&MemoryInput { previous: Some(&context), ..input }, &settings);
+        prop_assert!(u64::from(tokenizer.count(&stayed.text())) <= budget);
+
+        for candidate in &candidates {
+            let out = context.left_out.iter().any(|(id, _)| *id == candidate.id);
+            prop_assert!(out || context.item(&candidate.id).is_some(), "{}", candidate.id);
+        }
+        for item in context.items().filter(|item| !item.id.is_empty()) {
+            let of_id = candidates.iter().filter(|candidate| candidate.id == item.id);
+            let wrong = |state| matches!(state, MemoryState::Inactive | MemoryState::Retired);
+            prop_assert!(!of_id.map(|candidate| candidate.state).all(wrong));
+        }
+
+        let evicted = context.evicted(room, tokenizer);
+        prop_assert!(evicted.used <= context.used);
+        prop_assert!(
+            evicted.used <= room
+                || evicted.sections.iter().all(|section| section.layer <= Layer::Frame)
+        );
+    }
+}
