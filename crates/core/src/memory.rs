@@ -5,6 +5,7 @@
 pub mod assemble;
 pub mod calibration;
 mod evict;
+pub mod extract;
 pub mod frame;
 pub mod layers;
 pub mod lifecycle;

@@ -1,6 +1,7 @@
 //! Properties of memory: budgets are ceilings, order never shows, and nothing panics.
 
 use plimsoll_core::memory::assemble::{MemoryInput, MemorySettings, assemble};
+use plimsoll_core::memory::extract::{Extracted, Extraction, extract};
 use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::memory::layers::{
     Complexity, ComplexitySettings, Layer, LayerBudget, Priorities,
@@ -8,7 +9,7 @@ use plimsoll_core::memory::layers::{
 use plimsoll_core::memory::lifecycle::Severity;
 use plimsoll_core::memory::score::Candidate;
 use plimsoll_core::memory::{MemoryKind, MemoryState};
-use plimsoll_core::{MillisSinceEpoch, Tokenizer};
+use plimsoll_core::{Message, MillisSinceEpoch, Role, Tokenizer};
 use proptest::prelude::*;
 
 fn budgets() -> impl Strategy<Value = LayerBudget> {
@@ -95,6 +96,40 @@ proptest! {
             prop_assert!(given.sum() <= budget.total);
             for layer in Layer::ALL {
                 prop_assert!(given.of(layer) <= want(layer));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_extracted_stands_in_the_text(
+        parts in prop::collection::vec(
+            prop_oneof![
+                texts(),
+                Just("We decided to use it.".to_owned()),
+                Just("- [ ] ".to_owned()),
+                Just("issue #12 [a](https://b.example/".to_owned()),
+                Just("```".to_owned()),
+                Just("\n".to_owned()),
+                "\\PC{0,8}",
+            ],
+            0..20,
+        ),
+        longest in 0_usize..600,
+    ) {
+        let text = parts.concat();
+        let settings = Extraction { longest, ..Extraction::default() };
+        for role in [Role::User, Role::Assistant, Role::Tool] {
+            let message = match role {
+                Role::Tool => Message::result("c", &*text),
+                role => Message::text(role, &*text),
+            };
+            let found = extract(&message, &settings);
+            let keys: std::collections::BTreeSet<_> = found.iter().map(Extracted::key).collect();
+            prop_assert_eq!(keys.len(), found.len());
+            for fact in found {
+                prop_assert!(text.get(fact.bytes.clone()).is_some());
+                prop_assert!(fact.text.chars().count() <= longest + 2);
+                prop_assert!(!fact.text.contains('\n') && !fact.text.is_empty());
             }
         }
     }
