@@ -24,6 +24,7 @@ mod priority;
 mod reading;
 pub mod render;
 pub mod replay;
+pub mod request;
 pub mod reuse;
 mod spelling;
 mod statistics;

@@ -16,6 +16,8 @@ pub mod select;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use quote::said as quoted_line;
+
 /// What a record is; the kinds of a fact are those of the facts ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

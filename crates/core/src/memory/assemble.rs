@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::MillisSinceEpoch;
 use crate::cut::head_within;
+use crate::memory::MemoryKind;
 use crate::memory::calibration::{Calibration, CalibrationSettings};
 use crate::memory::frame::Frame;
 use crate::memory::layers::{ComplexitySettings, Layer, LayerBudget, complexity};
@@ -13,7 +14,6 @@ use crate::memory::quote;
 use crate::memory::refresh::RefreshSettings;
 use crate::memory::score::{Candidate, LeftOut, Scoring, rank};
 use crate::memory::select::{Item, Level, Written, fill, tokens};
-use crate::memory::{MemoryKind, MemoryState};
 use crate::tokens::Tokenizer;
 
 /// Settings of a memory context.
@@ -396,11 +396,6 @@ fn title(name: &str) -> String {
     let name = quote::line(name).replace('_', " ");
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// Tells whether a record may be asked for by the search that fills `candidates`.
-pub fn is_searchable(state: MemoryState) -> bool {
-    !matches!(state, MemoryState::Inactive | MemoryState::Retired)
 }
 
 #[cfg(test)]

@@ -308,8 +308,10 @@ mod tests {
 
     #[test]
     fn every_setting_changes_what_is_found() {
-        let lines: String =
-            (0..20).map(|n| format!("We decided to use number {n} for that.\n")).collect();
+        let lines = (0..20)
+            .map(|n| format!("We decided to use number {n} for that."))
+            .collect::<Vec<_>>()
+            .join("\n");
         let message = Message::text(Role::User, &*lines);
         let count = |settings: &Extraction| extract(&message, settings).len();
         let base = Extraction::default();

@@ -197,22 +197,22 @@ mod tests {
     fn allowed(kind: &str, from: MemoryState, event: &str) -> Option<MemoryState> {
         Some(match (kind, from, event) {
             ("fact", New, "confirmed") => Confirmed,
-            ("fact", Confirmed | Core, "confirmed") => from,
             ("fact", New | Confirmed | Core, "marked") => Core,
             ("fact", New | Confirmed | Core, "superseded") => Superseded,
             ("fact", New | Confirmed | Core | Superseded, "disproved") => Inactive,
-            ("procedure", Active | Effective | Ineffective, "activated") => from,
-            ("procedure", Active | Effective | Ineffective, "retired" | "superseded") => Retired,
-            ("censor", Created | Active | Escalated, "triggered" | "false positive") => from,
-            ("censor", Created | Active | Escalated, "retired" | "superseded") => Retired,
+            ("procedure", Active | Effective | Ineffective, "retired" | "superseded")
+            | ("censor", Created | Active | Escalated, "retired" | "superseded") => Retired,
             ("decision", Recorded, "work done") => Pending,
             ("decision", Pending, "reviewed") => Reviewed,
-            ("decision", Recorded | Pending | Reviewed, "superseded") => from,
-            ("fact", New | Confirmed | Core | Superseded | Inactive, "time")
+            // Counted, or nothing but time.
+            ("fact", Confirmed | Core, "confirmed")
+            | ("procedure", Active | Effective | Ineffective, "activated")
+            | ("censor", Created | Active | Escalated, "triggered" | "false positive")
+            | ("decision", Recorded | Pending | Reviewed, "superseded" | "time")
+            | ("fact", New | Confirmed | Core | Superseded | Inactive, "time")
             | ("episode", Active | Summarized | Archived, "time")
             | ("procedure", Active | Effective | Ineffective | Retired, "time")
-            | ("censor", Created | Active | Escalated | Retired, "time")
-            | ("decision", Recorded | Pending | Reviewed, "time") => from,
+            | ("censor", Created | Active | Escalated | Retired, "time") => from,
             _ => return None,
         })
     }

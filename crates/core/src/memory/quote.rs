@@ -20,7 +20,7 @@ pub(super) fn line(text: &str) -> String {
 }
 
 /// Returns `text` on one line: as it is if the operator said it, else in quotation marks and with its origin.
-pub(super) fn said(text: &str, origin: &str) -> String {
+pub(crate) fn said(text: &str, origin: &str) -> String {
     if is_operator(origin) {
         return line(text);
     }

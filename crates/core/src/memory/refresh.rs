@@ -84,6 +84,7 @@ pub fn refresh(context: &MemoryContext, turn: &NewTurn<'_>, settings: &RefreshSe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use RefreshReason::{DecisionPoint, FrameSwitched, UnknownTopic};
 
     #[test]
     fn each_rule_asks_for_its_own() {
@@ -100,7 +101,6 @@ mod tests {
         let base = RefreshSettings::default();
         let strict = RefreshSettings { least_similarity: 0.95 };
         let rebuild = |frame: &str, reason| Refresh::Rebuild { frame: frame.into(), reason };
-        use RefreshReason::{DecisionPoint, FrameSwitched, UnknownTopic};
         for (turn, settings, expected) in [
             (same, &base, Refresh::Keep),
             (NewTurn { frame: None, ..same }, &base, Refresh::Keep),

@@ -298,6 +298,8 @@ fn unit(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use LeftOut::{Cliff, Irrelevant, NotInUse, Twice};
+    use MemoryState::{Archived, Core, Effective, Ineffective, Superseded};
 
     const NOW: MillisSinceEpoch = MillisSinceEpoch(100 * DAY);
 
@@ -335,7 +337,6 @@ mod tests {
         let (w, o, s) = (Weights::default(), OutcomeBoosts::default(), StateFactors::default());
         let of = |outcome| Candidate { outcome, ..decision() };
         let in_state = |state| Candidate { state, ..decision() };
-        use MemoryState::{Archived, Core, Effective, Ineffective, Superseded};
         let cases = [
             (decision(), weights(Weights { similarity: 0.6, ..w.clone() })),
             (decision(), weights(Weights { kind: 0.6, ..w.clone() })),
@@ -378,7 +379,6 @@ mod tests {
 
     #[test]
     fn the_floor_and_the_cliff_cut() {
-        use LeftOut::{Cliff, Irrelevant};
         let base = Scoring::default();
         assert_eq!(ranked(&[0.9, 0.7, 0.5, 0.3, 0.1], &base), (4, vec![Irrelevant]));
         assert_eq!(ranked(&[0.9, 0.8, 0.4, 0.3], &base), (2, vec![Cliff, Cliff]));
@@ -404,7 +404,6 @@ mod tests {
         let (kept, left_out) = rank(&candidates, &Priorities::default(), NOW, &scoring);
         let ids: Vec<&str> = kept.iter().map(|ranked| &*ranked.candidate.id).collect();
         assert_eq!(ids, ["e", "b", "a"]);
-        use LeftOut::{NotInUse, Twice};
         assert_eq!(left_out, [("b", Twice), ("c", NotInUse), ("d", NotInUse)]);
     }
 

@@ -1,4 +1,4 @@
-//! Properties of memory: budgets are ceilings, order never shows, and nothing panics.
+//! Properties of memory and requests: budgets are ceilings, order never shows, and nothing panics.
 
 use plimsoll_core::memory::assemble::{MemoryInput, MemorySettings, assemble};
 use plimsoll_core::memory::extract::{Extracted, Extraction, extract};
@@ -9,6 +9,10 @@ use plimsoll_core::memory::layers::{
 use plimsoll_core::memory::lifecycle::Severity;
 use plimsoll_core::memory::score::Candidate;
 use plimsoll_core::memory::{MemoryKind, MemoryState};
+use plimsoll_core::request::{
+    FoundFact, HotArtefact, PastMessage, RequestInput, RequestSettings, ToolIntent,
+    assemble_request,
+};
 use plimsoll_core::{Message, MillisSinceEpoch, Role, Tokenizer};
 use proptest::prelude::*;
 
@@ -97,6 +101,69 @@ proptest! {
             for layer in Layer::ALL {
                 prop_assert!(given.of(layer) <= want(layer));
             }
+        }
+    }
+
+    #[test]
+    fn a_request_is_within_its_budget_or_says_by_how_much_it_is_not(
+        total in prop_oneof![0_u64..200, 0_u64..3000],
+        texts in prop::collection::vec((texts(), any::<bool>(), any::<f64>()), 0..30),
+        turn in texts(),
+        exact in any::<bool>(),
+    ) {
+        let tokenizer = if exact { Tokenizer::O200k { factor: 1.0 } } else { Tokenizer::Estimate };
+        let tools: Vec<ToolIntent> = texts
+            .iter()
+            .map(|(text, ..)| ToolIntent { name: text.chars().take(9).collect(), intent: text.clone() })
+            .collect();
+        let history: Vec<PastMessage> = texts
+            .iter()
+            .map(|(text, user, _)| PastMessage {
+                role: if *user { Role::User } else { Role::Assistant },
+                text: text.clone(),
+                reference: user.then(|| "ref:msg:0123456789abcdef".to_owned()),
+            })
+            .collect();
+        let facts: Vec<FoundFact> = texts
+            .iter()
+            .map(|(text, _, similarity)| FoundFact {
+                id: text.clone(),
+                text: text.clone(),
+                origin: "tool".into(),
+                similarity: *similarity,
+            })
+            .collect();
+        let artefacts: Vec<HotArtefact> = texts
+            .iter()
+            .map(|(text, stale, _)| HotArtefact {
+                reference: "ref:page:0123456789abcdef".into(),
+                summary: stale.then(|| text.clone()),
+                extract: text.clone(),
+                stale: *stale,
+            })
+            .collect();
+        let input = RequestInput {
+            rules: "Answer.",
+            tools: &tools,
+            profile: &turn,
+            history: &history,
+            facts: &facts,
+            artefacts: &artefacts,
+            user_turn: &turn,
+            tokenizer,
+        };
+        let settings = RequestSettings { total, ..RequestSettings::default() };
+        match assemble_request(&input, &settings) {
+            Ok(request) => {
+                let messages = request.header.iter().chain(&request.working_set);
+                let used: u64 =
+                    messages.map(|message| u64::from(tokenizer.count_message(message))).sum();
+                prop_assert_eq!(used, request.budget.used);
+                prop_assert!(used <= total);
+                let last = request.working_set.last().expect("the turn");
+                prop_assert!(last.shown().ends_with(&*turn));
+            }
+            Err(error) => prop_assert!(error.by > 0),
         }
     }
 

@@ -1,9 +1,9 @@
 //! The document's own example, and what each input and setting does to the text.
 
 use super::*;
-use crate::memory::Outcome;
 use crate::memory::frame::Frames;
 use crate::memory::lifecycle::{DAY, Severity};
+use crate::memory::{MemoryState, Outcome};
 
 const NOW: MillisSinceEpoch = MillisSinceEpoch(1000 * DAY);
 const TOKENIZER: Tokenizer = Tokenizer::Estimate;

@@ -43,8 +43,7 @@ pub(super) fn passages(text: &str, most: usize) -> Vec<Passage<'_>> {
 /// Calls `found` with the bytes of each sentence: up to `.`, `!` or `?` before a space and a letter that is not small.
 fn sentences(line: &str, mut found: impl FnMut(usize, usize)) {
     let mut start = 0;
-    let mut letters = line.char_indices().peekable();
-    while let Some((at, letter)) = letters.next() {
+    for (at, letter) in line.char_indices() {
         if !matches!(letter, '.' | '!' | '?') {
             continue;
         }
