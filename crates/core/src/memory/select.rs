@@ -15,45 +15,46 @@ pub enum Level {
     Summary,
 }
 
-/// A record as it would stand in a context, at each level that it has.
+/// A record in the fullest form in which it may stand in a context.
 #[derive(Debug, Clone)]
 pub(super) struct Written<'a> {
     pub(super) candidate: &'a Candidate,
-    pub(super) score: f64,
-    summary: Option<(String, u64)>,
-    micro: (String, u64),
+    score: f64,
+    tokenizer: Tokenizer,
+    level: Level,
+    text: String,
+    tokens: u64,
 }
 
 impl<'a> Written<'a> {
     pub(super) fn new(ranked: &Ranked<'a>, tokenizer: Tokenizer) -> Self {
-        let candidate = ranked.candidate;
-        let write = |text: &str| {
-            let text = render(candidate, text);
-            let tokens = tokens(&text, tokenizer);
-            (text, tokens)
-        };
+        let &Ranked { candidate, score } = ranked;
         let summary = candidate.summary.as_deref().filter(|text| !text.trim().is_empty());
-        Self {
-            candidate,
-            score: ranked.score,
-            summary: summary.map(write),
-            micro: write(&candidate.micro),
-        }
+        let (level, text) = match summary {
+            Some(summary) => (Level::Summary, render(candidate, summary)),
+            None => (Level::Micro, render(candidate, &candidate.micro)),
+        };
+        let tokens = tokens(&text, tokenizer);
+        Self { candidate, score, tokenizer, level, text, tokens }
     }
 
-    /// Returns the tokens of its fullest form.
+    /// Returns its tokens.
     pub(super) fn wanted(&self) -> u64 {
-        self.summary.as_ref().map_or(self.micro.1, |(_, tokens)| *tokens)
+        self.tokens
     }
 
     /// Returns its fullest form of at most `room` tokens; not above `most`.
-    fn within(&self, room: u64, most: Level) -> Option<(Level, &(String, u64))> {
-        let summary = self.summary.as_ref().filter(|_| most == Level::Summary);
-        let levels = summary
-            .map(|form| (Level::Summary, form))
-            .into_iter()
-            .chain([(Level::Micro, &self.micro)]);
-        levels.into_iter().find(|(_, (_, tokens))| *tokens <= room)
+    fn within(&self, room: u64, most: Level) -> Option<(Level, String, u64)> {
+        if self.level <= most && self.tokens <= room {
+            return Some((self.level, self.text.clone(), self.tokens));
+        }
+        if self.level == Level::Micro {
+            return None;
+        }
+        // Counted only now: most records never need it, and counting is what takes time.
+        let text = render(self.candidate, &self.candidate.micro);
+        let tokens = tokens(&text, self.tokenizer);
+        (tokens <= room).then_some((Level::Micro, text, tokens))
     }
 }
 
@@ -85,8 +86,7 @@ pub(super) fn fill<'a>(
     let mut written = written.iter();
     for record in written.by_ref() {
         let id = &*record.candidate.id;
-        let Some((level, (text, tokens))) =
-            record.within(room, shown(id).unwrap_or(Level::Summary))
+        let Some((level, text, tokens)) = record.within(room, shown(id).unwrap_or(Level::Summary))
         else {
             left_out.push((id, LeftOut::NoRoom));
             break;
@@ -95,8 +95,8 @@ pub(super) fn fill<'a>(
         items.push(Item {
             id: id.to_owned(),
             level,
-            text: text.clone(),
-            tokens: *tokens,
+            text,
+            tokens,
             score: record.score,
             quoted: !quote::is_operator(&record.candidate.origin),
         });
