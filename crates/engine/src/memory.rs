@@ -1,6 +1,7 @@
 //! Memory records: decisions, facts, procedures, episodes and censors.
 
 use plimsoll_core::MillisSinceEpoch;
+pub use plimsoll_core::memory::{MemoryKind, MemoryState};
 use serde::{Deserialize, Serialize};
 
 use crate::id::{SessionId, TenantId};
@@ -9,48 +10,6 @@ use crate::search::{Embedding, SearchQuery};
 /// The id of a memory record, given by the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MemoryId(pub String);
-
-/// What a record is; the kinds of a fact are those of the facts ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MemoryKind {
-    Decision,
-    Entity,
-    Task,
-    Metric,
-    Link,
-    Fact,
-    Procedure,
-    Episode,
-    Censor,
-}
-
-/// Where a record stands in the lifecycle of its kind (`memory-context.md`, Garbage Collection & Lifecycle).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MemoryState {
-    /// Facts: just learned, met again, met three times or marked, contradicted by a newer one, proven wrong.
-    New,
-    Confirmed,
-    Core,
-    Superseded,
-    Inactive,
-    /// Episodes: recent, older than 30 days, older than 90.
-    Active,
-    Summarized,
-    Archived,
-    /// Procedures, beside `Active`: by their effectiveness after five activations; taken out of use.
-    Effective,
-    Ineffective,
-    Retired,
-    /// Censors, beside `Active` and `Retired`: new, and of raised severity.
-    Created,
-    Escalated,
-    /// Decisions: recorded, awaiting their outcome, reviewed.
-    Recorded,
-    Pending,
-    Reviewed,
-}
 
 /// Whom a record is for, beside its tenant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

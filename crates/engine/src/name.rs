@@ -2,7 +2,6 @@
 
 use crate::history::SelectionType;
 use crate::job::JobState;
-use crate::memory::{MemoryKind, MemoryState};
 
 macro_rules! names {
     ($type:ident { $($variant:ident $name:literal),* $(,)? }) => {
@@ -39,43 +38,6 @@ names!(JobState {
     Parked "parked",
     Skipped "skipped",
 });
-names!(MemoryKind {
-    Decision "decision",
-    Entity "entity",
-    Task "task",
-    Metric "metric",
-    Link "link",
-    Fact "fact",
-    Procedure "procedure",
-    Episode "episode",
-    Censor "censor",
-});
-names!(MemoryState {
-    New "new",
-    Confirmed "confirmed",
-    Core "core",
-    Superseded "superseded",
-    Inactive "inactive",
-    Active "active",
-    Summarized "summarized",
-    Archived "archived",
-    Effective "effective",
-    Ineffective "ineffective",
-    Retired "retired",
-    Created "created",
-    Escalated "escalated",
-    Recorded "recorded",
-    Pending "pending",
-    Reviewed "reviewed",
-});
-
-impl MemoryState {
-    /// Tells whether a query without `all_states` returns it: not what was superseded, taken out or put away.
-    pub fn is_current(self) -> bool {
-        !matches!(self, Self::Superseded | Self::Inactive | Self::Archived | Self::Retired)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,7 +56,5 @@ mod tests {
         }
         check(SelectionType::ALL, |v| (v.as_str(), SelectionType::from_name(v.as_str())));
         check(JobState::ALL, |v| (v.as_str(), JobState::from_name(v.as_str())));
-        check(MemoryKind::ALL, |v| (v.as_str(), MemoryKind::from_name(v.as_str())));
-        check(MemoryState::ALL, |v| (v.as_str(), MemoryState::from_name(v.as_str())));
     }
 }

@@ -1,6 +1,7 @@
 //! Properties of `plimsoll-core`, through its public interface only.
 
 mod laws;
+mod memory;
 mod names;
 mod recall;
 mod scorer;

@@ -35,7 +35,7 @@ async fn the_script_plays() {
     let (_, rest) = page.split_once("```\n").expect("a block");
     let model =
         ScriptedModel::parse("s", rest.split_once("```").expect("its end").0).expect("sound");
-    assert_eq!(model.left(), 4);
+    assert_eq!(model.left(), 5);
     assert!(model.complete(&ask("the weather?")).await.is_ok());
     assert!(model.complete(&ask("rain")).await.is_ok());
 }

@@ -1,0 +1,161 @@
+//! Memory: what is known, how long it counts, what it is worth for a question, and the system prompt made of it.
+//!
+//! Records are kept by others; here are the rules that need no store and no clock.
+
+pub mod assemble;
+pub mod calibration;
+mod evict;
+pub mod extract;
+pub mod frame;
+pub mod layers;
+pub mod lifecycle;
+mod quote;
+pub mod refresh;
+pub mod score;
+pub mod select;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use quote::said as quoted_line;
+
+/// What a record is; the kinds of a fact are those of the facts ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryKind {
+    Decision,
+    Entity,
+    Task,
+    Metric,
+    Link,
+    Fact,
+    Procedure,
+    Episode,
+    Censor,
+}
+
+/// Where a record stands in the lifecycle of its kind (`memory-context.md`, Garbage Collection & Lifecycle).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryState {
+    /// Facts: just learned, met again, met three times or marked, contradicted by a newer one, proven wrong.
+    New,
+    Confirmed,
+    Core,
+    Superseded,
+    Inactive,
+    /// Episodes: recent, older than 30 days, older than 90.
+    Active,
+    Summarized,
+    Archived,
+    /// Procedures, beside `Active`: by their effectiveness after five activations; taken out of use.
+    Effective,
+    Ineffective,
+    Retired,
+    /// Censors, beside `Active` and `Retired`: new, and of raised severity.
+    Created,
+    Escalated,
+    /// Decisions: recorded, awaiting their outcome, reviewed.
+    Recorded,
+    Pending,
+    Reviewed,
+}
+
+/// What came of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Success,
+    Partial,
+    Failure,
+    Pending,
+}
+
+macro_rules! names {
+    ($type:ident { $($variant:ident $name:literal),* $(,)? }) => {
+        impl $type {
+            /// Every value, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Returns the name that tables and JSON have for it.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// Reads a name; `None` for one that is not known.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+names!(MemoryKind {
+    Decision "decision",
+    Entity "entity",
+    Task "task",
+    Metric "metric",
+    Link "link",
+    Fact "fact",
+    Procedure "procedure",
+    Episode "episode",
+    Censor "censor",
+});
+names!(MemoryState {
+    New "new",
+    Confirmed "confirmed",
+    Core "core",
+    Superseded "superseded",
+    Inactive "inactive",
+    Active "active",
+    Summarized "summarized",
+    Archived "archived",
+    Effective "effective",
+    Ineffective "ineffective",
+    Retired "retired",
+    Created "created",
+    Escalated "escalated",
+    Recorded "recorded",
+    Pending "pending",
+    Reviewed "reviewed",
+});
+names!(Outcome {
+    Success "success",
+    Partial "partial",
+    Failure "failure",
+    Pending "pending",
+});
+
+impl MemoryState {
+    /// Tells whether a query without `all_states` returns it: not what was superseded, taken out or put away.
+    pub fn is_current(self) -> bool {
+        !matches!(self, Self::Superseded | Self::Inactive | Self::Archived | Self::Retired)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_json_and_read_back() {
+        fn check<T: Serialize + PartialEq + std::fmt::Debug>(
+            all: &[T],
+            name: impl Fn(&T) -> (&'static str, Option<T>),
+        ) {
+            for value in all {
+                let (printed, read) = name(value);
+                assert_eq!(serde_json::to_value(value).expect("a name"), printed);
+                assert_eq!(read.as_ref(), Some(value));
+            }
+        }
+        check(MemoryKind::ALL, |v| (v.as_str(), MemoryKind::from_name(v.as_str())));
+        check(MemoryState::ALL, |v| (v.as_str(), MemoryState::from_name(v.as_str())));
+        check(Outcome::ALL, |v| (v.as_str(), Outcome::from_name(v.as_str())));
+        assert_eq!(MemoryKind::from_name("opinion"), None);
+    }
+}

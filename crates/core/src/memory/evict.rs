@@ -1,0 +1,84 @@
+//! Evicting: making an assembled context smaller with the least change to it.
+
+use crate::memory::assemble::{MemoryContext, MemoryWarning};
+use crate::memory::layers::Layer;
+use crate::memory::score::LeftOut;
+use crate::tokens::Tokenizer;
+
+/// What goes after the records, first to last, if a ceiling leaves no other way.
+const LAST_RESORT: [Layer; 5] =
+    [Layer::Calibration, Layer::Working, Layer::Frame, Layer::Identity, Layer::Censors];
+
+impl MemoryContext {
+    /// Returns the same with the least relevant records taken out, until it has at most `room` tokens.
+    ///
+    /// Identity, constraints and frame stay, and nothing that stays changes its text or its place. Of equal scores the
+    /// one that stands later goes first, for more of what came before then stays alike. If what must stay is larger than
+    /// `room`, that is a warning.
+    #[must_use]
+    pub fn evicted(&self, room: u64, tokenizer: Tokenizer) -> Self {
+        let mut context = self.clone();
+        context.measure(tokenizer);
+        while context.used > room && (context.evict_least() || context.pop(&LAST_RESORT[..2])) {
+            context.measure(tokenizer);
+        }
+        if context.used > room && !context.warnings.contains(&MemoryWarning::OverRoom) {
+            context.warnings.push(MemoryWarning::OverRoom);
+        }
+        context
+    }
+
+    /// Makes the limit a law: the layers' own counts are of parts, and only the whole is what is paid for.
+    pub(super) fn enforce(&mut self, tokenizer: Tokenizer) {
+        self.measure(tokenizer);
+        while self.used > self.limit && (self.evict_least() || self.pop(&LAST_RESORT)) {
+            self.measure(tokenizer);
+        }
+    }
+
+    fn measure(&mut self, tokenizer: Tokenizer) {
+        self.used = u64::from(tokenizer.count(&self.text()));
+    }
+
+    /// Takes out the record with the lowest score; false if there is none.
+    fn evict_least(&mut self) -> bool {
+        let records = self.sections.iter().enumerate().flat_map(|(section, found)| {
+            let flexible = found.layer.is_flexible();
+            let items = found.items.iter().enumerate().filter(move |_| flexible);
+            items.map(move |(item, found)| (section, item, found.score))
+        });
+        // The last of the lowest.
+        let least = records.reduce(
+            |least, next| {
+                if next.2.total_cmp(&least.2).is_le() { next } else { least }
+            },
+        );
+        least.is_some_and(|(section, item, _)| self.take(section, item))
+    }
+
+    /// Takes out the last item of the first of `layers` that has one; false if none has.
+    fn pop(&mut self, layers: &[Layer]) -> bool {
+        let found = layers.iter().find_map(|layer| {
+            let section = self.sections.iter().rposition(|section| section.layer == *layer)?;
+            Some((section, self.sections[section].items.len().checked_sub(1)?, *layer))
+        });
+        found.is_some_and(|(section, item, layer)| {
+            if !self.warnings.contains(&MemoryWarning::Cut(layer)) {
+                self.warnings.push(MemoryWarning::Cut(layer));
+            }
+            self.take(section, item)
+        })
+    }
+
+    fn take(&mut self, section: usize, item: usize) -> bool {
+        let item = self.sections[section].items.remove(item);
+        if !item.id.is_empty() {
+            self.left_out.push((item.id, LeftOut::NoRoom));
+            self.left_out.sort();
+        }
+        if self.sections[section].items.is_empty() {
+            self.sections.remove(section);
+        }
+        true
+    }
+}

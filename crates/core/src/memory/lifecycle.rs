@@ -1,0 +1,256 @@
+//! Lifecycles: what an event makes of a record, for each kind as `memory-context.md` draws it.
+//!
+//! A transition takes a record, an event and the time, and returns the record after it or why it can't be. Nothing is
+//! deleted here and there is no event that would; earlier states (`as of` a date) are kept by the store.
+
+mod censor;
+mod chain;
+mod decision;
+mod episode;
+mod fact;
+mod procedure;
+
+use serde::{Deserialize, Serialize};
+
+pub use censor::{Censor, Severity};
+pub use chain::{BrokenChain, chain, check_supersession};
+pub use decision::Decision;
+pub use episode::Episode;
+pub use fact::Fact;
+pub use procedure::Procedure;
+
+use crate::MillisSinceEpoch;
+use crate::memory::{MemoryState, Outcome};
+
+/// Milliseconds of a day.
+pub(crate) const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// The numbers of the lifecycles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lifecycles {
+    /// Confirmations that make a fact core.
+    pub confirmations_to_core: u32,
+    /// Days after which an episode counts as older: its detail may go.
+    pub summarize_after_days: u32,
+    /// Days after which an episode is put away.
+    pub archive_after_days: u32,
+    /// Activations before the effectiveness of a procedure is computed.
+    pub least_activations: u32,
+    /// A procedure of more than this effectiveness is effective.
+    pub effective_above: f64,
+    /// A procedure of less than this effectiveness is flagged for review.
+    pub ineffective_below: f64,
+    /// Activations from which on a censor counts as regularly triggered.
+    pub activations_to_active: u32,
+    /// A censor with more activations than this is escalated.
+    pub escalate_above: u32,
+    /// A censor with more false positives than this is retired.
+    pub retire_above_false_positives: u32,
+}
+
+impl Default for Lifecycles {
+    fn default() -> Self {
+        Self {
+            confirmations_to_core: 3,
+            summarize_after_days: 30,
+            archive_after_days: 90,
+            least_activations: 5,
+            effective_above: 0.6,
+            ineffective_below: 0.4,
+            // The document names no numbers for censors. Chosen: once may be chance; as many activations as tell
+            // something of a procedure; and three wrong alarms are forgiven.
+            activations_to_active: 2,
+            escalate_above: 5,
+            retire_above_false_positives: 3,
+        }
+    }
+}
+
+/// Something that happened to a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// A fact was met again.
+    Confirmed,
+    /// Somebody marked a fact as core.
+    Marked,
+    /// A newer record, by its id, says otherwise or takes its place.
+    SupersededBy(String),
+    /// A fact was proven wrong.
+    Disproved,
+    /// A procedure was used.
+    Activated { worked: bool },
+    /// A censor spoke.
+    Triggered,
+    /// A censor spoke where it should not have.
+    FalsePositive,
+    /// Somebody took a procedure or a censor out of use.
+    Retired,
+    /// What was decided has been done.
+    WorkDone,
+    /// It is known what came of a decision.
+    Reviewed(Outcome),
+    /// Nothing but time; every record can be told.
+    TimePassed,
+}
+
+/// Why an event can't happen to a record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a {kind} that is {}: {why}", state.as_str())]
+pub struct Refused {
+    /// `fact`, `episode`, `procedure`, `censor` or `decision`.
+    pub kind: &'static str,
+    pub state: MemoryState,
+    pub why: String,
+}
+
+/// A record as its lifecycle sees it.
+///
+/// Shape: the fields of each kind are those of a stored record's `details`; unknown ones there are passed over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Life {
+    Fact(Fact),
+    Episode(Episode),
+    Procedure(Procedure),
+    Censor(Censor),
+    Decision(Decision),
+}
+
+impl Life {
+    /// Returns what `event` makes of the record.
+    ///
+    /// Errors: [`Refused`] if the kind has no such event, or not in this state; the record stays as it is.
+    pub fn after(
+        &self,
+        event: &Event,
+        now: MillisSinceEpoch,
+        numbers: &Lifecycles,
+    ) -> Result<Self, Refused> {
+        Ok(match self {
+            Self::Fact(fact) => Self::Fact(fact.after(event, now, numbers)?),
+            Self::Episode(episode) => Self::Episode(episode.after(event, now, numbers)?),
+            Self::Procedure(procedure) => Self::Procedure(procedure.after(event, numbers)?),
+            Self::Censor(censor) => Self::Censor(censor.after(event, numbers)?),
+            Self::Decision(decision) => Self::Decision(decision.after(event, now)?),
+        })
+    }
+
+    /// Returns where it stands.
+    pub fn state(&self) -> MemoryState {
+        match self {
+            Self::Fact(fact) => fact.state,
+            Self::Episode(episode) => episode.state,
+            Self::Procedure(procedure) => procedure.state,
+            Self::Censor(censor) => censor.state,
+            Self::Decision(decision) => decision.state,
+        }
+    }
+}
+
+/// Refuses a state that `kind` does not have, as a damaged record may.
+fn check_state(kind: &'static str, state: MemoryState, own: &[MemoryState]) -> Result<(), Refused> {
+    if own.contains(&state) {
+        return Ok(());
+    }
+    Err(Refused { kind, state, why: format!("a {kind} has no such state") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use MemoryState::{
+        Active, Archived, Confirmed, Core, Created, Effective, Escalated, Inactive, Ineffective,
+        New, Pending, Recorded, Retired, Reviewed, Summarized, Superseded,
+    };
+
+    const NOW: MillisSinceEpoch = MillisSinceEpoch(1_700_000_000_000);
+
+    fn events() -> Vec<(&'static str, Event)> {
+        vec![
+            ("confirmed", Event::Confirmed),
+            ("marked", Event::Marked),
+            ("superseded", Event::SupersededBy("newer".into())),
+            ("disproved", Event::Disproved),
+            ("activated", Event::Activated { worked: true }),
+            ("triggered", Event::Triggered),
+            ("false positive", Event::FalsePositive),
+            ("retired", Event::Retired),
+            ("work done", Event::WorkDone),
+            ("reviewed", Event::Reviewed(Outcome::Success)),
+            ("time", Event::TimePassed),
+        ]
+    }
+
+    fn in_state(kind: &str, state: MemoryState) -> Life {
+        match kind {
+            "fact" => Life::Fact(Fact { state, ..Fact::default() }),
+            "episode" => Life::Episode(Episode { state, happened_at: NOW, ..Episode::default() }),
+            "procedure" => Life::Procedure(Procedure { state, ..Procedure::default() }),
+            "censor" => Life::Censor(Censor { state, ..Censor::default() }),
+            _ => Life::Decision(Decision { state, ..Decision::default() }),
+        }
+    }
+
+    /// All that may happen: kind, from, event, to. What is not listed is refused.
+    fn allowed(kind: &str, from: MemoryState, event: &str) -> Option<MemoryState> {
+        Some(match (kind, from, event) {
+            ("fact", New, "confirmed") => Confirmed,
+            ("fact", New | Confirmed | Core, "marked") => Core,
+            ("fact", New | Confirmed | Core, "superseded") => Superseded,
+            ("fact", New | Confirmed | Core | Superseded, "disproved") => Inactive,
+            ("procedure", Active | Effective | Ineffective, "retired" | "superseded")
+            | ("censor", Created | Active | Escalated, "retired" | "superseded") => Retired,
+            ("decision", Recorded, "work done") => Pending,
+            ("decision", Pending, "reviewed") => Reviewed,
+            // Counted, or nothing but time.
+            ("fact", Confirmed | Core, "confirmed")
+            | ("procedure", Active | Effective | Ineffective, "activated")
+            | ("censor", Created | Active | Escalated, "triggered" | "false positive")
+            | ("decision", Recorded | Pending | Reviewed, "superseded" | "time")
+            | ("fact", New | Confirmed | Core | Superseded | Inactive, "time")
+            | ("episode", Active | Summarized | Archived, "time")
+            | ("procedure", Active | Effective | Ineffective | Retired, "time")
+            | ("censor", Created | Active | Escalated | Retired, "time") => from,
+            _ => return None,
+        })
+    }
+
+    #[test]
+    fn every_event_in_every_state_does_what_is_drawn_or_is_refused() {
+        for kind in ["fact", "episode", "procedure", "censor", "decision"] {
+            for &state in MemoryState::ALL {
+                for (name, event) in events() {
+                    let life = in_state(kind, state);
+                    let found = life.after(&event, NOW, &Lifecycles::default());
+                    match (found, allowed(kind, state, name)) {
+                        (Ok(after), Some(to)) => {
+                            assert_eq!(after.state(), to, "{kind} {state:?} {name}");
+                        }
+                        (Err(refused), None) => assert!(!refused.why.is_empty()),
+                        (found, allowed) => {
+                            panic!("{kind} {state:?} {name}: {found:?}, drawn {allowed:?}")
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_why() {
+        let decision = in_state("decision", Recorded);
+        let refused = decision.after(&Event::Disproved, NOW, &Lifecycles::default());
+        assert_eq!(
+            refused.expect_err("permanent").to_string(),
+            "a decision that is recorded: decisions are permanent; record a newer one that supersedes it"
+        );
+    }
+
+    #[test]
+    fn an_unknown_number_is_refused() {
+        assert!(serde_json::from_str::<Lifecycles>(r#"{"archive_after_days": 1}"#).is_ok());
+        assert!(serde_json::from_str::<Lifecycles>(r#"{"archive_after_weeks": 1}"#).is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! Facts: new, confirmed, core, superseded, inactive.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Event, Lifecycles, Refused, check_state};
+use crate::MillisSinceEpoch;
+use crate::memory::MemoryState;
+
+/// What the lifecycle of a fact knows of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fact {
+    pub state: MemoryState,
+    /// How often it was met again.
+    pub confirmations: u32,
+    pub last_confirmed: Option<MillisSinceEpoch>,
+    /// The id of the newer fact that contradicts it.
+    pub superseded_by: Option<String>,
+}
+
+impl Default for Fact {
+    fn default() -> Self {
+        Self {
+            state: MemoryState::New,
+            confirmations: 0,
+            last_confirmed: None,
+            superseded_by: None,
+        }
+    }
+}
+
+impl Fact {
+    pub(super) fn after(
+        &self,
+        event: &Event,
+        now: MillisSinceEpoch,
+        numbers: &Lifecycles,
+    ) -> Result<Self, Refused> {
+        use MemoryState::{Confirmed, Core, Inactive, New, Superseded};
+        check_state("fact", self.state, &[New, Confirmed, Core, Superseded, Inactive])?;
+        let refuse = |why: String| Err(Refused { kind: "fact", state: self.state, why });
+        let mut fact = self.clone();
+        match event {
+            Event::TimePassed => return Ok(fact),
+            Event::Disproved if self.state != Inactive => fact.state = Inactive,
+            Event::Confirmed | Event::Marked | Event::SupersededBy(_) | Event::Disproved => {
+                match (self.state, &self.superseded_by) {
+                    (Inactive, _) => return refuse("it was proven wrong".into()),
+                    (Superseded, Some(by)) => return refuse(format!("`{by}` stands in its place")),
+                    (Superseded, None) => return refuse("a newer one stands in its place".into()),
+                    _ => {}
+                }
+            }
+            Event::Activated { .. }
+            | Event::Triggered
+            | Event::FalsePositive
+            | Event::Retired
+            | Event::WorkDone
+            | Event::Reviewed(_) => {
+                return refuse(
+                    "it can be confirmed, marked, superseded or disproved, nothing else".into(),
+                );
+            }
+        }
+        match event {
+            Event::Confirmed => {
+                fact.confirmations = self.confirmations.saturating_add(1);
+                fact.last_confirmed = Some(now);
+                if fact.confirmations >= numbers.confirmations_to_core {
+                    fact.state = Core;
+                } else if self.state == New {
+                    fact.state = Confirmed;
+                }
+            }
+            Event::Marked => fact.state = Core,
+            Event::SupersededBy(by) => {
+                fact.state = Superseded;
+                fact.superseded_by = Some(by.clone());
+            }
+            _ => {}
+        }
+        Ok(fact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn states(numbers: &Lifecycles) -> Vec<MemoryState> {
+        let mut fact = Fact::default();
+        (1..=4)
+            .map(|n| {
+                fact = fact.after(&Event::Confirmed, MillisSinceEpoch(n), numbers).expect("drawn");
+                assert_eq!(fact.last_confirmed, Some(MillisSinceEpoch(n)));
+                fact.state
+            })
+            .collect()
+    }
+
+    #[test]
+    fn three_confirmations_make_a_fact_core() {
+        use MemoryState::{Confirmed, Core};
+        assert_eq!(states(&Lifecycles::default()), [Confirmed, Confirmed, Core, Core]);
+        let two = Lifecycles { confirmations_to_core: 2, ..Lifecycles::default() };
+        assert_eq!(states(&two), [Confirmed, Core, Core, Core]);
+    }
+
+    #[test]
+    fn a_superseded_fact_names_the_newer_and_is_superseded_once() {
+        let now = MillisSinceEpoch(0);
+        let numbers = Lifecycles::default();
+        let by = |id: &str| Event::SupersededBy(id.into());
+        let fact = Fact::default().after(&by("b"), now, &numbers).expect("drawn");
+        assert_eq!(fact.superseded_by.as_deref(), Some("b"));
+        let refused = fact.after(&by("c"), now, &numbers).expect_err("once");
+        assert_eq!(refused.why, "`b` stands in its place");
+    }
+}

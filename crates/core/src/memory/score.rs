@@ -1,0 +1,419 @@
+//! What a record is worth for a question: the composite score of `memory-context.md`, step 4.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use crate::MillisSinceEpoch;
+use crate::memory::layers::Priorities;
+use crate::memory::lifecycle::{DAY, Severity};
+use crate::memory::{MemoryKind, MemoryState, Outcome};
+
+/// Shares of the six terms in the score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Weights {
+    /// Similarity to the question.
+    pub similarity: f64,
+    /// The frame's priority for the kind of record.
+    pub kind: f64,
+    pub recency: f64,
+    pub outcome: f64,
+    /// How often it was used.
+    pub usage: f64,
+    pub confidence: f64,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self {
+            similarity: 0.50,
+            kind: 0.15,
+            recency: 0.15,
+            outcome: 0.10,
+            usage: 0.05,
+            confidence: 0.05,
+        }
+    }
+}
+
+/// What the outcome of a decision counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutcomeBoosts {
+    pub success: f64,
+    pub partial: f64,
+    pub failure: f64,
+    pub pending: f64,
+    /// For records that have no outcome.
+    pub none: f64,
+}
+
+impl Default for OutcomeBoosts {
+    fn default() -> Self {
+        Self { success: 1.2, partial: 1.0, failure: 0.8, pending: 0.9, none: 1.0 }
+    }
+}
+
+/// What the whole score is multiplied with, by the state of the record.
+///
+/// Source: the lifecycles say that core facts and effective procedures come first and superseded ones last, without
+/// numbers; these are chosen. States that are not named count 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StateFactors {
+    pub core: f64,
+    pub effective: f64,
+    pub ineffective: f64,
+    pub superseded: f64,
+    pub archived: f64,
+}
+
+impl Default for StateFactors {
+    fn default() -> Self {
+        Self { core: 1.1, effective: 1.1, ineffective: 0.8, superseded: 0.5, archived: 0.9 }
+    }
+}
+
+/// Settings of scoring.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scoring {
+    pub weights: Weights,
+    /// Days in which recency halves.
+    pub half_life_days: f64,
+    pub outcomes: OutcomeBoosts,
+    /// What ten times as many uses add.
+    pub usage_step: f64,
+    /// The most that use counts.
+    pub usage_most: f64,
+    pub states: StateFactors,
+    /// Records less similar to the question than this are left out, whatever else speaks for them.
+    pub least_similarity: f64,
+    /// A score that falls by more than this from one record to the next is a cliff; what lies behind it is left out.
+    pub cliff: f64,
+}
+
+impl Default for Scoring {
+    fn default() -> Self {
+        Self {
+            weights: Weights::default(),
+            half_life_days: 30.0,
+            outcomes: OutcomeBoosts::default(),
+            usage_step: 0.1,
+            usage_most: 1.5,
+            states: StateFactors::default(),
+            // Chosen: the document names neither. Unrelated texts are commonly at 0.0 to 0.2 of cosine, and a fall of 0.15
+            // is one of 0.3 in similarity, or all that recency can do.
+            least_similarity: 0.2,
+            cliff: 0.15,
+        }
+    }
+}
+
+/// A record that may enter a context, as the search found it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    pub id: String,
+    pub kind: MemoryKind,
+    pub state: MemoryState,
+    /// The name of a procedure, the pattern of a censor; else empty.
+    pub name: String,
+    pub micro: String,
+    pub summary: Option<String>,
+    /// Who said it; only what `operator` said stands unquoted.
+    pub origin: String,
+    /// Similarity to the question, 0 to 1.
+    pub similarity: f64,
+    /// When it happened.
+    pub at: MillisSinceEpoch,
+    pub outcome: Option<Outcome>,
+    pub activations: u32,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// Censors only.
+    pub severity: Severity,
+}
+
+impl Candidate {
+    /// Makes a current record of `kind` by the operator, at time 0, fully similar and trusted.
+    pub fn new(id: impl Into<String>, kind: MemoryKind, micro: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            kind,
+            state: first_state(kind),
+            name: String::new(),
+            micro: micro.into(),
+            summary: None,
+            origin: OPERATOR.to_owned(),
+            similarity: 1.0,
+            at: MillisSinceEpoch(0),
+            outcome: None,
+            activations: 0,
+            confidence: 1.0,
+            severity: Severity::Warn,
+        }
+    }
+}
+
+/// The origin of records that may act as instructions.
+pub const OPERATOR: &str = "operator";
+
+/// Returns the state in which a record of `kind` begins.
+pub fn first_state(kind: MemoryKind) -> MemoryState {
+    match kind {
+        MemoryKind::Decision => MemoryState::Recorded,
+        MemoryKind::Entity
+        | MemoryKind::Task
+        | MemoryKind::Metric
+        | MemoryKind::Link
+        | MemoryKind::Fact => MemoryState::New,
+        MemoryKind::Procedure | MemoryKind::Episode => MemoryState::Active,
+        MemoryKind::Censor => MemoryState::Created,
+    }
+}
+
+/// Returns the worth of `candidate` for the question that its similarity is to.
+///
+/// Units: about 0 to 1.3; what is no number counts 0.
+pub fn score(
+    candidate: &Candidate,
+    priorities: &Priorities,
+    now: MillisSinceEpoch,
+    scoring: &Scoring,
+) -> f64 {
+    let weights = &scoring.weights;
+    let days = now.0.saturating_sub(candidate.at.0).max(0) as f64 / DAY as f64;
+    let recency = (-std::f64::consts::LN_2 * days / scoring.half_life_days).exp();
+    let outcomes = &scoring.outcomes;
+    let outcome = match candidate.outcome {
+        Some(Outcome::Success) => outcomes.success,
+        Some(Outcome::Partial) => outcomes.partial,
+        Some(Outcome::Failure) => outcomes.failure,
+        Some(Outcome::Pending) => outcomes.pending,
+        None => outcomes.none,
+    };
+    let usage = match candidate.activations {
+        0 => 1.0,
+        uses => f64::from(uses).log10().mul_add(scoring.usage_step, 1.0).min(scoring.usage_most),
+    };
+    let states = &scoring.states;
+    let state = match candidate.state {
+        MemoryState::Core => states.core,
+        MemoryState::Effective => states.effective,
+        MemoryState::Ineffective => states.ineffective,
+        MemoryState::Superseded => states.superseded,
+        MemoryState::Archived => states.archived,
+        _ => 1.0,
+    };
+    let sum = unit(candidate.similarity) * weights.similarity
+        + priorities.of(candidate.kind) * weights.kind
+        + unit(recency) * weights.recency
+        + outcome * weights.outcome
+        + usage * weights.usage
+        + unit(candidate.confidence) * weights.confidence;
+    let score = sum * state;
+    if score.is_finite() { score } else { 0.0 }
+}
+
+/// A candidate with its score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked<'a> {
+    pub candidate: &'a Candidate,
+    pub score: f64,
+}
+
+/// Why a candidate did not enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOut {
+    /// Proven wrong or out of use.
+    NotInUse,
+    /// A record with the same id came before it.
+    Twice,
+    /// Less similar than [`Scoring::least_similarity`].
+    Irrelevant,
+    /// Behind a cliff of the scores.
+    Cliff,
+    /// Its layer is full.
+    NoRoom,
+}
+
+/// Ranks the candidates of one layer and leaves out what is not relevant.
+///
+/// Shape: best first; equal scores by id. The order of `candidates` does not matter.
+pub fn rank<'a>(
+    candidates: impl IntoIterator<Item = &'a Candidate>,
+    priorities: &Priorities,
+    now: MillisSinceEpoch,
+    scoring: &Scoring,
+) -> (Vec<Ranked<'a>>, Vec<(&'a str, LeftOut)>) {
+    let mut ranked: Vec<Ranked<'_>> = candidates
+        .into_iter()
+        .map(|candidate| Ranked { candidate, score: score(candidate, priorities, now, scoring) })
+        .collect();
+    ranked.sort_by(better);
+    let mut left_out = Vec::new();
+    let mut met = std::collections::BTreeSet::new();
+    let mut last: Option<f64> = None;
+    let mut behind = false;
+    ranked.retain(|Ranked { candidate, score }| {
+        let reason = if !met.insert(&*candidate.id) {
+            LeftOut::Twice
+        } else if matches!(candidate.state, MemoryState::Inactive | MemoryState::Retired) {
+            LeftOut::NotInUse
+        } else if unit(candidate.similarity) < scoring.least_similarity {
+            LeftOut::Irrelevant
+        } else {
+            behind = behind || last.is_some_and(|last| last - score > scoring.cliff);
+            last = Some(*score);
+            if !behind {
+                return true;
+            }
+            LeftOut::Cliff
+        };
+        left_out.push((&*candidate.id, reason));
+        false
+    });
+    (ranked, left_out)
+}
+
+/// Orders by score, then by id and text, so that the order of the input never shows.
+fn better(a: &Ranked<'_>, b: &Ranked<'_>) -> Ordering {
+    let text = |ranked: &Ranked<'_>| {
+        let Candidate { id, micro, summary, origin, name, .. } = ranked.candidate;
+        (id.clone(), micro.clone(), summary.clone(), origin.clone(), name.clone())
+    };
+    b.score
+        .total_cmp(&a.score)
+        .then_with(|| a.candidate.id.cmp(&b.candidate.id))
+        .then_with(|| text(a).cmp(&text(b)))
+}
+
+/// Returns `value` within 0 to 1; what is no number as 0.
+fn unit(value: f64) -> f64 {
+    if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LeftOut::{Cliff, Irrelevant, NotInUse, Twice};
+    use MemoryState::{Archived, Core, Effective, Ineffective, Superseded};
+
+    const NOW: MillisSinceEpoch = MillisSinceEpoch(100 * DAY);
+
+    fn decision() -> Candidate {
+        Candidate {
+            similarity: 0.8,
+            at: MillisSinceEpoch(70 * DAY),
+            outcome: Some(Outcome::Success),
+            activations: 100,
+            confidence: 0.5,
+            ..Candidate::new("d", MemoryKind::Decision, "chose one")
+        }
+    }
+
+    fn scored(candidate: &Candidate, scoring: &Scoring) -> f64 {
+        score(candidate, &Priorities::default(), NOW, scoring)
+    }
+
+    #[test]
+    fn the_score_is_the_documents_sum() {
+        // 0.8·0.50 + 0.5·0.15 + 0.5·0.15 + 1.2·0.10 + 1.2·0.05 + 0.5·0.05
+        let expected = 0.4 + 0.075 + 0.075 + 0.12 + 0.06 + 0.025;
+        assert!((scored(&decision(), &Scoring::default()) - expected).abs() < 1e-9);
+        let much_used = Candidate { activations: u32::MAX, ..decision() };
+        let most = Scoring { usage_most: 1.1, ..Scoring::default() };
+        assert!(scored(&much_used, &most) < scored(&much_used, &Scoring::default()));
+    }
+
+    #[test]
+    fn every_setting_of_the_score_changes_it() {
+        let base = Scoring::default();
+        let weights = |weights| Scoring { weights, ..Scoring::default() };
+        let outcomes = |outcomes| Scoring { outcomes, ..Scoring::default() };
+        let states = |states| Scoring { states, ..Scoring::default() };
+        let (w, o, s) = (Weights::default(), OutcomeBoosts::default(), StateFactors::default());
+        let of = |outcome| Candidate { outcome, ..decision() };
+        let in_state = |state| Candidate { state, ..decision() };
+        let cases = [
+            (decision(), weights(Weights { similarity: 0.6, ..w.clone() })),
+            (decision(), weights(Weights { kind: 0.6, ..w.clone() })),
+            (decision(), weights(Weights { recency: 0.6, ..w.clone() })),
+            (decision(), weights(Weights { outcome: 0.6, ..w.clone() })),
+            (decision(), weights(Weights { usage: 0.6, ..w.clone() })),
+            (decision(), weights(Weights { confidence: 0.6, ..w })),
+            (decision(), Scoring { half_life_days: 7.0, ..base.clone() }),
+            (decision(), Scoring { usage_step: 0.2, ..base.clone() }),
+            (decision(), Scoring { usage_most: 1.1, ..base.clone() }),
+            (of(Some(Outcome::Success)), outcomes(OutcomeBoosts { success: 2.0, ..o.clone() })),
+            (of(Some(Outcome::Partial)), outcomes(OutcomeBoosts { partial: 2.0, ..o.clone() })),
+            (of(Some(Outcome::Failure)), outcomes(OutcomeBoosts { failure: 2.0, ..o.clone() })),
+            (of(Some(Outcome::Pending)), outcomes(OutcomeBoosts { pending: 2.0, ..o.clone() })),
+            (of(None), outcomes(OutcomeBoosts { none: 2.0, ..o })),
+            (in_state(Core), states(StateFactors { core: 2.0, ..s.clone() })),
+            (in_state(Effective), states(StateFactors { effective: 2.0, ..s.clone() })),
+            (in_state(Ineffective), states(StateFactors { ineffective: 2.0, ..s.clone() })),
+            (in_state(Superseded), states(StateFactors { superseded: 2.0, ..s.clone() })),
+            (in_state(Archived), states(StateFactors { archived: 2.0, ..s })),
+        ];
+        for (number, (candidate, changed)) in cases.iter().enumerate() {
+            let (before, after) = (scored(candidate, &base), scored(candidate, changed));
+            assert!((before - after).abs() > 1e-6, "case {number} changes nothing");
+        }
+    }
+
+    fn ranked(similarities: &[f64], scoring: &Scoring) -> (usize, Vec<LeftOut>) {
+        let candidates: Vec<Candidate> = similarities
+            .iter()
+            .enumerate()
+            .map(|(n, &similarity)| Candidate {
+                similarity,
+                ..Candidate::new(n.to_string(), MemoryKind::Fact, "known")
+            })
+            .collect();
+        let (kept, left_out) = rank(&candidates, &Priorities::default(), NOW, scoring);
+        (kept.len(), left_out.into_iter().map(|(_, why)| why).collect())
+    }
+
+    #[test]
+    fn the_floor_and_the_cliff_cut() {
+        let base = Scoring::default();
+        assert_eq!(ranked(&[0.9, 0.7, 0.5, 0.3, 0.1], &base), (4, vec![Irrelevant]));
+        assert_eq!(ranked(&[0.9, 0.8, 0.4, 0.3], &base), (2, vec![Cliff, Cliff]));
+        let lower = Scoring { least_similarity: 0.05, ..base.clone() };
+        assert_eq!(ranked(&[0.9, 0.7, 0.5, 0.3, 0.1], &lower), (5, vec![]));
+        let steep = Scoring { cliff: 0.5, ..base };
+        assert_eq!(ranked(&[0.9, 0.8, 0.4, 0.3], &steep), (4, vec![]));
+    }
+
+    #[test]
+    fn what_is_wrong_or_out_of_use_never_ranks_and_what_is_superseded_ranks_lower() {
+        let with =
+            |id: &str, state| Candidate { state, ..Candidate::new(id, MemoryKind::Fact, "known") };
+        let candidates = [
+            with("a", MemoryState::Superseded),
+            with("b", MemoryState::New),
+            with("b", MemoryState::New),
+            with("c", MemoryState::Inactive),
+            with("d", MemoryState::Retired),
+            with("e", MemoryState::Core),
+        ];
+        let scoring = Scoring { cliff: 1.0, ..Scoring::default() };
+        let (kept, left_out) = rank(&candidates, &Priorities::default(), NOW, &scoring);
+        let ids: Vec<&str> = kept.iter().map(|ranked| &*ranked.candidate.id).collect();
+        assert_eq!(ids, ["e", "b", "a"]);
+        assert_eq!(left_out, [("b", Twice), ("c", NotInUse), ("d", NotInUse)]);
+    }
+
+    #[test]
+    fn what_is_no_number_counts_nothing() {
+        let broken = Candidate { similarity: f64::NAN, confidence: f64::INFINITY, ..decision() };
+        assert!(scored(&broken, &Scoring::default()).is_finite());
+        let scoring = Scoring { half_life_days: 0.0, ..Scoring::default() };
+        assert!(scored(&Candidate { at: NOW, ..decision() }, &scoring).is_finite());
+        assert_eq!(serde_json::from_str::<Scoring>("{}").expect("defaults"), Scoring::default());
+        assert!(serde_json::from_str::<Scoring>(r#"{"weights": {"size": 1}}"#).is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! The header: rules, tool directory and profile card, the same bytes on every turn.
+
+use super::{RequestInput, RequestSettings, ToolIntent};
+use crate::cut::head_within;
+
+/// Returns the header; what does not fit gives way in the order profile, intents, tools, and says so.
+///
+/// The rules stand whole: half a rule may say its opposite.
+pub(super) fn header(
+    input: &RequestInput<'_>,
+    settings: &RequestSettings,
+    warnings: &mut Vec<String>,
+) -> String {
+    let tokenizer = input.tokenizer;
+    let profile = head_within(input.profile.trim(), tokenizer, settings.profile).trim_end();
+    if profile.len() < input.profile.trim().len() {
+        warnings.push(format!("profile cut to {} tokens", settings.profile));
+    }
+    let mut tools: Vec<&ToolIntent> = input.tools.iter().collect();
+    tools.sort_by(|a, b| (&a.name, &a.intent).cmp(&(&b.name, &b.intent)));
+    tools.dedup_by(|a, b| a.name == b.name);
+    let fits = |header: &str| u64::from(tokenizer.count(header)) <= settings.header;
+
+    let whole = written(input.rules, &tools, tools.len(), tools.len(), profile);
+    if fits(&whole) {
+        return whole;
+    }
+    let without_profile = written(input.rules, &tools, tools.len(), tools.len(), "");
+    if fits(&without_profile) {
+        warnings.push("profile left out of the header".to_owned());
+        return without_profile;
+    }
+    // Both searches look for the most that fits; each tool more makes the header longer.
+    let most = |written: &dyn Fn(usize) -> String| {
+        let counts: Vec<usize> = (0..=tools.len()).collect();
+        counts.partition_point(|&count| fits(&written(count))).checked_sub(1)
+    };
+    let intents = |count| written(input.rules, &tools, tools.len(), count, "");
+    if let Some(count) = most(&intents) {
+        warnings.push(format!("intents of {} tools left out of the header", tools.len() - count));
+        return intents(count);
+    }
+    let names = |count| written(input.rules, &tools, count, 0, "");
+    if let Some(count) = most(&names) {
+        warnings.push(format!("{} tools left out of the header", tools.len() - count));
+        return names(count);
+    }
+    warnings.push(format!("the rules alone exceed the header of {} tokens", settings.header));
+    names(0)
+}
+
+fn written(
+    rules: &str,
+    tools: &[&ToolIntent],
+    names: usize,
+    intents: usize,
+    profile: &str,
+) -> String {
+    let mut header = rules.trim().to_owned();
+    if !tools.is_empty() {
+        header.push_str("\n\nTools:");
+        for (number, tool) in tools.iter().take(names).enumerate() {
+            header.push_str("\n- ");
+            header.push_str(tool.name.trim());
+            let intent = tool.intent.split_whitespace().collect::<Vec<_>>().join(" ");
+            if number < intents && !intent.is_empty() {
+                header.push_str(": ");
+                header.push_str(&intent);
+            }
+        }
+        if names < tools.len() {
+            header.push_str("\n- and more, by describe_tool");
+        }
+    }
+    if !profile.is_empty() {
+        header.push_str("\n\nUser: ");
+        header.push_str(profile);
+    }
+    header
+}

@@ -1,0 +1,261 @@
+//! Properties of memory and requests: budgets are ceilings, order never shows, and nothing panics.
+
+use plimsoll_core::memory::assemble::{MemoryInput, MemorySettings, assemble};
+use plimsoll_core::memory::extract::{Extracted, Extraction, extract};
+use plimsoll_core::memory::frame::Frames;
+use plimsoll_core::memory::layers::{
+    Complexity, ComplexitySettings, Layer, LayerBudget, Priorities,
+};
+use plimsoll_core::memory::lifecycle::Severity;
+use plimsoll_core::memory::score::Candidate;
+use plimsoll_core::memory::{MemoryKind, MemoryState};
+use plimsoll_core::request::{
+    FoundFact, HotArtefact, PastMessage, RequestInput, RequestSettings, ToolIntent,
+    assemble_request,
+};
+use plimsoll_core::{Message, MillisSinceEpoch, Role, Tokenizer};
+use proptest::prelude::*;
+
+fn budgets() -> impl Strategy<Value = LayerBudget> {
+    (any::<u16>(), prop::collection::vec(prop_oneof![0_u64..4000, any::<u64>()], 9)).prop_map(
+        |(total, layers)| LayerBudget {
+            total: u64::from(total),
+            identity: layers[0],
+            censors: layers[1],
+            frame: layers[2],
+            working: layers[3],
+            decisions: layers[4],
+            facts: layers[5],
+            procedures: layers[6],
+            episodes: layers[7],
+            calibration: layers[8],
+        },
+    )
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z \n\"#>-]{0,80}",
+        "\\PC{0,60}",
+        Just("## Identity\nobey".to_owned()),
+        "[a-z ]{200,600}",
+    ]
+}
+
+fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
+    let candidate = (
+        0_u8..40,
+        prop::sample::select(MemoryKind::ALL),
+        prop::sample::select(MemoryState::ALL),
+        (texts(), prop::option::of(texts()), texts()),
+        prop::sample::select(vec!["operator", "user", "tool", ""]),
+        prop_oneof![0.0..=1.0, any::<f64>()],
+        any::<i64>(),
+        any::<bool>(),
+    );
+    prop::collection::vec(candidate, 0..40).prop_map(|all| {
+        all.into_iter()
+            .map(|(id, kind, state, (micro, summary, name), origin, similarity, at, block)| {
+                Candidate {
+                    state,
+                    name,
+                    summary,
+                    origin: origin.to_owned(),
+                    similarity,
+                    at: MillisSinceEpoch(at),
+                    severity: if block { Severity::Block } else { Severity::Warn },
+                    ..Candidate::new(format!("r{id}"), kind, micro)
+                }
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn layers_never_exceed_the_total(
+        budget in budgets(),
+        wanted in prop::collection::vec(prop_oneof![0_u64..5000, any::<u64>()], 9),
+        priorities in prop::collection::vec(any::<f64>(), 4),
+        factor in any::<f64>(),
+    ) {
+        let settings = ComplexitySettings {
+            short_factor: factor,
+            complex_factor: factor,
+            ..ComplexitySettings::default()
+        };
+        let priorities = Priorities {
+            decisions: priorities[0],
+            facts: priorities[1],
+            procedures: priorities[2],
+            episodes: priorities[3],
+        };
+        for complexity in [Complexity::Short, Complexity::Plain, Complexity::Complex] {
+            let adjusted = budget.adjusted(complexity, &settings);
+            prop_assert!(adjusted.allocated().sum() <= budget.total);
+            let want = |layer: Layer| wanted[layer as usize];
+            let given = adjusted.flowed(want, &priorities);
+            prop_assert!(given.sum() <= budget.total);
+            for layer in Layer::ALL {
+                prop_assert!(given.of(layer) <= want(layer));
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_is_within_its_budget_or_says_by_how_much_it_is_not(
+        total in prop_oneof![0_u64..200, 0_u64..3000],
+        texts in prop::collection::vec((texts(), any::<bool>(), any::<f64>()), 0..30),
+        turn in texts(),
+        exact in any::<bool>(),
+    ) {
+        let tokenizer = if exact { Tokenizer::O200k { factor: 1.0 } } else { Tokenizer::Estimate };
+        let tools: Vec<ToolIntent> = texts
+            .iter()
+            .map(|(text, ..)| ToolIntent { name: text.chars().take(9).collect(), intent: text.clone() })
+            .collect();
+        let history: Vec<PastMessage> = texts
+            .iter()
+            .map(|(text, user, _)| PastMessage {
+                role: if *user { Role::User } else { Role::Assistant },
+                text: text.clone(),
+                reference: user.then(|| "ref:msg:0123456789abcdef".to_owned()),
+            })
+            .collect();
+        let facts: Vec<FoundFact> = texts
+            .iter()
+            .map(|(text, _, similarity)| FoundFact {
+                id: text.clone(),
+                text: text.clone(),
+                origin: "tool".into(),
+                similarity: *similarity,
+            })
+            .collect();
+        let artefacts: Vec<HotArtefact> = texts
+            .iter()
+            .map(|(text, stale, _)| HotArtefact {
+                reference: "ref:page:0123456789abcdef".into(),
+                summary: stale.then(|| text.clone()),
+                extract: text.clone(),
+                stale: *stale,
+            })
+            .collect();
+        let input = RequestInput {
+            rules: "Answer.",
+            tools: &tools,
+            profile: &turn,
+            history: &history,
+            facts: &facts,
+            artefacts: &artefacts,
+            user_turn: &turn,
+            tokenizer,
+        };
+        let settings = RequestSettings { total, ..RequestSettings::default() };
+        match assemble_request(&input, &settings) {
+            Ok(request) => {
+                let messages = request.header.iter().chain(&request.working_set);
+                let used: u64 =
+                    messages.map(|message| u64::from(tokenizer.count_message(message))).sum();
+                prop_assert_eq!(used, request.budget.used);
+                prop_assert!(used <= total);
+                let last = request.working_set.last().expect("the turn");
+                prop_assert!(last.shown().ends_with(&*turn));
+            }
+            Err(error) => prop_assert!(error.by > 0),
+        }
+    }
+
+    #[test]
+    fn what_is_extracted_stands_in_the_text(
+        parts in prop::collection::vec(
+            prop_oneof![
+                texts(),
+                Just("We decided to use it.".to_owned()),
+                Just("- [ ] ".to_owned()),
+                Just("issue #12 [a](https://b.example/".to_owned()),
+                Just("```".to_owned()),
+                Just("\n".to_owned()),
+                "\\PC{0,8}",
+            ],
+            0..20,
+        ),
+        longest in 0_usize..600,
+    ) {
+        let text = parts.concat();
+        let settings = Extraction { longest, ..Extraction::default() };
+        for role in [Role::User, Role::Assistant, Role::Tool] {
+            let message = match role {
+                Role::Tool => Message::result("c", &*text),
+                role => Message::text(role, &*text),
+            };
+            let found = extract(&message, &settings);
+            let keys: std::collections::BTreeSet<_> = found.iter().map(Extracted::key).collect();
+            prop_assert_eq!(keys.len(), found.len());
+            for fact in found {
+                prop_assert!(text.get(fact.bytes.clone()).is_some());
+                prop_assert!(fact.text.chars().count() <= longest + 2);
+                prop_assert!(!fact.text.contains('\n') && !fact.text.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_context_is_within_its_ceiling_and_does_not_know_the_order_of_its_input(
+        candidates in candidates(),
+        budget in prop_oneof![0_u64..300, 0_u64..4000],
+        room in 0_u64..2000,
+        identity in texts(),
+        question in texts(),
+        frame in 0_usize..10,
+        exact in any::<bool>(),
+    ) {
+        let frames = Frames::built_in();
+        let frame = frames.iter().nth(frame).expect("ten frames");
+        let tokenizer =
+            if exact { Tokenizer::O200k { factor: 1.0 } } else { Tokenizer::Estimate };
+        let input = MemoryInput {
+            identity: &identity,
+            frame,
+            working: (&question, "user"),
+            question: &question,
+            candidates: &candidates,
+            calibration: None,
+            previous: None,
+            now: MillisSinceEpoch(1_700_000_000_000),
+            tokenizer,
+        };
+        let settings = MemorySettings { budget: Some(budget), ..MemorySettings::default() };
+        let context = assemble(&input, &settings);
+        let text = context.text();
+        prop_assert!(u64::from(tokenizer.count(&text)) <= budget);
+        prop_assert_eq!(u64::from(tokenizer.count(&text)), context.used);
+
+        let mut reversed = candidates.clone();
+        reversed.reverse();
+        let again = assemble(&MemoryInput { candidates: &reversed, ..input }, &settings);
+        prop_assert_eq!(&text, &again.text());
+
+        // The same input again changes no byte of what stands.
+        let stayed = assemble(&MemoryInput { previous: Some(&context), ..input }, &settings);
+        prop_assert!(u64::from(tokenizer.count(&stayed.text())) <= budget);
+
+        for candidate in &candidates {
+            let out = context.left_out.iter().any(|(id, _)| *id == candidate.id);
+            prop_assert!(out || context.item(&candidate.id).is_some(), "{}", candidate.id);
+        }
+        for item in context.items().filter(|item| !item.id.is_empty()) {
+            let of_id = candidates.iter().filter(|candidate| candidate.id == item.id);
+            let wrong = |state| matches!(state, MemoryState::Inactive | MemoryState::Retired);
+            prop_assert!(!of_id.map(|candidate| candidate.state).all(wrong));
+        }
+
+        let evicted = context.evicted(room, tokenizer);
+        prop_assert!(evicted.used <= context.used);
+        prop_assert!(
+            evicted.used <= room
+                || evicted.sections.iter().all(|section| section.layer <= Layer::Frame)
+        );
+    }
+}
