@@ -138,6 +138,8 @@ impl Server {
                 ().serve(child).await.map_err(|error| self.unavailable(&error))
             }
             Reached::Http { url } => {
+                // A client without a provider of cryptography panics; whoever was first has installed one, and any will do.
+                let _ = rustls::crypto::ring::default_provider().install_default();
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::from_config(config);
                 ().serve(transport).await.map_err(|error| self.unavailable(&error))
