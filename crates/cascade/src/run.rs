@@ -27,6 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
+use plimsoll_core::safety::Safety;
 use plimsoll_engine::{
     ChatModel, Clock, Embedder, HistoryStore, KnowledgeStore, ModelError, SessionId, TenantId,
     ToolSource,
@@ -77,6 +78,8 @@ pub struct Settings {
     pub intra_phase_enabled: bool,
     pub inter_phase_enabled: bool,
     pub llm_selection_enabled: bool,
+    /// What is taken out of what a selecting model is sent.
+    pub safety: Safety,
     /// Where images are saved: `images/{session}/{phase}/` below it.
     pub images: Option<PathBuf>,
     /// Tools and validators that nobody has are answered instead of refused.
@@ -94,6 +97,7 @@ impl Default for Settings {
             intra_phase_enabled: true,
             inter_phase_enabled: true,
             llm_selection_enabled: true,
+            safety: Safety::default(),
             images: None,
             stubs: false,
         }
@@ -158,6 +162,7 @@ impl Runner {
         let toolbox = Arc::new(toolbox);
         let run = Run { runner: self.clone(), toolbox, cascade, depth: 0, sounding: None };
         run.check()?;
+        images::check(session)?;
         run.start(input, Map::new(), session).await
     }
 }
@@ -177,7 +182,7 @@ impl Run {
             cascade: self.cascade.cascade_id.to_string(),
             is_resumed,
         });
-        let mut past = Past { input: self.with_defaults(input), state, ran: Vec::new() };
+        let mut past = Past { input: self.cascade.with_defaults(input), state, ran: Vec::new() };
         let outcome = if let Some(soundings) = self.cascade_soundings(&past)? {
             self.sound_cascade(soundings, past, &mut journal).await?
         } else {
@@ -187,13 +192,6 @@ impl Run {
         };
         self.tell(&Event::RunEnded { output: outcome.output.clone() });
         Ok(outcome)
-    }
-
-    fn with_defaults(&self, input: Map<String, Value>) -> Map<String, Value> {
-        let schema = self.cascade.inputs_schema.as_ref();
-        let mut whole = schema.map(crate::definition::InputsSchema::defaults).unwrap_or_default();
-        whole.extend(input);
-        whole
     }
 
     pub(crate) async fn journal(&self, session: &SessionId) -> Result<Journal, RunError> {

@@ -50,6 +50,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let mut settings = config.run.settings();
     settings.images = Some(arguments.images.clone().unwrap_or_default());
     settings.stubs = arguments.stub_tools;
+    settings.safety = config.safety;
     let embedder = crate::work::embedder(&models);
     let outcome = store.with(async |history, knowledge, tenant| {
         let runner = Runner {

@@ -193,6 +193,6 @@ pub(crate) fn after(old: &ContextCard, now: MillisSinceEpoch) -> MillisSinceEpoc
 }
 
 /// Returns `text` as it may leave for a model.
-pub(crate) fn safe_text(text: &str, safety: Safety) -> String {
+pub fn safe_text(text: &str, safety: Safety) -> String {
     plimsoll_core::safety::redact(text, safety.summariser).0.into_owned()
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::Cascade;
 use super::output::check;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
@@ -85,6 +86,16 @@ fn input(name: &str, node: &Node, decoder: &mut Decoder) -> Option<Input> {
         default,
         is_required: false,
     })
+}
+
+impl Cascade {
+    /// Returns an input with the defaults of what it does not say.
+    pub fn with_defaults(&self, input: Map<String, Value>) -> Map<String, Value> {
+        let schema = self.inputs_schema.as_ref();
+        let mut whole = schema.map(InputsSchema::defaults).unwrap_or_default();
+        whole.extend(input);
+        whole
+    }
 }
 
 impl InputsSchema {

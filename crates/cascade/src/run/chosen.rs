@@ -12,6 +12,7 @@ use plimsoll_core::select::{
     hybrid_menu, menu, semantic,
 };
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, card};
+use plimsoll_engine::cards::safe_text;
 use plimsoll_engine::{HistoryBatch, ReceiptRecord, SelectionType};
 
 use super::Run;
@@ -106,6 +107,7 @@ impl Run {
         if by_model && !self.runner.settings.llm_selection_enabled {
             return Ok(fallback("choices by a model are turned off".to_owned()));
         }
+        let safe = |text: &str| safe_text(text, self.runner.settings.safety);
         let menu = match strategy(auto.strategy) {
             Strategy::Heuristic => return Ok(heuristic(pool)),
             Strategy::Semantic => {
@@ -114,8 +116,8 @@ impl Run {
                     Err(why) => fallback(why),
                 });
             }
-            Strategy::Llm => menu(pool, str::to_owned),
-            Strategy::Hybrid => hybrid_menu(pool, str::to_owned),
+            Strategy::Llm => menu(pool, safe),
+            Strategy::Hybrid => hybrid_menu(pool, safe),
         };
         let asked = self.of_template(phase, past, auto.selector_model.as_ref())?;
         let (model, asked_for) = match self.model(phase, past, asked) {
@@ -182,7 +184,7 @@ impl Run {
             ),
             cascade_id: Some(self.cascade.cascade_id.to_string()),
             selection_type: SelectionType::InterPhase,
-            strategy: format!("inter_phase_{}", selection.used.as_str()),
+            strategy: selection.used.as_str().to_owned(),
             full_history_size: candidates as u32,
             context_size: (anchors.len() + selection.anchors.len() + selection.chosen.len()) as u32,
             masked_count: selection.left_out.len() as u32,

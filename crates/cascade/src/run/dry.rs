@@ -9,9 +9,10 @@ use super::context::phase_context;
 use super::error::RunError;
 use super::next::after;
 use super::past::{Past, Ran};
+use super::phase::begin;
 use super::turns::own_message;
-use crate::definition::{Cascade, InputsSchema, Phase, Template};
-use crate::template::Values;
+use super::values::{failed, values};
+use crate::definition::{Cascade, Template};
 
 /// A phase of a dry run.
 #[derive(Debug, Clone)]
@@ -24,9 +25,7 @@ pub struct DryPhase {
 
 /// Goes through a cascade without a model: each phase once, by its first handoff.
 pub fn dry_run(cascade: &Cascade, input: Map<String, Value>) -> Result<Vec<DryPhase>, RunError> {
-    let mut whole = cascade.inputs_schema.as_ref().map(InputsSchema::defaults).unwrap_or_default();
-    whole.extend(input);
-    let mut past = Past { input: whole, ..Past::default() };
+    let mut past = Past { input: cascade.with_defaults(input), ..Past::default() };
     let mut phases = Vec::new();
     let mut next = cascade.phases.first();
     while let Some(phase) = next.filter(|phase| past.visits(phase.name.as_str()) == 0) {
@@ -40,7 +39,7 @@ pub fn dry_run(cascade: &Cascade, input: Map<String, Value>) -> Result<Vec<DryPh
                 notes: vec![format!("calls the tool `{tool}`, and no model")],
             });
         } else {
-            let values = values(&past, phase);
+            let values = values(cascade, phase, &past);
             let holds = |condition: &Template| {
                 condition.is_true(&values).map_err(|error| failed(phase, &error))
             };
@@ -55,9 +54,7 @@ pub fn dry_run(cascade: &Cascade, input: Map<String, Value>) -> Result<Vec<DryPh
                 }
                 None => String::new(),
             };
-            own.push(Arc::new(own_message(phase, Role::System, instructions)));
-            let prompt = format!("Carry out the phase `{name}`.");
-            own.push(Arc::new(own_message(phase, Role::User, prompt)));
+            own.extend(begin(phase, instructions).map(Arc::new));
             let mut messages = context.messages;
             messages.extend(own.iter().cloned());
             phases.push(DryPhase { name: name.to_owned(), messages, notes: context.notes });
@@ -74,17 +71,4 @@ pub fn dry_run(cascade: &Cascade, input: Map<String, Value>) -> Result<Vec<DryPh
         next = after(cascade, phase);
     }
     Ok(phases)
-}
-
-fn values(past: &Past, phase: &Phase) -> Values {
-    let mut values = Values::default();
-    for (name, value) in past.values() {
-        values.set(&name, &value);
-    }
-    values.set("phase", &Value::String(phase.name.to_string()));
-    values
-}
-
-fn failed(phase: &Phase, error: &dyn std::fmt::Display) -> RunError {
-    RunError::Template { phase: phase.name.to_string(), what: error.to_string() }
 }

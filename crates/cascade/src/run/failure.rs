@@ -7,7 +7,6 @@ use super::error::RunError;
 use super::journal::Journal;
 use super::past::{Past, Ran};
 use super::phase::Ended;
-use super::tool_phase::shown_result;
 use crate::definition::{OnError, Phase, Template};
 
 impl Run {
@@ -22,6 +21,10 @@ impl Run {
     ) -> Result<Ended, RunError> {
         let name = phase.name.as_str();
         let why = error.to_string();
+        if *on_error == OnError::Fail {
+            // Nothing is decided: whoever resumes the run tries again.
+            return Err(RunError::Failed { phase: name.to_owned(), why });
+        }
         self.note(name, format!("{why}; it is met as `on_error` says"));
         journal.fail(name, &why).await?;
         past.state.insert("last_error".to_owned(), Value::String(why.clone()));
@@ -57,7 +60,7 @@ impl Run {
                     ..phase.clone()
                 };
                 let (ran, ended) = Box::pin(self.attempts(&instead, past, journal, None)).await?;
-                past.ran.push(ran);
+                self.end(phase, past, journal, ran).await?;
                 Ok(ended)
             }
             OnError::AutoFix { max_attempts, model, prompt } => {
@@ -77,7 +80,7 @@ impl Run {
 
     /// Lets a model mend what a tool is given.
     #[expect(clippy::too_many_arguments, reason = "they are the fields of one variant")]
-    pub(crate) async fn mended(
+    async fn mended(
         &self,
         phase: &Phase,
         past: &mut Past,
@@ -108,23 +111,11 @@ impl Run {
             if let Value::Object(mended) = answer {
                 inputs = mended;
             }
-            let message = self.tool_once(phase, past, journal, tool, &inputs).await?;
-            let Some(result) = message.results().next() else { continue };
-            if result.is_error {
-                why = result.text.chars().take(200).collect();
-                continue;
+            let message = self.tool_once(phase, journal, tool, &inputs).await?;
+            match message.results().find(|result| result.is_error) {
+                Some(result) => why = result.text.chars().take(200).collect(),
+                None => return self.end_tool_phase(phase, past, journal, &message).await,
             }
-            let output = result.text.to_string();
-            past.ran.push(Ran {
-                phase: phase.name.to_string(),
-                value: serde_json::from_str(&output)
-                    .unwrap_or_else(|_| Value::String(output.clone())),
-                output,
-                messages: vec![shown_result(phase, &message)],
-                set: Map::new(),
-                retention: phase.context_retention,
-            });
-            return Ok(Ended::Through);
         }
         Err(failed(why))
     }

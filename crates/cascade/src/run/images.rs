@@ -6,8 +6,7 @@ use plimsoll_engine::SessionId;
 
 use super::Run;
 use super::error::RunError;
-use super::past::Past;
-use crate::definition::Phase;
+use crate::definition::{Name, Phase};
 
 impl Run {
     /// Saves the images of a result that has just come.
@@ -16,16 +15,13 @@ impl Run {
         phase: &Phase,
         session: &SessionId,
         message: &Message,
-        _past: &Past,
     ) -> Result<(), RunError> {
         let Some(root) = &self.runner.settings.images else { return Ok(()) };
         let images: Vec<&Image> = message.results().flat_map(|result| &result.images).collect();
         if images.is_empty() {
             return Ok(());
         }
-        // Attempts of soundings share the folder of the run that they are part of.
-        let main = session.as_str().split(':').next().unwrap_or_default();
-        let folder = root.join("images").join(main).join(phase.name.as_str());
+        let folder = root.join("images").join(main(session)).join(phase.name.as_str());
         let failed = |source| RunError::Image { path: folder.display().to_string(), source };
         std::fs::create_dir_all(&folder).map_err(failed)?;
         let prefix = self.sounding.map(|index| format!("sounding_{index}_")).unwrap_or_default();
@@ -47,6 +43,18 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// Checks that a session can name a folder: ids may be `..`.
+pub(crate) fn check(session: &SessionId) -> Result<(), RunError> {
+    Name::new(main(session)).map(drop).map_err(|why| RunError::Missing {
+        what: format!("the session `{session}` can't name a folder for images: {why}"),
+    })
+}
+
+/// Returns the part of a session's id before its attempts and inner cascades: they share one folder.
+fn main(session: &SessionId) -> &str {
+    session.as_str().split(':').next().unwrap_or_default()
 }
 
 fn extension(image: &Image) -> &'static str {

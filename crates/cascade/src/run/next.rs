@@ -1,12 +1,12 @@
 //! Which phase comes next.
 
 use crate::definition::{Cascade, Phase};
+use crate::run::Run;
 use crate::run::error::RunError;
 use crate::run::event::Event;
 use crate::run::journal::Journal;
 use crate::run::past::Past;
 use crate::run::phase::Ended;
-use crate::run::{Outcome, Run};
 
 impl Run {
     /// Runs phases until none comes next.
@@ -78,11 +78,4 @@ pub(crate) fn after<'a>(cascade: &'a Cascade, phase: &Phase) -> Option<&'a Phase
         other.handoffs.iter().any(|handoff| handoff.target.name == next.name.as_str())
     });
     (!is_branch).then_some(next)
-}
-
-impl Outcome {
-    /// Returns what an evaluator compares of a run: its output.
-    pub(crate) fn shown(&self) -> &str {
-        &self.output
-    }
 }

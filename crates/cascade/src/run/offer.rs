@@ -18,7 +18,7 @@ impl Run {
         phase: &Phase,
         past: &Past,
         journal: &mut Journal,
-        talk: &mut Talk,
+        talk: &Talk,
     ) -> Result<Vec<Tool>, RunError> {
         let names = match &phase.tackle {
             Tackle::Names(names) => names.clone(),
@@ -62,7 +62,7 @@ impl Run {
     }
 
     /// Lets the model pick from the directory of all tools.
-    pub(crate) async fn picked(
+    async fn picked(
         &self,
         phase: &Phase,
         past: &Past,

@@ -98,14 +98,10 @@ impl Run {
             context_tokens: talk.tokens(),
         });
         self.wards(phase, past, journal, &phase.wards.pre, &input_text(past)).await?;
-        let tools = self.offered(phase, past, journal, &mut talk).await?;
+        let tools = self.offered(phase, past, journal, &talk).await?;
         let instructions = self.instructions(phase, past)?;
-        let begin = [
-            own_message(phase, Role::System, instructions),
-            own_message(phase, Role::User, format!("Carry out the phase `{name}`.")),
-        ];
         let mut prompts = Vec::new();
-        for message in begin {
+        for message in begin(phase, instructions) {
             let message = journal.say(message).await?;
             talk.hear(message.clone());
             prompts.push(message);
@@ -243,6 +239,12 @@ impl Run {
         }
         Ok(text)
     }
+}
+
+/// Returns with what a phase begins: what is to be done, and the line that asks for it.
+pub(crate) fn begin(phase: &Phase, instructions: String) -> [Message; 2] {
+    let ask = format!("Carry out the phase `{}`.", phase.name);
+    [own_message(phase, Role::System, instructions), own_message(phase, Role::User, ask)]
 }
 
 fn input_text(past: &Past) -> String {

@@ -128,7 +128,7 @@ impl Run {
         let results = stream::iter(runs).buffered(at_once).collect().await;
         let mut outcomes = self.gathered(first, journal, results).await?;
         let shown: Vec<(usize, &str)> =
-            outcomes.iter().map(|(index, outcome)| (*index, outcome.shown())).collect();
+            outcomes.iter().map(|(index, outcome)| (*index, outcome.output.as_str())).collect();
         let winner = self.picked_winner(first, soundings, &past, journal, &shown).await?;
         let place = outcomes.iter().position(|(index, _)| *index == winner).unwrap_or(0);
         Ok(outcomes.swap_remove(place).1)

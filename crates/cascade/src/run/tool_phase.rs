@@ -34,7 +34,19 @@ impl Run {
             context_tokens: 0,
         });
         let inputs = self.templated(phase, past, &phase.inputs)?;
-        let message = self.tool_once(phase, past, journal, tool, &inputs).await?;
+        let message = self.tool_once(phase, journal, tool, &inputs).await?;
+        self.end_tool_phase(phase, past, journal, &message).await
+    }
+
+    /// Adds what a phase's tool gave to the past, and returns where it leads.
+    pub(crate) async fn end_tool_phase(
+        &self,
+        phase: &Phase,
+        past: &mut Past,
+        journal: &Journal,
+        message: &Message,
+    ) -> Result<Ended, RunError> {
+        let name = phase.name.as_str();
         let result = message.results().next();
         let (mut output, is_error) = result
             .map_or_else(Default::default, |result| (result.text.to_string(), result.is_error));
@@ -74,7 +86,7 @@ impl Run {
             phase: name.to_owned(),
             output,
             value,
-            messages: vec![shown_result(phase, &message)],
+            messages: vec![shown_result(phase, message)],
             set: Map::new(),
             retention: phase.context_retention,
         };
@@ -86,7 +98,6 @@ impl Run {
     pub(crate) async fn tool_once(
         &self,
         phase: &Phase,
-        past: &Past,
         journal: &mut Journal,
         tool: &str,
         inputs: &Map<String, Value>,
@@ -124,7 +135,7 @@ impl Run {
             result.is_error = answer.is_error;
             result.images.clone_from(&answer.images);
         }
-        self.save_images(phase, journal.session(), &message, past)?;
+        self.save_images(phase, journal.session(), &message)?;
         journal.append(message, Vec::new()).await
     }
 
@@ -189,7 +200,7 @@ fn time_in(phase: &Phase, text: &str) -> Result<Duration, RunError> {
 }
 
 /// The result of a tool without a model, as a later phase can be shown it: no call of a model's stands before it.
-pub(crate) fn shown_result(phase: &Phase, message: &Message) -> Arc<Message> {
+fn shown_result(phase: &Phase, message: &Message) -> Arc<Message> {
     let mut blocks = Vec::new();
     for result in message.results() {
         let text: Arc<str> = format!("[Output from {}]:\n{}", phase.name, result.text).into();

@@ -249,6 +249,14 @@ impl Run {
             let over = receipt.over_budget;
             self.note(name, format!("the smallest context passes the budget by {over} tokens"));
         }
+        let messages = Self::expired(talk, &context);
+        let sent_tokens = match &talk.ttl {
+            Some(_) => {
+                let tokenizer = talk.sent.tokenizer();
+                messages.iter().map(|message| u64::from(tokenizer.count_message(message))).sum()
+            }
+            None => receipt.tokens,
+        };
         let turn = journal.turn();
         let recorded = journal.answer(Role::Assistant)?;
         let is_recorded = recorded.is_some();
@@ -269,8 +277,8 @@ impl Run {
             record.trace_id = format!("{}:{turn}:{}", journal.session(), talk.strategy);
             record.cascade_id = Some(self.cascade.cascade_id.to_string());
             record.full_history_size = full.full_messages as u32;
-            record.tokens_saved = full.tokens.cast_signed() - receipt.tokens.cast_signed();
-            let mut request = ChatRequest::new(Self::expired(talk, &context));
+            record.tokens_saved = full.tokens.cast_signed() - sent_tokens.cast_signed();
+            let mut request = ChatRequest::new(messages);
             request.tools = tools.to_vec();
             // The next turn begins with this one.
             request.caching = Caching::Prefix;
@@ -288,7 +296,7 @@ impl Run {
             turn,
             model: talk.model.model().to_owned(),
             full_tokens: full.tokens,
-            sent_tokens: receipt.tokens,
+            sent_tokens,
             output_tokens: output,
             cost: talk.prices.dollars(receipt.cost + of_output),
             full_cost: talk.prices.dollars(full.cost + of_output),
@@ -344,7 +352,7 @@ impl Run {
             let answer = answer.unwrap_or_else(|error| ToolAnswer::failed(error.to_string()));
             self.keep(&caller, call, &answer).await?;
             let message = result(phase, call, answer);
-            self.save_images(phase, journal.session(), &message, past)?;
+            self.save_images(phase, journal.session(), &message)?;
             journal.append(message, Vec::new()).await?
         };
         if let Some(result) = message.results().next() {

@@ -129,7 +129,7 @@ impl Run {
                 {
                     self.judged(phase, past, journal, prompt, output).await?
                 } else if self.toolbox.find(name).is_some() && !self.is_stub(name) {
-                    self.by_tool(phase, past, journal, name, Map::new(), output).await?
+                    self.by_tool(phase, journal, name, Map::new(), output).await?
                 } else if let Ok(cascade) = self.runner.library.cascade(name) {
                     self.by_cascade(past, journal, cascade, name, attempt, output).await?
                 } else if self.runner.settings.stubs {
@@ -149,13 +149,13 @@ impl Run {
             }
             Validator::Tool { tool, inputs } => {
                 let inputs = self.templated(phase, past, inputs)?;
-                self.by_tool(phase, past, journal, tool, inputs, output).await?
+                self.by_tool(phase, journal, tool, inputs, output).await?
             }
             Validator::Prompt(prompt) => self.judged(phase, past, journal, prompt, output).await?,
             Validator::Code { language, code } => {
                 let tool = format!("run_{}", language.as_str());
                 let inputs = Map::from_iter([("code".to_owned(), Value::String(code.clone()))]);
-                self.by_tool(phase, past, journal, &tool, inputs, output).await?
+                self.by_tool(phase, journal, &tool, inputs, output).await?
             }
         };
         self.told(phase, &name, attempt, &verdict);
@@ -180,14 +180,13 @@ impl Run {
     async fn by_tool(
         &self,
         phase: &Phase,
-        past: &Past,
         journal: &mut Journal,
         tool: &str,
         mut inputs: Map<String, Value>,
         output: &str,
     ) -> Result<Verdict, RunError> {
         inputs.entry("content").or_insert_with(|| Value::String(output.to_owned()));
-        let message = match self.tool_once(phase, past, journal, tool, &inputs).await {
+        let message = match self.tool_once(phase, journal, tool, &inputs).await {
             Ok(message) => message,
             // One that hangs or is gone says nothing of the output: that is not the model's to mend.
             Err(RunError::Tool { phase, source }) => {

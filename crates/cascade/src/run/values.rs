@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Run;
 use super::error::RunError;
 use super::past::Past;
-use crate::definition::{Count, Phase, Template};
+use crate::definition::{Cascade, Count, Phase, Template};
 use crate::template::Values;
 
 impl Run {
@@ -31,17 +31,9 @@ impl Run {
         past: &Past,
         more: impl IntoIterator<Item = (String, Value)>,
     ) -> Values {
-        let mut values = Values::default();
-        for (name, value) in past.values() {
-            values.set(&name, &value);
-        }
-        values.set("phase", &Value::String(phase.name.to_string()));
-        values.set("cascade_id", &Value::String(self.cascade.cascade_id.to_string()));
+        let mut values = values(&self.cascade, phase, past);
         if let Some(index) = self.sounding {
             values.set("sounding_index", &Value::from(index));
-        }
-        if let Some(error) = past.state.get("last_error") {
-            values.set("error", error);
         }
         for (name, value) in more {
             values.set(&name, &value);
@@ -109,6 +101,20 @@ impl Run {
     }
 }
 
-fn failed(phase: &Phase, error: &dyn std::fmt::Display) -> RunError {
+pub(crate) fn failed(phase: &Phase, error: &dyn std::fmt::Display) -> RunError {
     RunError::Template { phase: phase.name.to_string(), what: error.to_string() }
+}
+
+/// Returns what every template of a phase sees.
+pub(crate) fn values(cascade: &Cascade, phase: &Phase, past: &Past) -> Values {
+    let mut values = Values::default();
+    for (name, value) in past.values() {
+        values.set(&name, &value);
+    }
+    values.set("phase", &Value::String(phase.name.to_string()));
+    values.set("cascade_id", &Value::String(cascade.cascade_id.to_string()));
+    if let Some(error) = past.state.get("last_error") {
+        values.set("error", error);
+    }
+    values
 }

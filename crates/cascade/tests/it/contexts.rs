@@ -1,5 +1,7 @@
 //! The contexts of `context-injection.md`, byte for byte.
 
+use plimsoll_cascade::run::Event;
+
 use crate::harness::Harness;
 
 /// Runs a cascade whose model says `one`, `two` and so on, and returns the context of its last phase.
@@ -282,6 +284,32 @@ phases: [{name: a, instructions: A, tackle: [look], context_ttl: {tool_results: 
     let context = harness.model.context(2);
     assert_eq!(context.matches("a long result").count(), 1, "{context}");
     assert!(context.contains("[Old tool result content cleared; ref:message:"), "{context}");
+    let events = harness.events.0.lock().expect("kept");
+    let turns = events.iter().filter_map(|event| match event {
+        Event::Turn { full_tokens, sent_tokens, .. } => Some((*full_tokens, *sent_tokens)),
+        _ => None,
+    });
+    let (full, sent) = turns.last().expect("a turn");
+    assert_ne!(full, sent, "what is no longer shown is not counted as sent");
+}
+
+#[tokio::test]
+async fn a_selecting_model_is_sent_no_secrets() {
+    let key = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let script = format!(
+        "{{\"text\": \"The key is {key}.\"}}\n{{\"text\": \"two\"}}\n{{\"json\": {{\"selected\": []}}}}\n{{\"text\": \"end\"}}"
+    );
+    let harness = Harness::new(&script);
+    let cascade = "
+cascade_id: c
+phases:
+  - {name: a, instructions: A}
+  - {name: b, instructions: B}
+  - {name: c, instructions: C, context: {mode: auto, selection: {strategy: llm}}}
+";
+    harness.run(cascade, "{}").await.expect("it runs");
+    let menu = harness.model.context(2);
+    assert!(menu.contains("AVAILABLE CONTEXT") && !menu.contains(&key), "{menu}");
 }
 
 /// The document's examples: their phases in short, with what their last phase sees.

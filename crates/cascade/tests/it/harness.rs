@@ -91,6 +91,8 @@ impl ModelSource for OneModel {
 pub(crate) struct Tools {
     pub(crate) answers: Mutex<BTreeMap<String, ToolAnswer>>,
     pub(crate) calls: Mutex<Vec<(String, String)>>,
+    /// What tools answer that failed the first time.
+    pub(crate) later: Mutex<BTreeMap<String, ToolAnswer>>,
 }
 
 #[async_trait]
@@ -109,6 +111,9 @@ impl ToolSource for Tools {
         self.calls.lock().expect("no test panics with it").push((name.into(), arguments.into()));
         let answer = self.answers.lock().expect("no test panics with it").get(name).cloned();
         let mut answer = answer.ok_or_else(|| ToolError::Unknown { name: name.to_owned() })?;
+        if let Some(later) = self.later.lock().expect("no test panics with it").remove(name) {
+            self.answers.lock().expect("no test panics with it").insert(name.to_owned(), later);
+        }
         // A validator that changes its mind has its answers a line each.
         if let Some((first, rest)) = answer.text.clone().split_once('\n')
             && name.starts_with("check")
@@ -215,6 +220,12 @@ impl Harness {
     pub(crate) fn with_answer(self, name: &str, answer: ToolAnswer) -> Self {
         self.tools.answers.lock().expect("no test panics with it").insert(name.to_owned(), answer);
         self
+    }
+
+    pub(crate) fn with_failing_once(self, name: &str, why: &str, later: &str) -> Self {
+        let answer = ToolAnswer::text(later);
+        self.tools.later.lock().expect("no test panics with it").insert(name.to_owned(), answer);
+        self.with_answer(name, ToolAnswer::failed(why))
     }
 
     pub(crate) fn with_cascade(mut self, name: &str, text: &str) -> Self {

@@ -103,3 +103,16 @@ async fn a_finished_run_is_only_read_again() {
     let after = store.messages(&TenantId::default(), &session, 0, usize::MAX).await.expect("kept");
     assert_eq!((before.len(), again.model.requests()), (after.len(), 0));
 }
+
+#[tokio::test]
+async fn a_phase_that_is_to_fail_is_tried_again_by_whoever_resumes() {
+    let cascade = "
+cascade_id: c
+phases: [{name: a, instructions: A, on_error: fail}]
+";
+    let store = Arc::new(MemoryStore::default());
+    let first = Harness::on(store.clone(), "{\"fault\": \"unavailable\"}");
+    first.run(cascade, "{}").await.expect_err("the model is away");
+    let again = Harness::on(store, "{\"text\": \"back\"}");
+    assert_eq!(again.run(cascade, "{}").await.expect("it runs").output, "back");
+}

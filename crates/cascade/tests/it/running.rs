@@ -301,6 +301,37 @@ phases: [{name: a, tool: break, inputs: {n: 1}, on_error: {auto_fix: {max_attemp
 }
 
 #[tokio::test]
+async fn a_call_that_was_mended_leads_on_as_any_other() {
+    let script = "{\"json\": {\"n\": 2}}\n{\"text\": \"right\"}";
+    let harness =
+        Harness::new(script).with_failing_once("mend", "not yet", r#"{"n": 2, "_route": "right"}"#);
+    let cascade = "
+cascade_id: c
+phases:
+  - {name: a, tool: mend, inputs: {n: 1}, on_error: auto_fix, handoffs: [left, right], output_extraction: {pattern: '\"n\":(\\d)', store_as: n}}
+  - {name: left, instructions: L}
+  - {name: right, instructions: R}
+";
+    let outcome = harness.run(cascade, "{}").await.expect("it is mended");
+    assert_eq!(outcome.output, "right");
+    assert_eq!(outcome.past.state["n"], json!("2"));
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_a_folder_is_refused() {
+    let harness = Harness::new("");
+    let cascade = crate::harness::cascade("{cascade_id: c, phases: [{name: a, instructions: A}]}");
+    for id in ["..", ".", ":x"] {
+        let session = plimsoll_engine::SessionId::new(id).expect("an id");
+        let input = serde_json::Map::new();
+        let error =
+            harness.runner.run(cascade.clone(), input, &session).await.expect_err("refused");
+        assert!(matches!(error, RunError::Missing { .. }), "{error}");
+    }
+    assert_eq!(harness.model.requests(), 0);
+}
+
+#[tokio::test]
 async fn wards_block_warn_and_try_again() {
     let no = r#"{"valid": false, "reason": "rude"}"#;
     let blocked = Harness::new("").with_tool("check", no);
