@@ -285,11 +285,11 @@ phases: [{name: a, instructions: A, tackle: [look], context_ttl: {tool_results: 
     assert_eq!(context.matches("a long result").count(), 1, "{context}");
     assert!(context.contains("[Old tool result content cleared; ref:message:"), "{context}");
     let events = harness.events.0.lock().expect("kept");
-    let turns = events.iter().filter_map(|event| match event {
+    let last = events.iter().rev().find_map(|event| match event {
         Event::Turn { full_tokens, sent_tokens, .. } => Some((*full_tokens, *sent_tokens)),
         _ => None,
     });
-    let (full, sent) = turns.last().expect("a turn");
+    let (full, sent) = last.expect("a turn");
     assert_ne!(full, sent, "what is no longer shown is not counted as sent");
 }
 
