@@ -45,7 +45,10 @@ pub use id::{InvalidId, SessionId, TenantId};
 pub use import::{Imported, import};
 pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
 pub use knowledge::{Answer, Forgotten, KnowledgeStore, ToolSchema};
-pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Scope};
+pub use memory::{
+    MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, MemoryVersion,
+    Scope,
+};
 pub use model_error::ModelError;
 pub use plimsoll_core::words;
 pub use recall::{Recall, RecallHit, RecallScope, Recollection};

@@ -7,6 +7,7 @@ use crate::artefact::{Artefact, ArtefactRef};
 use crate::card::ContextCard;
 use crate::error::StoreError;
 use crate::history::{HistoryBatch, MessageRecord};
+use crate::id::TenantId;
 use crate::job::NewJob;
 use crate::knowledge::Answer;
 use crate::memory::{MemoryRecord, Scope};
@@ -106,6 +107,14 @@ impl Artefact {
 }
 
 impl MemoryRecord {
+    /// Checks that it is of `tenant`, and what [`Self::check`] does.
+    pub fn check_of(&self, tenant: &TenantId) -> Result<(), StoreError> {
+        if self.tenant != *tenant {
+            return Err(invalid("tenant", "a record is of another tenant"));
+        }
+        self.check()
+    }
+
     /// Checks confidence and embedding.
     pub fn check(&self) -> Result<(), StoreError> {
         if !self.confidence.is_finite() {
