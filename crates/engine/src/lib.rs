@@ -4,6 +4,7 @@
 //! and invents no id and no time.
 
 mod artefact;
+pub mod assemble;
 mod card;
 pub mod cards;
 mod chat;
@@ -17,12 +18,14 @@ mod import;
 mod job;
 mod knowledge;
 mod log_row;
+pub mod memories;
 mod memory;
 mod model_error;
 mod name;
 pub mod page;
 mod recall;
 mod record;
+pub mod remember;
 mod search;
 pub mod selection;
 mod tools;

@@ -53,6 +53,13 @@ impl ContextCard {
 }
 
 impl Embedding {
+    /// Returns the cosine; `None` for vectors of different models or lengths.
+    pub fn cosine(&self, other: &Self) -> Option<f64> {
+        let comparable = self.model == other.model && self.vector.len() == other.vector.len();
+        let products = self.vector.iter().zip(&other.vector).map(|(a, b)| f64::from(a * b));
+        comparable.then(|| products.sum())
+    }
+
     /// Checks that the vector is finite and of length 1.
     pub fn check(&self) -> Result<(), StoreError> {
         let length = self.vector.iter().map(|part| part * part).sum::<f32>().sqrt();
