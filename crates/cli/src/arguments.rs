@@ -46,6 +46,10 @@ pub(crate) enum Command {
     Cards(CardsArguments),
     /// Work on what waits in a store: summaries and vectors of context cards
     Work(WorkArguments),
+    /// What is known: write it, search it, confirm, supersede and forget it
+    Memory(crate::memory::arguments::MemoryArguments),
+    /// Put together what a model should see for a turn: rules, what is known, what was said, within a budget
+    Assemble(crate::memory::arguments::AssembleArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }

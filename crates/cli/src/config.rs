@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy as _;
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
 use plimsoll_core::recall::RecallSettings;
+use plimsoll_core::request::RequestSettings;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::SelectionConfig;
 use plimsoll_engine::cards::CardSettings;
@@ -13,6 +14,7 @@ use serde::Deserialize;
 
 use crate::arguments::PolicyArguments;
 use crate::error::CommandError;
+use crate::memory::MemoryConfig;
 use crate::run::{RunConfig, ToolsConfig};
 
 /// The file's name, in the project and in the user's configuration folder.
@@ -37,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) cards: CardSettings,
     pub(crate) safety: Safety,
     pub(crate) selection: SelectionConfig,
+    pub(crate) memory: MemoryConfig,
+    pub(crate) request: RequestSettings,
 }
 
 /// Settings of the policy `clear-tool-uses`; defaults are the provider's own.

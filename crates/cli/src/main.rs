@@ -1,6 +1,7 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
 mod arguments;
+mod assemble;
 mod cards;
 mod cascade;
 mod clock;
@@ -14,6 +15,7 @@ mod inspect;
 mod label;
 mod load;
 mod log;
+mod memory;
 mod models;
 mod output;
 mod outside;
@@ -66,6 +68,8 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Graph(graph) => graph::run(&graph),
         Command::Cards(cards) => cards::run(&cards),
         Command::Work(work) => work::run(&work),
+        Command::Memory(memory) => memory::run(&memory),
+        Command::Assemble(assemble) => assemble::run(&assemble),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

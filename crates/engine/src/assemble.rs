@@ -3,6 +3,7 @@
 //! The text is core's; here the records are found, the session is read, and a context that stands is refreshed or left alone.
 
 mod frames;
+mod receipt;
 mod working_set;
 
 use plimsoll_core::memory::assemble::{MemoryContext, MemoryInput, MemorySettings, assemble};
@@ -29,6 +30,8 @@ use crate::remember::Details;
 use crate::search::Embedding;
 
 pub use frames::FrameBook;
+pub(crate) use receipt::answer_behind;
+pub use receipt::{ASSEMBLE, AssemblyReceipt, ShownRecord, record_assembly};
 pub use working_set::{WorkingSet, working_set};
 
 /// Settings of assembly, beside those of the search.

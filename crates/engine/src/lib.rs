@@ -20,6 +20,7 @@ mod knowledge;
 mod log_row;
 pub mod memories;
 mod memory;
+pub mod memory_stats;
 mod model_error;
 mod name;
 pub mod page;

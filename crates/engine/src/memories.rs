@@ -89,6 +89,8 @@ pub struct Known {
     records: Vec<Kept>,
     by_id: HashMap<MemoryId, usize>,
     words: WordSlots,
+    /// The words of all there is of a record, where there is more than is shown.
+    full: WordSlots,
     /// By model: the vectors of its records, one after another.
     vectors: BTreeMap<String, Vectors>,
     last_asked: u64,
@@ -169,6 +171,10 @@ impl Known {
             let texts = [&*details.name, &*record.micro].into_iter();
             let texts = texts.chain(record.summary.as_deref());
             self.words.set(slot, texts.chain(record.tags.iter().map(String::as_str)));
+            match record.full.as_deref() {
+                Some(full) => self.full.set(slot, [full]),
+                None => self.full.clear(slot),
+            }
             let kept = Kept { record, details };
             match self.records.get_mut(slot) {
                 Some(before) => {
@@ -339,12 +345,16 @@ impl Known {
                 cosines[*slot] = Some(f64::from(dot(&asked.vector, row)));
             }
         }
-        let mut shares = vec![0.0; self.records.len()];
-        for (slot, share) in self.words.shares(asked.question) {
-            shares[slot] = share;
-        }
-        let both = cosines.into_iter().zip(shares);
-        both.map(|(cosine, share)| likeness(cosine, share, &settings.likeness)).collect()
+        let shares = |words: &WordSlots| {
+            let mut shares = vec![0.0; self.records.len()];
+            for (slot, share) in words.shares(asked.question) {
+                shares[slot] = share;
+            }
+            shares
+        };
+        let all = cosines.into_iter().zip(shares(&self.words)).zip(shares(&self.full));
+        all.map(|((cosine, share), full)| likeness(cosine, share, full, &settings.likeness))
+            .collect()
     }
 }
 

@@ -30,7 +30,7 @@ use crate::valid::digest;
 
 pub use details::Details;
 pub use extracted::{ExtractedFacts, extract_session};
-pub use transfer::{Transferred, from_line, to_line};
+pub use transfer::{from_line, to_line};
 
 /// How sure a record is when its caller does not say, by who said it.
 ///
@@ -276,6 +276,13 @@ impl Remember<'_> {
             }
         }
         Ok(added)
+    }
+
+    /// Stores records as they are, with vectors of the present model; returns how many.
+    pub async fn put_back(&self, mut records: Vec<MemoryRecord>) -> Result<u64, MemoryError> {
+        self.embed(&mut records).await?;
+        self.knowledge.put_memories(self.tenant, &records).await?;
+        Ok(records.len() as u64)
     }
 
     /// Lets something happen to a record.

@@ -21,6 +21,16 @@ pub struct ExtractedFacts {
     pub known: u64,
 }
 
+impl ExtractedFacts {
+    /// Adds another account.
+    pub fn add(&mut self, more: Self) {
+        self.messages += more.messages;
+        self.new += more.new;
+        self.confirmed += more.confirmed;
+        self.known += more.known;
+    }
+}
+
 impl Remember<'_> {
     /// Remembers what messages say, each page of them in one transaction.
     ///
@@ -78,10 +88,7 @@ pub async fn extract_session(
     loop {
         let page = history.messages(remember.tenant, session, from, PAGE).await?;
         let more = remember.extract(&page, scope, settings, now).await?;
-        found.messages += more.messages;
-        found.new += more.new;
-        found.confirmed += more.confirmed;
-        found.known += more.known;
+        found.add(more);
         if page.len() < PAGE {
             return Ok(found);
         }

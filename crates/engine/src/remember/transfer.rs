@@ -1,16 +1,8 @@
 //! Transfer: records as lines of JSON, out of one store and into another.
 
-use serde::Serialize;
-
 use crate::error::StoreError;
 use crate::id::TenantId;
 use crate::memory::MemoryRecord;
-
-/// What came in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Transferred {
-    pub records: u64,
-}
 
 /// Returns a record as a line of JSON, its vector left out: whoever reads it may have another model.
 pub fn to_line(record: &MemoryRecord) -> Result<String, StoreError> {

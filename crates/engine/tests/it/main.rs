@@ -2,7 +2,9 @@
 
 mod cards;
 mod import;
+mod memories;
 mod models;
 mod page;
 mod recall;
+mod remember;
 mod selection;
