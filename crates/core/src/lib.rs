@@ -4,6 +4,7 @@
 
 pub mod aging;
 mod allocation;
+pub mod answer;
 mod attempts;
 pub mod bound;
 pub mod card;
