@@ -1,8 +1,14 @@
 //! The command line as clap sees it.
 
+mod cache;
+mod tools;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
+pub(crate) use tools::{ToolsArguments, ToolsCommand};
 
 /// What a model sees, bounded, priced and explained
 #[derive(Debug, Parser)]
@@ -46,6 +52,10 @@ pub(crate) enum Command {
     Cards(CardsArguments),
     /// Work on what waits in a store: summaries and vectors of context cards
     Work(WorkArguments),
+    /// Look after cached answers: list, show and evict them, and try the guard that serves them
+    Cache(CacheArguments),
+    /// Keep schemas of tools: list, add and show them, and print the directory that stands for them in a request
+    Tools(ToolsArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }

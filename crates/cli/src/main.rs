@@ -1,6 +1,7 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
 mod arguments;
+mod cache;
 mod cards;
 mod cascade;
 mod clock;
@@ -25,6 +26,7 @@ mod replay;
 mod run;
 mod search;
 mod store;
+mod tools;
 mod trim;
 mod validate;
 mod work;
@@ -66,6 +68,8 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Graph(graph) => graph::run(&graph),
         Command::Cards(cards) => cards::run(&cards),
         Command::Work(work) => work::run(&work),
+        Command::Cache(cache) => cache::run(&cache),
+        Command::Tools(tools) => tools::run(&tools),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

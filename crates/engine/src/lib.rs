@@ -3,6 +3,7 @@
 //! Two ports by kind of data: [`HistoryStore`] only grows, [`KnowledgeStore`] changes. A backend inserts what it is given
 //! and invents no id and no time.
 
+pub mod answer;
 mod artefact;
 mod card;
 pub mod cards;
@@ -25,14 +26,15 @@ mod recall;
 mod record;
 mod search;
 pub mod selection;
+pub mod tool_registry;
 mod tools;
 mod valid;
 
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
 pub use card::ContextCard;
 pub use chat::{
-    Caching, ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Response,
-    StopReason, Tool,
+    Caching, ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Deferral,
+    Response, StopReason, Tool,
 };
 pub use clock::Clock;
 pub use embedder::Embedder;
@@ -44,7 +46,7 @@ pub use history::{
 pub use id::{InvalidId, SessionId, TenantId};
 pub use import::{Imported, import};
 pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
-pub use knowledge::{Answer, Forgotten, KnowledgeStore, ToolSchema};
+pub use knowledge::{Answer, AnswerQuota, Forgotten, KnowledgeStore, ToolSchema};
 pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Scope};
 pub use model_error::ModelError;
 pub use plimsoll_core::words;

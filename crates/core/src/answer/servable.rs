@@ -1,5 +1,7 @@
 //! Which requests may be answered from the cache, and which answers may be kept.
 
+use crate::safety;
+
 use super::lexicon::TIME_BOUND;
 use super::settings::AnswerSettings;
 use super::split::split;
@@ -30,7 +32,6 @@ pub struct AnswerFacts {
     /// The model, or a filter, would not.
     pub refused: bool,
     pub calls: bool,
-    pub empty: bool,
 }
 
 /// Why the cache has no part in a request.
@@ -63,6 +64,8 @@ pub enum Unservable {
     Calls,
     #[error("the answer is empty")]
     EmptyAnswer,
+    #[error("the question or its answer holds a secret")]
+    Secret,
 }
 
 /// Tells whether a request may be answered from the cache at all; the same holds for keeping its answer.
@@ -86,14 +89,16 @@ pub fn servable(
     first(&reasons)
 }
 
-/// Tells whether an answer may be kept.
-pub fn keepable(facts: &AnswerFacts) -> Result<(), Unservable> {
+/// Tells whether an answer may be kept under its question.
+pub fn keepable(question: &str, answer: &str, facts: &AnswerFacts) -> Result<(), Unservable> {
+    let holds_secret = |text| safety::find(text).iter().any(|found| !found.kind.is_personal());
     first(&[
         (facts.error, Unservable::Error),
         (facts.calls, Unservable::Calls),
         (facts.cut, Unservable::Cut),
         (facts.refused, Unservable::Refused),
-        (facts.empty, Unservable::EmptyAnswer),
+        (answer.trim().is_empty(), Unservable::EmptyAnswer),
+        (holds_secret(question) || holds_secret(answer), Unservable::Secret),
     ])
 }
 
@@ -148,15 +153,19 @@ mod tests {
     #[test]
     fn only_whole_answers_are_kept() {
         let good = AnswerFacts::default();
-        assert_eq!(keepable(&good), Ok(()));
+        let kept = |text, facts: &AnswerFacts| keepable("why?", text, facts);
+        assert_eq!(kept("so", &good), Ok(()));
+        assert_eq!(kept(" \n", &good), Err(Unservable::EmptyAnswer));
+        let secret = concat!("gh", "p_0123456789abcdefghijklmnopqrstuvwxyzAB");
+        assert_eq!(kept(secret, &good), Err(Unservable::Secret));
+        assert_eq!(keepable(secret, "so", &good), Err(Unservable::Secret));
         for (facts, why) in [
             (AnswerFacts { error: true, ..good }, Unservable::Error),
             (AnswerFacts { cut: true, ..good }, Unservable::Cut),
             (AnswerFacts { refused: true, ..good }, Unservable::Refused),
             (AnswerFacts { calls: true, ..good }, Unservable::Calls),
-            (AnswerFacts { empty: true, ..good }, Unservable::EmptyAnswer),
         ] {
-            assert_eq!(keepable(&facts), Err(why));
+            assert_eq!(kept("so", &facts), Err(why));
         }
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Answer, Artefact, ArtefactRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome, JobState,
-    KnowledgeStore, MemoryId, MemoryQuery, MemoryRecord, NewJob, Quota, RefQuery, Scope,
+    Answer, AnswerQuota, Artefact, ArtefactRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome,
+    JobState, KnowledgeStore, MemoryId, MemoryQuery, MemoryRecord, NewJob, Quota, RefQuery, Scope,
     StoreError, TenantId, ToolSchema,
 };
 
@@ -145,6 +145,19 @@ impl KnowledgeStore for PostgresStore {
         embedding.check()?;
         let client = self.client().await?;
         answers::similar(&client, tenant, context_signature, embedding, now, limit).await
+    }
+
+    async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError> {
+        answers::list(&self.client().await?, tenant, limit).await
+    }
+
+    async fn trim_answers(
+        &self,
+        tenant: &TenantId,
+        now: MillisSinceEpoch,
+        most: AnswerQuota,
+    ) -> Result<u64, StoreError> {
+        answers::trim(&self.client().await?, tenant, now, most).await
     }
 
     async fn drop_answers(
