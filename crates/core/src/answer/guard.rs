@@ -19,6 +19,8 @@ pub enum Verdict {
 pub enum Refusal {
     #[error("the questions are not similar enough")]
     Similarity,
+    #[error("a question is too long, or holds code")]
+    Form,
     #[error("a question is not English")]
     Language,
     #[error("figures or symbols differ")]
@@ -56,6 +58,9 @@ pub fn same_question(
     if similarity.is_nan() || similarity < settings.similarity_threshold {
         return Verdict::Refuse(Refusal::Similarity);
     }
+    if [asked, kept].into_iter().any(|question| has_other_form(question, settings.most_words)) {
+        return Verdict::Refuse(Refusal::Form);
+    }
     let a = Reading::of(asked, &settings.alike);
     let b = Reading::of(kept, &settings.alike);
     let agree = &settings.agree;
@@ -77,6 +82,12 @@ pub fn same_question(
     ];
     let refused = rules.iter().find(|(is_on, differs, _)| *is_on && differs());
     refused.map_or(Verdict::Serve, |(_, _, why)| Verdict::Refuse(*why))
+}
+
+/// Tells whether spaces and marks may mean something: in several lines, in code, in more than a question.
+fn has_other_form(question: &str, most_words: usize) -> bool {
+    question.trim().contains(['\n', '\r', '\t', '`', '{', '}', ';', '='])
+        || question.split_whitespace().count() > most_words
 }
 
 /// Returns the words of a kind, sorted.

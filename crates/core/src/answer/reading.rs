@@ -5,7 +5,7 @@
 
 use super::lexicon::{
     ARTICLES, ASKED_OF_YOU, BEGINNINGS, CONTRACTIONS, ENDINGS, ENGLISH, FILLERS, LETTERED,
-    NO_PLURAL, ONLY_ISE, OTHER_WITH_A_CAPITAL, PHRASE_ENDS, QUESTIONS, SPELLINGS,
+    NO_PLURAL, ONLY_ISE, OTHER_WITH_A_CAPITAL, PHRASE_ENDS, QUESTIONS, SPELLINGS, STATES,
     TAKES_A_PREPOSITION,
 };
 use super::settings::Alike;
@@ -35,7 +35,7 @@ impl Reading {
         for token in &mut tokens {
             if token.capital && OTHER_WITH_A_CAPITAL.contains(&&*token.text) {
                 token.text.insert(0, '^');
-            } else if alike.spelling {
+            } else if alike.spelling && !token.quoted {
                 token.text = spelt(&token.text);
             }
         }
@@ -45,15 +45,16 @@ impl Reading {
         if alike.articles {
             without_articles(&mut tokens);
         }
-        let mut words: Vec<String> = tokens.into_iter().map(|token| token.text).collect();
-        for word in &mut words {
-            if alike.which && word == "which" {
-                "what".clone_into(word);
+        let read = |at: usize| {
+            let word = &*tokens[at].text;
+            match word {
+                _ if is_spoken_of(&tokens, at) => word.to_owned(),
+                "which" if alike.which => "what".to_owned(),
+                _ if alike.plurals => singular(word),
+                _ => word.to_owned(),
             }
-            if alike.plurals {
-                *word = singular(word);
-            }
-        }
+        };
+        let mut words: Vec<String> = (0..tokens.len()).map(read).collect();
         if alike.fillers {
             without_some(&mut words);
         }
@@ -138,6 +139,18 @@ fn spelt(word: &str) -> String {
     word.to_owned()
 }
 
+/// Tells whether a word is spoken of: it is quoted, or a function word beside `and`, as in `the difference between is and are`.
+fn is_spoken_of(tokens: &[Token], at: usize) -> bool {
+    const FUNCTION: &[&str] = &["am", "are", "do", "does", "is", "was", "were", "which"];
+    const JOINS: &[&str] = &["and", "between", "or", "versus", "vs"];
+    let joins = |at: Option<usize>| {
+        at.and_then(|at| tokens.get(at)).is_some_and(|token| JOINS.contains(&&*token.text))
+    };
+    tokens[at].quoted
+        || FUNCTION.contains(&&*tokens[at].text)
+            && (joins(at.checked_sub(1)) || joins(Some(at + 1)))
+}
+
 fn without_fillers(tokens: &mut Vec<Token>) {
     tokens.retain(|token| token.quoted || !FILLERS.contains(&&*token.text));
     // Between other words it may be a verb.
@@ -148,6 +161,17 @@ fn without_fillers(tokens: &mut Vec<Token>) {
     }
 }
 
+/// Tells whether `the` makes all the difference: `what is the time`, `what is time`.
+fn is_bare(tokens: &[Token], at: usize) -> bool {
+    let rest = &tokens[at + 1..];
+    let is_degree = |word: &str| word.ends_with("est") || ["first", "most", "only"].contains(&word);
+    at == 2
+        && tokens[at].text == "the"
+        && ["what", "who", "where", "when", "which"].contains(&&*tokens[0].text)
+        && rest.len() <= 2
+        && rest.first().is_none_or(|first| !is_degree(&first.text))
+}
+
 /// Takes out articles before a word; one that is quoted, a name, or before another function word is spoken of itself.
 fn without_articles(tokens: &mut Vec<Token>) {
     let is_article = |at: usize| {
@@ -156,6 +180,7 @@ fn without_articles(tokens: &mut Vec<Token>) {
         ARTICLES.contains(&&*token.text)
             && !token.quoted
             && !token.capital
+            && !is_bare(tokens, at)
             && !(token.text == "a" && LETTERED.contains(&before))
             && tokens.get(at + 1).is_some_and(|next| {
                 next.text.chars().all(char::is_alphanumeric)
@@ -210,7 +235,8 @@ fn how_to(words: &mut Vec<String>, without_own: bool) {
     let Some((taken, subject)) = asked_how(words) else { return };
     let rest = &words[taken..];
     let Some(first) = rest.first() else { return };
-    if subject == "you" && ASKED_OF_YOU.contains(&&**first) {
+    let asks_of_you = subject == "you" && ASKED_OF_YOU.contains(&&**first);
+    if asks_of_you || STATES.contains(&&**first) {
         return;
     }
     let own = match subject {
@@ -247,7 +273,7 @@ fn how_to(words: &mut Vec<String>, without_own: bool) {
 /// Returns how many words ask how something is done, and who is to do it.
 fn asked_how(words: &[String]) -> Option<(usize, &str)> {
     const WHO: &[&str] = &["i", "we", "you", "one"];
-    const CAN: &[&str] = &["can", "could"];
+    const CAN: &[&str] = &["can"];
     let is = |at: usize, any: &[&str]| words.get(at).is_some_and(|word| any.contains(&&**word));
     if is(0, &["how"]) {
         return match () {
@@ -269,9 +295,9 @@ fn asked_how(words: &[String]) -> Option<(usize, &str)> {
     }
 }
 
-/// Reads the first preposition of `what is NOUN of` as `of`; behind a verb it would be a part of it.
+/// Reads `what is NOUN for` as `what is NOUN of`; behind a verb it would be a part of it.
 fn one_preposition(words: &mut [String]) {
-    const ALIKE: &[&str] = &["of", "for", "in", "on", "at"];
+    const ANY: &[&str] = &["of", "for", "in", "on", "at"];
     let begins =
         words.first().is_some_and(|word| ["what", "who", "when", "where"].contains(&&**word))
             && words.get(1).is_some_and(|word| ["be", "is", "are"].contains(&&**word));
@@ -282,10 +308,10 @@ fn one_preposition(words: &mut [String]) {
         if PHRASE_ENDS.contains(&&*words[at - 1]) || PHRASE_ENDS.contains(&&*words[2]) {
             return;
         }
-        if ALIKE.contains(&&*words[at]) {
+        if ANY.contains(&&*words[at]) {
             let noun = &words[at - 1];
             let is_verb = noun.ends_with("ing") || noun.ends_with("ed");
-            if !is_verb && !TAKES_A_PREPOSITION.contains(&&**noun) {
+            if words[at] == "for" && !is_verb && !TAKES_A_PREPOSITION.contains(&&**noun) {
                 "of".clone_into(&mut words[at]);
             }
             return;

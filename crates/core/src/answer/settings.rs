@@ -22,6 +22,8 @@ pub struct AnswerSettings {
     pub most_temperature: f32,
     /// Refuse questions that have another answer later: `today`, `latest`, `now`.
     pub refuse_time_bound: bool,
+    /// The most words of a question that is compared; a longer one, and one that holds code, has its own answer only.
+    pub most_words: usize,
     /// The most similar answers that are looked at.
     pub candidates: usize,
     /// A part of the key: raising it leaves all that was kept before behind.
@@ -42,6 +44,8 @@ impl Default for AnswerSettings {
             most_bytes: 64 << 20,
             most_temperature: 0.0,
             refuse_time_bound: true,
+            // Chosen: a question is one or two sentences; in more, what matters may be in a mark.
+            most_words: 40,
             candidates: 8,
             policy_version: 1,
             agree: Agree::default(),

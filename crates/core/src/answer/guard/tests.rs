@@ -30,8 +30,8 @@ fn the_same_question_in_other_words_is_served() {
 #[test]
 fn a_near_miss_is_refused_for_what_differs() {
     use Refusal::{
-        Comparison, Language, Names, Negation, Numbers, Order, Person, Quantity, Question, Tense,
-        Words,
+        Comparison, Form, Language, Names, Negation, Numbers, Order, Person, Quantity, Question,
+        Tense, Words,
     };
     for (a, b, why) in [
         ("What is 12 % of 80?", "What is 21 % of 80?", Numbers),
@@ -64,6 +64,13 @@ fn a_near_miss_is_refused_for_what_differs() {
         ("How far is 5 km?", "How far is 5 miles?", Words),
         ("What is the meaning of security?", "What is the meaning of securities?", Words),
         ("Is history a science?", "Is history science fiction?", Words),
+        ("What is the time?", "What is time?", Words),
+        ("Who is the doctor?", "Who is a doctor?", Words),
+        ("What is the difference of is and are?", "What is the difference of am and is?", Order),
+        ("How do I look in it?", "How to look in it?", Person),
+        ("What is the case for it?", "What is the case of it?", Words),
+        ("What is print(a, b); for?", "What is print(a b); for?", Form),
+        ("What is this?\na b", "What is this?\na  b", Form),
         ("Was kostet das?", "was kostet das", Language),
         ("这是什么?", "这是什么", Language),
     ] {
@@ -101,7 +108,7 @@ fn each_agreement_is_a_setting() {
 #[test]
 fn each_likeness_is_a_setting() {
     let checks: [(&str, &str, fn(&mut Alike)); 8] = [
-        ("What is the sun?", "What is sun?", |alike| alike.articles = false),
+        ("Why is the sun hot?", "Why is sun hot?", |alike| alike.articles = false),
         ("What eats cats?", "What eats cat?", |alike| alike.plurals = false),
         ("What is grey?", "What is gray?", |alike| alike.spelling = false),
         ("What are some of the fish?", "What are the fish?", |alike| alike.fillers = false),
@@ -116,6 +123,18 @@ fn each_likeness_is_a_setting() {
         turn_off(&mut settings.alike);
         assert_ne!(judged(a, b, &settings), Verdict::Serve, "{a} / {b}");
     }
+}
+
+#[test]
+fn a_long_question_is_served_to_itself_only() {
+    let question = |words: usize| format!("why {}", "word ".repeat(words - 1));
+    let at = |words: usize, most_words: usize| {
+        let settings = AnswerSettings { most_words, ..AnswerSettings::default() };
+        judged(&question(words), &question(words).to_uppercase(), &settings)
+    };
+    assert_eq!(at(40, 40), Verdict::Serve);
+    assert_eq!(at(41, 40), Verdict::Refuse(Refusal::Form));
+    assert_eq!(at(41, 41), Verdict::Serve);
 }
 
 #[test]
