@@ -110,3 +110,14 @@ fn settings_change_the_check() {
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("pairs.tsv:1 is no labelled pair"), "{}", ran.stderr);
 }
+
+/// Pairs of our own: reversed, with other numbers, names, units, dates, negations, opposites and persons.
+#[test]
+fn the_guard_serves_what_is_the_same_and_no_near_miss() {
+    let environment = Environment::new();
+    environment.write("pairs.tsv", include_str!("../../../../examples/questions.tsv"));
+    let report = environment.json(&["cache", "check", "pairs.tsv", "--wrong"]);
+    assert_eq!(report["wrong"], serde_json::json!([]));
+    let last = report["rows"].as_array().and_then(|rows| rows.last()).expect("a row").clone();
+    assert_eq!(last["served"], report["labelled_same"]);
+}

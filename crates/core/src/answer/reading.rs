@@ -273,26 +273,25 @@ fn how_to(words: &mut Vec<String>, without_own: bool) {
 /// Returns how many words ask how something is done, and who is to do it.
 fn asked_how(words: &[String]) -> Option<(usize, &str)> {
     const WHO: &[&str] = &["i", "we", "you", "one"];
-    const CAN: &[&str] = &["can"];
     let is = |at: usize, any: &[&str]| words.get(at).is_some_and(|word| any.contains(&&**word));
+    let may = |who: usize, can: usize| is(who, WHO) && is(can, &["can"]);
     if is(0, &["how"]) {
-        return match () {
-            () if is(1, &["to"]) => Some((2, "")),
-            () if (is(1, &["do"]) || is(1, CAN)) && is(2, WHO) => Some((3, &words[2])),
-            () if is(1, WHO) && is(2, CAN) => Some((3, &words[1])),
-            () => None,
-        };
-    }
-    if !is(0, &["what"]) || !is(1, &["be", "is", "are"]) {
-        return None;
+        if is(1, &["to"]) {
+            return Some((2, ""));
+        }
+        if is(1, &["do"]) && is(2, WHO) || may(2, 1) {
+            return Some((3, &words[2]));
+        }
+        return may(1, 2).then(|| (3, &*words[1]));
     }
     let way = if is(2, &["best", "good"]) { 3 } else { 2 };
-    match () {
-        () if !is(way, &["way", "ways"]) => None,
-        () if is(way + 1, &["to"]) => Some((way + 2, "")),
-        () if is(way + 1, WHO) && is(way + 2, CAN) => Some((way + 3, &words[way + 1])),
-        () => None,
+    if !is(0, &["what"]) || !is(1, &["be", "is", "are"]) || !is(way, &["way", "ways"]) {
+        return None;
     }
+    if is(way + 1, &["to"]) {
+        return Some((way + 2, ""));
+    }
+    may(way + 1, way + 2).then(|| (way + 3, &*words[way + 1]))
 }
 
 /// Reads `what is NOUN for` as `what is NOUN of`; behind a verb it would be a part of it.
