@@ -4,6 +4,8 @@ mod page;
 
 use std::time::Instant;
 
+use plimsoll_core::Tokenizer;
+use plimsoll_core::lazy_tools::{LazySettings, ToolSession, plan_tools};
 use plimsoll_core::memory::assemble::MemoryContext;
 use plimsoll_core::request::ToolIntent;
 use plimsoll_core::{Message, MillisSinceEpoch};
@@ -12,6 +14,7 @@ use plimsoll_engine::assemble::{
     record_assembly,
 };
 use plimsoll_engine::memories::Memories;
+use plimsoll_engine::tool_registry::registered_tools;
 use plimsoll_engine::{HistoryStore, KnowledgeStore, StoreError, TenantId};
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +102,7 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
             let memory = assembler.memory(&mut memories, &turn, None, turn.budget).await?;
             Assembled::Memory(memory)
         } else {
-            let tools = tools(knowledge, tenant).await?;
+            let tools = tools(knowledge, tenant, &config.lazy_tools, tokenizer).await?;
             Assembled::Request(Box::new(assembler.request(&mut memories, &turn, &tools).await?))
         };
         let took = began.elapsed().as_secs_f64() * 1e3;
@@ -138,18 +141,12 @@ async fn keep(
 async fn tools(
     knowledge: &dyn KnowledgeStore,
     tenant: &TenantId,
+    settings: &LazySettings,
+    tokenizer: Tokenizer,
 ) -> Result<Vec<ToolIntent>, StoreError> {
-    let schemas = knowledge.tool_schemas(tenant).await?.into_iter();
-    let intent = |schema: &str| {
-        let read: Option<serde_json::Value> = serde_json::from_str(schema).ok();
-        let text = read.as_ref()?.get("description")?.as_str()?;
-        text.lines().next().map(str::to_owned)
-    };
-    let tools = schemas.map(|schema| ToolIntent {
-        intent: intent(&schema.schema_json).unwrap_or_default(),
-        name: schema.tool_name,
-    });
-    Ok(tools.collect())
+    let registered = registered_tools(knowledge, tenant).await?;
+    let tools: Vec<_> = registered.into_iter().map(|tool| tool.definition).collect();
+    Ok(plan_tools(&tools, &ToolSession::default(), settings, tokenizer).directory)
 }
 
 fn read_previous(path: &std::path::Path) -> Result<MemoryContext, CommandError> {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
+use plimsoll_core::answer::AnswerSettings;
+use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
 use plimsoll_core::recall::RecallSettings;
 use plimsoll_core::request::RequestSettings;
@@ -37,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) run: RunConfig,
     pub(crate) tools: ToolsConfig,
     pub(crate) cards: CardSettings,
+    pub(crate) answers: AnswerSettings,
+    pub(crate) lazy_tools: LazySettings,
     pub(crate) safety: Safety,
     pub(crate) selection: SelectionConfig,
     pub(crate) memory: MemoryConfig,

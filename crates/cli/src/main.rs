@@ -2,6 +2,7 @@
 
 mod arguments;
 mod assemble;
+mod cache;
 mod cards;
 mod cascade;
 mod clock;
@@ -27,6 +28,7 @@ mod replay;
 mod run;
 mod search;
 mod store;
+mod tools;
 mod trim;
 mod validate;
 mod work;
@@ -70,6 +72,8 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Work(work) => work::run(&work),
         Command::Memory(memory) => memory::run(&memory),
         Command::Assemble(assemble) => assemble::run(&assemble),
+        Command::Cache(cache) => cache::run(&cache),
+        Command::Tools(tools) => tools::run(&tools),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

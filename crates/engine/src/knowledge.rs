@@ -45,6 +45,14 @@ pub struct Answer {
     pub last_hit_at: Option<MillisSinceEpoch>,
 }
 
+/// The most answers that a tenant may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerQuota {
+    pub entries: u64,
+    /// Bytes of questions and answers together, in UTF-8.
+    pub bytes: u64,
+}
+
 /// How many records a deletion removed, by table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Forgotten {
@@ -226,6 +234,18 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
         now: MillisSinceEpoch,
         limit: usize,
     ) -> Result<Vec<Hit<Answer>>, StoreError>;
+
+    /// Returns answers, newest first by `created_at`, then by key, those past their time to live too, without counting a hit.
+    async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError>;
+
+    /// Removes answers that are past their time to live at `now`, then the last of [`Self::answers`] until what is left is
+    /// within `most`; returns how many.
+    async fn trim_answers(
+        &self,
+        tenant: &TenantId,
+        now: MillisSinceEpoch,
+        most: AnswerQuota,
+    ) -> Result<u64, StoreError>;
 
     /// Removes the answer of a key and all that rest on a ref, whichever are given; returns how many.
     async fn drop_answers(

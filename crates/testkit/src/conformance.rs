@@ -58,6 +58,7 @@ macro_rules! knowledge_conformance {
             answers_live_until_their_time,
             similar_answers_share_a_signature_and_a_model,
             answers_are_dropped_by_key_and_by_ref,
+            answers_are_listed_newest_first_and_trimmed,
             tenants_never_meet,
         });
     };

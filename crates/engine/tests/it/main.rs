@@ -1,5 +1,6 @@
 //! Use cases on the store in memory, with models that say what a test tells them.
 
+mod answers;
 mod cards;
 mod import;
 mod memories;
@@ -8,3 +9,4 @@ mod page;
 mod recall;
 mod remember;
 mod selection;
+mod tool_registry;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Answer, Artefact, ArtefactRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome, JobState,
-    KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion, NewJob,
-    Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
+    Answer, AnswerQuota, Artefact, ArtefactRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome,
+    JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion,
+    NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
 };
 
 use super::{PostgresStore, answers, artefacts, forget, jobs, memories, tool_schemas};
@@ -167,6 +167,19 @@ impl KnowledgeStore for PostgresStore {
         embedding.check()?;
         let client = self.client().await?;
         answers::similar(&client, tenant, context_signature, embedding, now, limit).await
+    }
+
+    async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError> {
+        answers::newest(&self.client().await?, tenant, limit).await
+    }
+
+    async fn trim_answers(
+        &self,
+        tenant: &TenantId,
+        now: MillisSinceEpoch,
+        most: AnswerQuota,
+    ) -> Result<u64, StoreError> {
+        answers::trim(&self.client().await?, tenant, now, most).await
     }
 
     async fn drop_answers(

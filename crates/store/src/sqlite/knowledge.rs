@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Answer, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome,
-    JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion,
-    NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
+    Answer, AnswerQuota, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId,
+    JobOutcome, JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord,
+    MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
 };
 
 use super::{SqliteStore, answers, artefacts, forget, jobs, memories, memory_search, tool_schemas};
@@ -218,6 +218,21 @@ impl KnowledgeStore for SqliteStore {
             answers::similar(connection, &tenant, &signature, &asked, now, limit)
         })
         .await
+    }
+
+    async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError> {
+        let tenant = tenant.clone();
+        self.read(move |connection| answers::newest(connection, &tenant, limit)).await
+    }
+
+    async fn trim_answers(
+        &self,
+        tenant: &TenantId,
+        now: MillisSinceEpoch,
+        most: AnswerQuota,
+    ) -> Result<u64, StoreError> {
+        let tenant = tenant.clone();
+        self.write(move |connection| answers::trim(connection, &tenant, now, most)).await
     }
 
     async fn drop_answers(

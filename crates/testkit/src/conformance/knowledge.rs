@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Artefact, ArtefactKind, JobId, JobOutcome, JobState, KnowledgeStore, MemoryId, Quota, RefQuery,
-    Scope, StoreError,
+    AnswerQuota, Artefact, ArtefactKind, JobId, JobOutcome, JobState, KnowledgeStore, MemoryId,
+    MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Quota, RefQuery, Scope, SearchQuery,
+    StoreError,
 };
 
 use super::memory::{everything, recalled, remember};
@@ -440,6 +441,46 @@ pub async fn answers_are_dropped_by_key_and_by_ref(store: Store) {
     assert_eq!(dropped(None, Some("both")).await, 1);
 }
 
+pub async fn answers_are_listed_newest_first_and_trimmed(store: Store) {
+    let a = tenant("a");
+    for (key, at, text) in [("old", 1, "four"), ("b", 3, "four"), ("a", 3, "fünf"), ("new", 9, "")]
+    {
+        let mut kept = answer("a", key);
+        (kept.created_at, kept.query_text) = (MillisSinceEpoch(at), text.into());
+        kept.answer_text = "six666".into();
+        kept.ttl_expires_at = (key == "new").then_some(NOW);
+        store.put_answer(&kept).await.expect("stored");
+    }
+    let keys = async |limit| {
+        let found = store.answers(&a, limit).await.expect("answers").into_iter();
+        found.map(|answer| (answer.cache_key, answer.hit_count)).collect::<Vec<_>>()
+    };
+    let named =
+        |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 0)).collect::<Vec<_>>();
+    assert_eq!(keys(9).await, named(&["new", "a", "b", "old"]));
+    assert_eq!(keys(2).await, named(&["new", "a"]));
+    assert_eq!(keys(0).await, []);
+    let trim = async |now, entries, bytes| {
+        store.trim_answers(&a, now, AnswerQuota { entries, bytes }).await.expect("trimmed")
+    };
+    let roomy = u64::MAX;
+    assert_eq!(trim(MillisSinceEpoch(NOW.0 - 1), roomy, roomy).await, 0);
+    assert_eq!(trim(NOW, roomy, roomy).await, 1, "past its time");
+    assert_eq!(trim(NOW, roomy, 31).await, 0, "eleven bytes and twice ten");
+    assert_eq!(trim(NOW, roomy, 30).await, 1, "by bytes");
+    assert_eq!(keys(9).await, named(&["a", "b"]));
+    assert_eq!(
+        store
+            .trim_answers(&tenant("b"), NOW, AnswerQuota { entries: 0, bytes: 0 })
+            .await
+            .expect("trimmed"),
+        0
+    );
+    assert_eq!(trim(NOW, 1, roomy).await, 1, "by entries");
+    assert_eq!(keys(9).await, named(&["a"]));
+    assert_eq!(trim(NOW, 0, roomy).await, 1);
+}
+
 pub async fn tenants_never_meet(store: Store) {
     let (a, b) = (tenant("a"), tenant("b"));
     let page = artefact("a", "page", "secret");
@@ -468,6 +509,7 @@ pub async fn tenants_never_meet(store: Store) {
     assert_eq!(store.answer(&b, "k", NOW).await.expect("read"), None);
     let similar = store.similar_answers(&b, "signature", &embedding("m", 0.0), NOW, 9).await;
     assert_eq!(similar.expect("hits"), []);
+    assert_eq!(store.answers(&b, 9).await.expect("answers"), []);
     let dropped = store.drop_answers(&b, Some("k"), Some("ref:a:0011223344556677")).await;
     assert_eq!(dropped.expect("dropped"), 0);
     assert_eq!(store.tool_schemas(&b).await.expect("schemas"), []);

@@ -1,14 +1,15 @@
 //! Knowledge in memory.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Answer, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome,
-    JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion,
-    NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema, digest, words,
+    Answer, AnswerQuota, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId,
+    JobOutcome, JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord,
+    MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema, digest, words,
 };
 
 use super::{Arrival, Memory, MemoryStore, Records, cosine, rank};
@@ -478,6 +479,38 @@ impl KnowledgeStore for MemoryStore {
             hits.sort_by(|a, b| b.score.total_cmp(&a.score));
             hits.truncate(limit);
             Ok(hits)
+        })
+    }
+
+    async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError> {
+        self.with(tenant, |records| {
+            let mut answers: Vec<Answer> = records.answers.values().cloned().collect();
+            answers.sort_by_key(|answer| Reverse(answer.created_at));
+            answers.truncate(limit);
+            Ok(answers)
+        })
+    }
+
+    async fn trim_answers(
+        &self,
+        tenant: &TenantId,
+        now: MillisSinceEpoch,
+        most: AnswerQuota,
+    ) -> Result<u64, StoreError> {
+        self.with(tenant, |records| {
+            let before = records.answers.len();
+            records.answers.retain(|_, answer| is_alive(answer, now));
+            let mut answers: Vec<&Answer> = records.answers.values().collect();
+            answers.sort_by_key(|answer| Reverse(answer.created_at));
+            let (mut entries, mut bytes) = (0, 0);
+            let within = answers.into_iter().take_while(|answer| {
+                entries += 1;
+                bytes += (answer.query_text.len() + answer.answer_text.len()) as u64;
+                entries <= most.entries && bytes <= most.bytes
+            });
+            let kept: HashSet<String> = within.map(|answer| answer.cache_key.clone()).collect();
+            records.answers.retain(|key, _| kept.contains(key));
+            Ok((before - records.answers.len()) as u64)
         })
     }
 
