@@ -241,6 +241,11 @@ impl LiveSession {
         agreed == own || own == agreed + 1 && again()
     }
 
+    /// Returns how many messages the last request had.
+    fn last_request(&self) -> Position {
+        self.marks.last().map_or(0, |mark| mark.position)
+    }
+
     /// Begins a session with the first `agreed` messages of this one, and what was decided up to there.
     fn branch(&self, id: SessionId, agreed: usize) -> Self {
         let mut branch = Self::new(id, None);

@@ -175,6 +175,16 @@ impl Conversation {
         number
     }
 
+    /// Returns the forms that messages have by now, without asking; none where they go on with no branch.
+    pub fn forms(&mut self, messages: &[Arc<Message>]) -> Vec<(usize, Option<Arc<Message>>)> {
+        let found = self.branches.values_mut().rev().find_map(|branch| {
+            let agreed = branch.agrees(messages);
+            let position = branch.last_request();
+            (agreed >= position && position > 0).then(|| branch.forms(messages))
+        });
+        found.unwrap_or_default()
+    }
+
     /// Takes in what became of a request, and returns what the store has to have now, with its branch.
     ///
     /// An answer that has no place, for the same was asked twice and answered differently, begins a branch.
