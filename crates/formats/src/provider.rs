@@ -5,6 +5,7 @@
 //! and [`check()`] says what a server would refuse. Nothing here does input or output.
 
 mod answer;
+mod check;
 mod content;
 mod document;
 mod events;
@@ -15,6 +16,7 @@ mod rewrite;
 mod route;
 
 pub use answer::{Answer, AnswerUsage, Ending, Moment, Watch};
+pub use check::{Violation, check};
 pub use events::{Event, Events};
 pub use failure::{error_body, error_event};
 pub use request::{Limits, Request, RequestError, RequestKind, Tool};
