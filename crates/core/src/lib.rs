@@ -15,6 +15,7 @@ pub mod excerpt;
 mod file_access;
 mod hash;
 pub mod json_form;
+pub mod lookup;
 pub mod memory;
 mod message;
 pub mod names;
