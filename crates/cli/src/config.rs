@@ -11,6 +11,7 @@ use plimsoll_core::request::RequestSettings;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::SelectionConfig;
 use plimsoll_engine::cards::CardSettings;
+use plimsoll_gateway::GatewayConfig;
 use plimsoll_models::ModelsConfig;
 use serde::Deserialize;
 
@@ -45,6 +46,7 @@ pub(crate) struct Config {
     pub(crate) selection: SelectionConfig,
     pub(crate) memory: MemoryConfig,
     pub(crate) request: RequestSettings,
+    pub(crate) gateway: GatewayConfig,
 }
 
 /// Settings of the policy `clear-tool-uses`; defaults are the provider's own.

@@ -27,6 +27,7 @@ mod refs;
 mod replay;
 mod run;
 mod search;
+mod serve;
 mod store;
 mod tools;
 mod trim;
@@ -74,6 +75,7 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Assemble(assemble) => assemble::run(&assemble),
         Command::Cache(cache) => cache::run(&cache),
         Command::Tools(tools) => tools::run(&tools),
+        Command::Serve(serve) => serve::run(&serve),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

@@ -17,6 +17,7 @@ mod file_access;
 mod hash;
 pub mod json_form;
 pub mod lazy_tools;
+pub mod lookup;
 pub mod memory;
 mod message;
 pub mod names;

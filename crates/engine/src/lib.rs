@@ -18,6 +18,7 @@ mod id;
 mod import;
 mod job;
 mod knowledge;
+pub mod live;
 mod log_row;
 pub mod memories;
 mod memory;

@@ -1,0 +1,40 @@
+//! The gateway: a proxy in front of the OpenAI, Anthropic and Gemini APIs that bounds what a model sees.
+//!
+//! What needs no change goes through byte for byte, in both directions; whatever fails of our own before the first byte,
+//! the original goes out instead.
+
+mod answering;
+mod body;
+mod config;
+mod gateway;
+mod guard;
+mod handle;
+mod headers;
+mod keys;
+mod lookup;
+mod metrics;
+mod prepare;
+mod refusal;
+mod relay;
+mod report;
+mod routes;
+mod secret;
+mod server;
+mod sessions;
+mod turn;
+mod upstream;
+mod watched;
+mod withheld;
+
+pub use config::{
+    Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, PORT, Timeouts,
+    UpstreamConfig,
+};
+pub use gateway::{ConfigError, Gateway, Parts};
+pub use keys::KeyError;
+pub use relay::{Body, Cut};
+pub use routes::{Access, ROUTES, Route};
+pub use secret::Secret;
+pub use server::{ServeError, serve};
+pub use turn::Policies;
+pub use upstream::UpstreamError;
