@@ -169,8 +169,13 @@ pub fn assemble_request(
         }
     }
     if before > settings.total && draft.size(tokenizer) > settings.total {
-        draft.reduce(input, settings);
-        warnings.push("context trimmed due to token limit".to_owned());
+        if draft.cut_newest() {
+            warnings.push("the newest message cut to the history's room".to_owned());
+        }
+        if draft.size(tokenizer) > settings.total {
+            draft.reduce(input, settings);
+            warnings.push("context trimmed due to token limit".to_owned());
+        }
     }
     let used = draft.size(tokenizer);
     if used > settings.total {
@@ -226,6 +231,8 @@ struct Draft {
     memory: String,
     /// Oldest first.
     history: Vec<(Role, String)>,
+    /// The newest message of the history, cut to the history's room where it is longer.
+    newest: String,
     /// Most similar first.
     facts: Vec<(f64, String)>,
     artefacts: Vec<(bool, String)>,
@@ -239,12 +246,16 @@ impl Draft {
 
         let mut history: Vec<(Role, String)> = Vec::new();
         let mut room = settings.history;
+        let mut newest = String::new();
         for (age, message) in input.history.iter().rev().take(settings.most_messages).enumerate() {
             let text = age::compressed(message, age, &settings.aging);
             let tokens = count(&text) + u64::from(crate::tokens::MESSAGE_OVERHEAD);
             // The newest answer is part of what is asked about; it stays whatever its size, until nothing else can go.
             if tokens > room && age > 0 {
                 break;
+            }
+            if age == 0 {
+                newest = age::within(message, &text, settings.history, tokenizer);
             }
             room = room.saturating_sub(tokens);
             history.push((message.role, text));
@@ -280,7 +291,7 @@ impl Draft {
         });
         let artefacts = within(artefacts, settings.summaries, |(_, line)| count(line));
         let (memory, turn) = (memory.to_owned(), input.user_turn.to_owned());
-        Self { header, memory, history, facts, artefacts, turn }
+        Self { header, memory, history, newest, facts, artefacts, turn }
     }
 
     fn trim(&mut self, target: Target, settings: &RequestSettings) -> bool {
@@ -307,17 +318,29 @@ impl Draft {
         }
     }
 
-    /// Leaves the minimum: rules, the last answer if it fits, and the turn.
+    /// Cuts the newest message of the history to the history's room; false if it is no longer than that.
+    fn cut_newest(&mut self) -> bool {
+        let newest = self.history.last_mut().filter(|(_, text)| self.newest.len() < text.len());
+        newest.is_some_and(|(_, text)| {
+            text.clone_from(&self.newest);
+            true
+        })
+    }
+
+    /// Leaves the minimum: the header, else the rules alone, the last answer if it fits, and the turn.
     fn reduce(&mut self, input: &RequestInput<'_>, settings: &RequestSettings) {
-        input.rules.trim().clone_into(&mut self.header);
         self.memory.clear();
         self.facts.clear();
         self.artefacts.clear();
         self.history.retain(|(role, _)| *role == Role::Assistant);
         let older = self.history.len().saturating_sub(1);
         self.history.drain(..older);
+        // The header goes last of what can go: without it nothing of this turn is like the one before.
         if self.size(input.tokenizer) > settings.total {
             self.history.clear();
+        }
+        if self.size(input.tokenizer) > settings.total {
+            input.rules.trim().clone_into(&mut self.header);
         }
     }
 

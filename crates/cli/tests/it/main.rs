@@ -1,6 +1,7 @@
 //! The binary, run as a user runs it; one module a command.
 
 mod arrows;
+mod assembled;
 mod bad_input;
 mod cache;
 mod cards;
@@ -8,6 +9,7 @@ mod cascades;
 mod environment;
 mod explain;
 mod inspect;
+mod memory;
 mod models;
 mod pressure;
 mod readme;

@@ -1,7 +1,8 @@
 //! Age: the older a message, the less of it is sent, and where the rest is.
 
 use super::PastMessage;
-use crate::aging::{Aging, at_age};
+use crate::aging::{Aging, at_age, truncate_middle};
+use crate::tokens::Tokenizer;
 
 /// Returns the text of a message that is `age` messages old, the newest 0.
 pub(super) fn compressed(message: &PastMessage, age: usize, aging: &Aging) -> String {
@@ -17,6 +18,26 @@ pub(super) fn compressed(message: &PastMessage, age: usize, aging: &Aging) -> St
     }
     // The mark may be longer than what it stands for.
     if short.len() < text.len() { short } else { text.to_owned() }
+}
+
+/// Returns `text`, which is that of `message` at its age, cut in its middle to at most `room` tokens, with where the rest is.
+pub(super) fn within(message: &PastMessage, text: &str, room: u64, tokenizer: Tokenizer) -> String {
+    let tokens = u64::from(tokenizer.count(text));
+    if tokens <= room {
+        return text.to_owned();
+    }
+    let mark = message.reference.as_ref().map(|reference| format!(" [{reference}]"));
+    let mark = mark.unwrap_or_default();
+    let mut characters = text.chars().count() as u64 * room / tokens;
+    loop {
+        let short =
+            truncate_middle(text, usize::try_from(characters).unwrap_or(usize::MAX)) + &mark;
+        // A part of a text may have more tokens to a character than the whole.
+        if u64::from(tokenizer.count(&short)) <= room || characters == 0 {
+            return short;
+        }
+        characters = characters * 9 / 10;
+    }
 }
 
 #[cfg(test)]
@@ -38,7 +59,12 @@ mod tests {
         assert!(at(2).contains("characters left out"));
         assert!(at(4).ends_with("[ref:msg:0123456789abcdef]"));
         assert!(at(5).starts_with("word word") && at(5).len() < 200);
-        let short = PastMessage { text: "Yes.".into(), ..message };
+        let short = PastMessage { text: "Yes.".into(), ..message.clone() };
         assert_eq!(compressed(&short, 9, &aging), "Yes.");
+        for room in [0, 1, 20, 50, 100, 300] {
+            let cut = within(&message, &message.text, room, Tokenizer::Estimate);
+            assert!(u64::from(Tokenizer::Estimate.count(&cut)) <= room.max(10), "{room}: {cut}");
+        }
+        assert_eq!(within(&message, &message.text, 300, Tokenizer::Estimate), message.text);
     }
 }
