@@ -127,7 +127,7 @@ pub(super) async fn similar<C: GenericClient>(
 }
 
 /// Returns the newest answers.
-pub(super) async fn list<C: GenericClient>(
+pub(super) async fn newest<C: GenericClient>(
     client: &C,
     tenant: &TenantId,
     most: usize,

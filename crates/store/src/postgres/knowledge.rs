@@ -148,7 +148,7 @@ impl KnowledgeStore for PostgresStore {
     }
 
     async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError> {
-        answers::list(&self.client().await?, tenant, limit).await
+        answers::newest(&self.client().await?, tenant, limit).await
     }
 
     async fn trim_answers(

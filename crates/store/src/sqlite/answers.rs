@@ -114,7 +114,7 @@ pub(super) fn similar(
 }
 
 /// Returns the newest answers.
-pub(super) fn list(
+pub(super) fn newest(
     connection: &Connection,
     tenant: &TenantId,
     most: usize,

@@ -195,7 +195,7 @@ impl KnowledgeStore for SqliteStore {
 
     async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError> {
         let tenant = tenant.clone();
-        self.read(move |connection| answers::list(connection, &tenant, limit)).await
+        self.read(move |connection| answers::newest(connection, &tenant, limit)).await
     }
 
     async fn trim_answers(
