@@ -53,7 +53,7 @@ fn answers_are_listed_shown_and_evicted() {
     assert_eq!(
         stats,
         "2 answers of at most 10,000, 2 of them past their time\n\
-         65 bytes of at most 67,108,864\n\
+         64 bytes of at most 67,108,864\n\
          1 hits, 1 answers served at least once, hit rate 33.3 %\n"
     );
     assert_eq!(cache(&["evict", &key]).stdout, "1 answers removed\n");

@@ -29,7 +29,7 @@ fn tools_are_registered_and_a_change_is_a_version() {
     assert_eq!(add(&[]), "0 tools added, 1 changed, 1 as before\n");
     assert_eq!(
         tools(&environment, &["list"]),
-        "read_file                         v2      11 tokens  files\n\
+        "read_file                         v2      13 tokens  files\n\
          search_files                      v1      35 tokens  files\n"
     );
     let shown = tools(&environment, &["show", "search_files"]);

@@ -29,8 +29,8 @@ impl Reading {
     /// Reads a question.
     pub fn of(question: &str, alike: &Alike) -> Self {
         let mut tokens: Vec<Token> = split(question).into_iter().flat_map(expanded).collect();
-        let names = tokens.iter().filter(|token| token.capital).map(|token| token.text.clone());
-        let names = names.collect();
+        let is_name = |token: &&Token| token.capital && token.text != "i";
+        let names = tokens.iter().filter(is_name).map(|token| token.text.clone()).collect();
         let is_english = is_english(&tokens);
         for token in &mut tokens {
             if token.capital && OTHER_WITH_A_CAPITAL.contains(&&*token.text) {
@@ -91,12 +91,16 @@ impl Reading {
 /// Takes contractions apart.
 fn expanded(token: Token) -> Vec<Token> {
     let part = |text: &str| Token { text: text.to_owned(), ..token.clone() };
+    // The capital is the first word's: `I'm`.
+    let behind = |text: &str| Token { capital: false, ..part(text) };
     if let Some((_, words)) = CONTRACTIONS.iter().find(|(short, _)| *short == token.text) {
-        return words.iter().map(|word| part(word)).collect();
+        let (first, rest) = words.split_at(1);
+        let rest = rest.iter().map(|word| behind(word));
+        return first.iter().map(|word| part(word)).chain(rest).collect();
     }
     for (ending, word) in ENDINGS {
         if let Some(rest) = token.text.strip_suffix(ending).filter(|rest| !rest.is_empty()) {
-            return vec![part(rest), part(word)];
+            return vec![part(rest), behind(word)];
         }
     }
     vec![token]
@@ -168,6 +172,7 @@ fn is_bare(tokens: &[Token], at: usize) -> bool {
     at == 2
         && tokens[at].text == "the"
         && ["what", "who", "where", "when", "which"].contains(&&*tokens[0].text)
+        && ["is", "are", "was", "were"].contains(&&*tokens[1].text)
         && rest.len() <= 2
         && rest.first().is_none_or(|first| !is_degree(&first.text))
 }

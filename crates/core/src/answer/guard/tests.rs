@@ -111,7 +111,9 @@ fn each_likeness_is_a_setting() {
         ("Why is the sun hot?", "Why is sun hot?", |alike| alike.articles = false),
         ("What eats cats?", "What eats cat?", |alike| alike.plurals = false),
         ("What is grey?", "What is gray?", |alike| alike.spelling = false),
-        ("What are some of the fish?", "What are the fish?", |alike| alike.fillers = false),
+        ("What are some of the best fish?", "What are the best fish?", |alike| {
+            alike.fillers = false
+        }),
         ("Which fish is it?", "What fish is it?", |alike| alike.which = false),
         ("How do I swim?", "How to swim?", |alike| alike.how_to = false),
         ("What is the law of it?", "What is the law for it?", |alike| alike.prepositions = false),
