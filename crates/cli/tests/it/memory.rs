@@ -238,7 +238,9 @@ fn frames_and_settings_of_ones_own_change_the_context() {
             "--store",
             "kept.db",
         ];
-        environment.data(&arguments)
+        let output = environment.run(&arguments);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        output.stdout
     };
     let own = with(
         "[[memory.frames]]\nname = \"infrastructure\"\ndescription = \"Ask who will run it.\"\n\
