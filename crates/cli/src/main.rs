@@ -1,11 +1,15 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
+mod agent;
 mod arguments;
 mod cards;
 mod cascade;
+mod client;
 mod clock;
 mod config;
 mod context_config;
+mod doctor;
+mod environment;
 mod error;
 mod explain;
 mod graph;
@@ -18,6 +22,7 @@ mod models;
 mod output;
 mod outside;
 mod pressure;
+mod probe;
 mod progress;
 mod recall;
 mod refs;
@@ -43,14 +48,16 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&error),
     };
-    match execute(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => output::failure(&error),
-    }
+    let done = match arguments.command {
+        // Its exit status is the client's.
+        Command::RunAgent(agent) => agent::run(&agent),
+        command => execute(command).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| output::failure(&error))
 }
 
-fn execute(arguments: Arguments) -> Result<(), CommandError> {
-    match arguments.command {
+fn execute(command: Command) -> Result<(), CommandError> {
+    match command {
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Pressure(pressure) => pressure::run(&pressure),
         Command::Trim(trim) => trim::run(&trim),
@@ -68,6 +75,9 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Cards(cards) => cards::run(&cards),
         Command::Work(work) => work::run(&work),
         Command::Serve(serve) => serve::run(&serve),
+        Command::Env(env) => environment::run(&env),
+        Command::RunAgent(agent) => agent::run(&agent).map(drop),
+        Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

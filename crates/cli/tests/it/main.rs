@@ -6,6 +6,7 @@ mod cards;
 mod cascades;
 mod environment;
 mod explain;
+mod gateway;
 mod inspect;
 mod models;
 mod pressure;
