@@ -1,5 +1,7 @@
 //! Asking further: an answer that called our tools goes back with the results, behind the conversation.
 
+use std::sync::Arc;
+
 use super::{Further, OwnCall, Rewrite, RewriteError};
 use crate::provider::Wire;
 use crate::provider::document::{Document, quoted};
@@ -12,7 +14,8 @@ impl Rewrite<'_> {
         let wire = self.request.wire();
         let mut added: Vec<String> = Vec::new();
         for one in further {
-            added.extend(one.items.iter().map(|item| item.to_string()));
+            let items = one.items.iter().filter(|item| !self.is_lost(item));
+            added.extend(items.map(|item| item.to_string()));
             added.extend(results(wire, &one.calls));
         }
         match self.request.items() {
@@ -33,6 +36,20 @@ impl Rewrite<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Rewrite<'_> {
+    /// Tells whether an item says nothing to a server that did not keep it: reasoning without its encrypted content.
+    fn is_lost(&self, item: &Arc<str>) -> bool {
+        let is_kept = self.request.is_kept_by_the_server();
+        if self.request.wire() != Wire::Responses || is_kept {
+            return false;
+        }
+        Document::scan(item.clone(), 128).is_ok_and(|item| {
+            let item = item.root();
+            item.has("type", "reasoning") && item.any(&["encrypted_content"]).is_none()
+        })
     }
 }
 
