@@ -1,6 +1,7 @@
 //! Patches: what is put in, taken out and replaced in a document; every other byte stays.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::document::{Document, NodeId, Value};
@@ -165,7 +166,7 @@ impl<'a> Patch<'a> {
             if std::mem::replace(&mut comma, true) {
                 raw.push(',');
             }
-            raw.push_str(&format!("\"{key}\":{value}"));
+            let _ = write!(raw, "\"{key}\":{value}");
         }
         // Behind the last value, so that an indented closing brace stays where it is.
         let at = match object.fields().last() {

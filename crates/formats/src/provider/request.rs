@@ -136,7 +136,7 @@ impl Request {
         };
         let Conversation { messages, sources } = conversation;
         let streams_a_list = wire == Wire::Gemini && streams && !path.contains("alt=sse");
-        Ok(Self { wire, model, streams, streams_a_list, messages, sources, document })
+        Ok(Self { wire, document, model, streams, streams_a_list, messages, sources })
     }
 
     pub fn wire(&self) -> Wire {
@@ -155,6 +155,12 @@ impl Request {
     /// Tells whether the client wants a stream of events.
     pub fn streams(&self) -> bool {
         self.streams
+    }
+
+    /// Tells whether the answer says how many tokens it cost: a stream of chat does where the client asks for it.
+    pub fn is_counted(&self) -> bool {
+        let options = || self.root().get("stream_options")?.get("include_usage");
+        self.wire != Wire::ChatCompletions || !self.streams || options().is_some_and(Value::is_true)
     }
 
     /// Tells whether the provider keeps the answer, so that the client may go on by its id and without its history.

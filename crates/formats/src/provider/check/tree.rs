@@ -12,8 +12,8 @@ pub(super) enum Tree<'a> {
     Bool(bool),
     Number,
     Text(Cow<'a, str>),
-    List(Vec<Tree<'a>>),
-    Object(Vec<(Cow<'a, str>, Tree<'a>)>),
+    List(Vec<Self>),
+    Object(Vec<(Cow<'a, str>, Self)>),
 }
 
 /// What stands where nothing is.
@@ -48,7 +48,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the elements of a list; nothing else has any.
-    pub(super) fn list(&self) -> &[Tree<'a>] {
+    pub(super) fn list(&self) -> &[Self] {
         if let Self::List(list) = self { list } else { &[] }
     }
 

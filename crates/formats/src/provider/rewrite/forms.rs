@@ -117,9 +117,12 @@ impl<'a> Rewrite<'a> {
         let parts: Vec<Value<'a>> = list.elements().collect();
         let blocks: Vec<Option<Block>> = parts
             .iter()
-            .map(|part| match part.is_text() {
-                true => content::text(*part).map(|(_, block)| block),
-                false => content::part(*part),
+            .map(|part| {
+                if part.is_text() {
+                    content::text(*part).map(|(_, block)| block)
+                } else {
+                    content::part(*part)
+                }
             })
             .collect();
         let is_text = |index: &usize| matches!(blocks[*index], None | Some(Block::Text(_)));

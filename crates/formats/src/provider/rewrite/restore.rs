@@ -33,9 +33,12 @@ impl<'a> Rewrite<'a> {
     /// Finds an answer by the calls in it, or by its text where it has none.
     fn find(&self, shown: &Message) -> Option<Found> {
         let has_calls = shown.calls().next().is_some();
-        let is_it = |message: &Message| match has_calls {
-            false => message.calls().next().is_none() && message.shown() == shown.shown(),
-            true => shown.calls().any(|one| message.calls().any(|other| self.is_same(one, other))),
+        let is_it = |message: &Message| {
+            if has_calls {
+                shown.calls().any(|one| message.calls().any(|other| self.is_same(one, other)))
+            } else {
+                message.calls().next().is_none() && message.shown() == shown.shown()
+            }
         };
         let all = self.request.messages().iter().enumerate().rev();
         let mut answers = all.filter(|(_, message)| message.role == Role::Assistant);
@@ -57,9 +60,10 @@ impl<'a> Rewrite<'a> {
         let Some(list) = item.get(key).filter(|list| list.is_list()) else { return };
         // Everything that a split repeats stands before the content.
         let can_split = item.get("role").is_some_and(|role| role.span().end < list.span().start);
-        let mut ends = match found.is_exact && can_split {
-            true => self.ends(list, found, withheld, is_gemini).unwrap_or_default(),
-            false => Vec::new(),
+        let mut ends = if found.is_exact && can_split {
+            self.ends(list, found, withheld, is_gemini).unwrap_or_default()
+        } else {
+            Vec::new()
         };
         self.restore_beside(items, list, found, withheld, &mut ends);
         for (place, raw) in ends {
@@ -105,7 +109,8 @@ impl<'a> Rewrite<'a> {
                 }
                 None => self.patch.insert(list, place, call.call.raw.to_string()),
             }
-            let rank = rank(withheld, call);
+            // Without exact places it stands before the first of the client's.
+            let rank = if found.is_exact { rank(withheld, call) } else { 0 };
             let place = result_places.get(rank).copied().unwrap_or(behind_results);
             self.patch.insert(answers, place, result(self.request.wire(), &call.call));
         }
@@ -121,9 +126,10 @@ impl<'a> Rewrite<'a> {
     ) -> Option<Vec<(usize, String)>> {
         let blocks = &self.request.sources()[found.index].blocks;
         let wire = self.request.wire();
-        let begin = match is_gemini {
-            true => r#"{"role":"model","parts":["#,
-            false => r#"{"role":"assistant","content":["#,
+        let begin = if is_gemini {
+            r#"{"role":"model","parts":["#
+        } else {
+            r#"{"role":"assistant","content":["#
         };
         // Several answers may end at the same place: all but the last showed nothing.
         let mut ends: Vec<(usize, String)> = Vec::new();
@@ -187,9 +193,10 @@ impl<'a> Rewrite<'a> {
             }
         }
         for call in beside(withheld) {
-            let place = match found.is_exact {
-                true => Some(call.before),
-                false => self.first_shown_call(found, &withheld.shown),
+            let place = if found.is_exact {
+                Some(call.before)
+            } else {
+                self.first_shown_call(found, &withheld.shown)
             };
             let Some(place) = place else { continue };
             added.push((item_of(place), call.call.raw.to_string()));

@@ -179,10 +179,7 @@ fn responses(steps: &[Step]) -> Value {
         }
         for call in 0..step.calls {
             let id = call_id(index, call);
-            input.push(match step.fails {
-                true => json!({"type": "custom_tool_call", "call_id": id, "name": "patch", "input": "x\n".repeat(300)}),
-                false => json!({"type": "function_call", "call_id": id, "name": "write", "arguments": arguments(index).to_string()}),
-            });
+            input.push(if step.fails { json!({"type": "custom_tool_call", "call_id": id, "name": "patch", "input": "x\n".repeat(300)}) } else { json!({"type": "function_call", "call_id": id, "name": "write", "arguments": arguments(index).to_string()}) });
         }
         for call in 0..step.calls {
             let kind = if step.fails { "custom_tool_call_output" } else { "function_call_output" };

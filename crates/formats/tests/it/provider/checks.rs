@@ -1,6 +1,6 @@
 //! The checker finds each thing that a server refuses.
 
-use plimsoll_formats::provider::{Wire, check};
+use plimsoll_formats::provider::{Wire, check, check_rewritten};
 use serde_json::{Value, json};
 
 use super::bodies::{Step, body};
@@ -239,4 +239,17 @@ fn every_wire_wants_json_whose_keys_stand_once() {
         let repeated = br#"{"model":"a","model":"b"}"#;
         assert!(check(wire, repeated).iter().any(|one| one.rule == "a key stands once"));
     }
+}
+
+#[test]
+fn what_was_wrong_before_is_not_held_against_a_rewriting() {
+    let request = |texts: [&str; 2]| {
+        let messages = texts.map(|text| json!({"role": "user", "content": text}));
+        json!({"messages": messages}).to_string().into_bytes()
+    };
+    let wire = Wire::AnthropicMessages;
+    let (one, two) = (request(["", "hi"]), request(["", ""]));
+    assert_eq!(check_rewritten(wire, &one, &one), []);
+    assert_eq!(check_rewritten(wire, &two, &one), []);
+    assert_eq!(check_rewritten(wire, &one, &two).len(), 1);
 }
