@@ -218,9 +218,9 @@ impl Reply {
         }
         for call in answer.calls() {
             if self.state.is_own(&call.name) {
-                self.state.own_calls += 1
+                self.state.own_calls += 1;
             } else {
-                self.state.other_calls += 1
+                self.state.other_calls += 1;
             }
         }
         let stops_for_calls = stops_for_calls(self.wire, answer.stop.as_deref());

@@ -15,7 +15,7 @@ use plimsoll_core::{Message, ToolResult};
 pub use self::tools::ToolDefinition;
 
 use super::document::{NodeId, Value, quoted};
-use super::patch::{Overlap, Patch};
+use super::patch::{Misfit, Patch};
 use super::request::Request;
 
 /// Changes to a request. Without any, the bytes stay as they are.
@@ -94,14 +94,14 @@ pub enum RewriteError {
     /// There is nowhere to put something.
     #[error("there is no place for {what}")]
     NoPlace { what: &'static str },
-    /// Two edits want the same bytes.
-    #[error("two edits change the same bytes")]
-    Overlap,
+    /// Two edits want the same bytes, or one a list or object where something else is.
+    #[error("an edit does not fit the request")]
+    Misfit,
 }
 
-impl From<Overlap> for RewriteError {
-    fn from(_: Overlap) -> Self {
-        Self::Overlap
+impl From<Misfit> for RewriteError {
+    fn from(_: Misfit) -> Self {
+        Self::Misfit
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Tree<'a> {
 /// What stands where nothing is.
 static NOTHING: Tree<'static> = Tree::Null;
 
-impl<'a> Tree<'a> {
+impl Tree<'_> {
     /// Returns a field, or null; of repeated keys the last.
     pub(super) fn at(&self, key: &str) -> &Self {
         let Self::Object(fields) = self else { return nothing() };

@@ -15,26 +15,23 @@ impl Rewrite<'_> {
         let mut added: Vec<String> = Vec::new();
         for one in further {
             let items = one.items.iter().filter(|item| !self.is_lost(item));
-            added.extend(items.map(|item| item.to_string()));
+            added.extend(items.map(ToString::to_string));
             added.extend(results(wire, &one.calls));
         }
-        match self.request.items() {
-            Some(items) => {
-                for item in added {
-                    self.patch.push(items, item);
-                }
+        if let Some(items) = self.request.items() {
+            for item in added {
+                self.patch.push(items, item);
             }
-            None => {
-                let input = self.request.root().get("input").filter(|input| input.is_text());
-                let input = input.ok_or(RewriteError::NoPlace { what: "a further turn" })?;
-                let said = match self.texts.remove(&input.id()) {
-                    Some(changed) => quoted(&changed),
-                    None => input.raw().to_owned(),
-                };
-                let said = format!(r#"{{"role":"user","content":{said}}}"#);
-                self.patch.replace(input, format!("[{said},{}]", added.join(",")));
-            }
+            return Ok(());
         }
+        let input = self.request.root().get("input").filter(|input| input.is_text());
+        let input = input.ok_or(RewriteError::NoPlace { what: "a further turn" })?;
+        let said = match self.texts.remove(&input.id()) {
+            Some(changed) => quoted(&changed),
+            None => input.raw().to_owned(),
+        };
+        let said = format!(r#"{{"role":"user","content":{said}}}"#);
+        self.patch.replace(input, format!("[{said},{}]", added.join(",")));
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 /// What a model did in one turn, and what came back.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is drawn by itself")]
 pub(crate) struct Step {
     pub(crate) thinks: bool,
     pub(crate) speaks: bool,

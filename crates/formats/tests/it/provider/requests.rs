@@ -45,7 +45,9 @@ fn edits(request: &Request, choices: &[u8]) -> Edits {
     for position in 0..end {
         let exchange = transcript.entries()[position].exchange.is_some();
         if exchange && choices[position % choices.len()] == 4 {
-            members(&transcript, position, end).into_iter().for_each(|one| omitted[one] = true);
+            for one in members(&transcript, position, end) {
+                omitted[one] = true;
+            }
         }
     }
     let messages = request.messages().iter().enumerate().filter_map(|(index, message)| {
