@@ -62,6 +62,12 @@ pub(crate) enum Command {
     Tools(ToolsArguments),
     /// Serve the gateway: a proxy in front of the OpenAI, Anthropic and Gemini APIs that bounds what a model sees
     Serve(ServeArguments),
+    /// Print what a client needs so that it speaks to the gateway
+    Env(EnvArguments),
+    /// Run a client behind the gateway, and tell what that saved: `plimsoll run-agent -- claude`
+    RunAgent(RunAgentArguments),
+    /// Look whether a gateway would work here: settings, store, port, upstreams, clients
+    Doctor(DoctorArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -117,6 +123,49 @@ pub(crate) struct ServeArguments {
     pub(crate) settings: PolicyArguments,
     #[command(flatten)]
     pub(crate) store: StoreArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EnvArguments {
+    /// The client
+    #[arg(value_enum)]
+    pub(crate) client: crate::client::Client,
+    /// Where the gateway listens, instead of `listen`
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A gateway that runs where `listen` says is used; without one, one is started for as long as the client runs.\nThe exit code is the client's."
+)]
+pub(crate) struct RunAgentArguments {
+    #[command(flatten)]
+    pub(crate) settings: PolicyArguments,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// The client and its arguments
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 all is fine, 1 something is not.")]
+pub(crate) struct DoctorArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Reach for no upstream
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,13 +1,17 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
+mod agent;
 mod arguments;
 mod assemble;
 mod cache;
 mod cards;
 mod cascade;
+mod client;
 mod clock;
 mod config;
 mod context_config;
+mod doctor;
+mod environment;
 mod error;
 mod explain;
 mod graph;
@@ -21,6 +25,7 @@ mod models;
 mod output;
 mod outside;
 mod pressure;
+mod probe;
 mod progress;
 mod recall;
 mod refs;
@@ -47,14 +52,16 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&error),
     };
-    match execute(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => output::failure(&error),
-    }
+    let done = match arguments.command {
+        // Its exit status is the client's.
+        Command::RunAgent(agent) => agent::run(&agent),
+        command => execute(command).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| output::failure(&error))
 }
 
-fn execute(arguments: Arguments) -> Result<(), CommandError> {
-    match arguments.command {
+fn execute(command: Command) -> Result<(), CommandError> {
+    match command {
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Pressure(pressure) => pressure::run(&pressure),
         Command::Trim(trim) => trim::run(&trim),
@@ -76,6 +83,9 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Cache(cache) => cache::run(&cache),
         Command::Tools(tools) => tools::run(&tools),
         Command::Serve(serve) => serve::run(&serve),
+        Command::Env(env) => environment::run(&env),
+        Command::RunAgent(agent) => agent::run(&agent).map(drop),
+        Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

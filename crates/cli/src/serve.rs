@@ -18,7 +18,7 @@ use crate::outside::outside;
 use crate::store;
 
 /// `PLIMSOLL_LOG`: off, error, warn, info, debug or trace.
-const LOG: &str = "PLIMSOLL_LOG";
+pub(crate) const LOG: &str = "PLIMSOLL_LOG";
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
     let mut config = config::config(&arguments.settings)?;
@@ -94,7 +94,7 @@ impl Policies for Configured {
 }
 
 /// Begins to log to standard error, as lines or as JSON.
-fn log(config: &GatewayConfig) -> Result<(), CommandError> {
+pub(crate) fn log(config: &GatewayConfig) -> Result<(), CommandError> {
     let level = environment(LOG).unwrap_or_else(|| "info".to_owned());
     let level: LevelFilter = level.parse().map_err(|_| {
         CommandError::usage(anyhow::anyhow!("{LOG} is `{level}`"))

@@ -1,4 +1,4 @@
-//! Reads recorded agent sessions and writes them back.
+//! Reads recorded agent sessions and writes them back; [`provider`] does so with live requests and answers.
 //!
 //! A file is recognised by what is in it, never by its name; [`read`] turns it into messages in the order in which the
 //! model met them, with every tool call answered directly behind it. What could not be read, and what had to be

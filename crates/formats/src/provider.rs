@@ -17,7 +17,7 @@ mod rewrite;
 mod route;
 
 pub use answer::{Answer, AnswerUsage, Ending, Moment, Watch};
-pub use check::{Violation, check};
+pub use check::{Violation, check, check_rewritten};
 pub use events::{Event, Events};
 pub use failure::{error_body, error_event};
 pub use reply::{Forward, Progress, Reply};

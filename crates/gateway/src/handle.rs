@@ -1,6 +1,8 @@
 //! One request: who asks, what for, where it goes, what comes back.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -112,6 +114,7 @@ async fn forward(
         path: path.to_owned(),
         headers: head.headers.clone(),
         body: received.plain().clone(),
+        is_rebuilt: Arc::default(),
     };
     let job = match (route, wish.mode) {
         (_, Mode::Off) => None,
@@ -184,15 +187,14 @@ impl Passage {
     /// Takes part in a turn of a session.
     async fn turn(mut self, job: Job) -> Result<Response<Body>, Refusal> {
         let gateway = self.gateway.clone();
-        let (wire, mode) = (job.wire, job.wish.mode);
+        let (wire, mode, is_rebuilt) = (job.wire, job.wish.mode, job.is_rebuilt.clone());
         let begun = Instant::now();
         let mut task = tokio::spawn(job.prepare());
         let timeouts = &gateway.config.timeouts;
-        let deadline = std::time::Duration::from_millis(timeouts.deadline_ms);
         let prepared = tokio::select! {
             biased;
             prepared = &mut task => Some(prepared.unwrap_or(Err(Open::Panicked))),
-            () = gateway.clock.sleep(deadline) => None,
+            () = deadline(&gateway, &is_rebuilt) => None,
         };
         gateway.metrics.overhead(begun.elapsed());
         headers::plain(&mut self.headers, false);
@@ -283,6 +285,20 @@ impl Passage {
             }
             Kind::Other => answer.map(|()| from.pass_on((counted, ender))),
         })
+    }
+}
+
+/// Returns when our own work has had its time.
+async fn deadline(gateway: &Gateway, is_rebuilt: &AtomicBool) {
+    let timeouts = &gateway.config.timeouts;
+    let begun = gateway.clock.now();
+    gateway.clock.sleep(Duration::from_millis(timeouts.deadline_ms)).await;
+    if is_rebuilt.load(Ordering::Relaxed) {
+        let spent = gateway.clock.now().0.saturating_sub(begun.0).unsigned_abs();
+        let left = timeouts.rebuild_ms.saturating_sub(spent);
+        if left > 0 {
+            gateway.clock.sleep(Duration::from_millis(left)).await;
+        }
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Metrics {
     outcomes: Family<8>,
     answers: Family<5>,
     refusals: Family<17>,
-    tokens: Family<5>,
+    tokens: Family<7>,
     misses: Family<6>,
     expansions: Family<3>,
     store: Family<3>,
@@ -124,9 +124,9 @@ impl Default for Metrics {
             ),
             tokens: Family::new(
                 "plimsoll_tokens_total",
-                "Input tokens: of the full history and as sent by our count, and as the provider billed them.",
+                "Tokens: of the full history and as sent by our count, the cost of both in plain input tokens, and as the provider billed.",
                 "kind",
-                ["full", "sent", "billed", "billed_cached", "billed_output"],
+                ["full", "sent", "cost", "full_cost", "billed", "billed_cached", "billed_output"],
             ),
             misses: Family::new(
                 "plimsoll_cache_misses_total",

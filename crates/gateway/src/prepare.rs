@@ -1,6 +1,7 @@
 //! Preparing a request: read, aligned with its session, bounded, written, checked; whatever fails, the original stands.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
@@ -115,6 +116,8 @@ pub(crate) struct Job {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Set where the session has to be read from the store first.
+    pub(crate) is_rebuilt: Arc<AtomicBool>,
 }
 
 impl Job {
@@ -146,6 +149,7 @@ impl Job {
             kind => return Err(Open::Kind(kind.as_str())),
         }
         let key = self.key(&request)?;
+        self.is_rebuilt.store(!self.gateway.sessions.has(&key), Ordering::Relaxed);
         let held = self.gateway.sessions.get(&key);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
         let job = self.clone();

@@ -27,6 +27,8 @@ impl Report {
     pub(crate) fn count(&self, gateway: &Gateway) {
         gateway.metrics.tokens("full", self.full_tokens);
         gateway.metrics.tokens("sent", self.tokens);
+        gateway.metrics.tokens("cost", self.cost.round() as u64);
+        gateway.metrics.tokens("full_cost", self.full_cost.round() as u64);
         for miss in &self.misses {
             gateway.metrics.miss(miss.as_str());
         }

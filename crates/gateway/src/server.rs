@@ -9,6 +9,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use plimsoll_core::Tokenizer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -48,6 +49,8 @@ pub async fn serve(
         return Err(ServeError::Open { address });
     }
     gateway.opened(address);
+    // The vocabulary's tables are built when they are first used; nobody should wait for that.
+    tokio::task::spawn_blocking(|| Tokenizer::for_model("").count("a word"));
     let timeouts = &gateway.config.timeouts;
     let mut builder = http1::Builder::new();
     builder

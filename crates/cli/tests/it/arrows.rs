@@ -118,3 +118,20 @@ fn the_engine_waits_for_nothing_itself() {
         &["plimsoll-models", "plimsoll-store", "tokio", "reqwest", "rusqlite"],
     );
 }
+
+#[test]
+fn the_gateway_knows_engine_and_formats_only() {
+    check(
+        "plimsoll-gateway",
+        &[
+            "plimsoll-store",
+            "plimsoll-models",
+            "plimsoll-tools",
+            "plimsoll-cascade",
+            "plimsoll-cli",
+            "rusqlite",
+            "clap",
+            "anyhow",
+        ],
+    );
+}

@@ -8,6 +8,7 @@ mod cards;
 mod cascades;
 mod environment;
 mod explain;
+mod gateway;
 mod inspect;
 mod memory;
 mod models;

@@ -61,7 +61,7 @@ impl Answer {
     /// Reads a whole body.
     pub fn of_body(wire: Wire, body: &[u8]) -> Self {
         let mut watch = Watch::new(wire);
-        let document = str::from_utf8(body).ok().and_then(|text| scanned(text));
+        let document = str::from_utf8(body).ok().and_then(scanned);
         if let Some(document) = document {
             watch.body(document.root());
         }
@@ -170,6 +170,15 @@ impl Watch {
         }
     }
 
+    /// Returns how the answer ended, as far as it was seen.
+    pub fn ending(&self) -> Ending {
+        match (&self.seen.failure, self.seen.ended) {
+            (Some(failure), _) => Ending::Failed(failure.clone()),
+            (None, true) => Ending::Complete,
+            (None, false) => Ending::Cut,
+        }
+    }
+
     /// Returns the answer as far as it was seen.
     pub fn answer(&self) -> Answer {
         let items = match &self.parts {
@@ -179,11 +188,7 @@ impl Watch {
             Parts::Gemini(parts) => parts.items(),
         };
         let seen = &self.seen;
-        let ending = match (&seen.failure, seen.ended) {
-            (Some(failure), _) => Ending::Failed(failure.clone()),
-            (None, true) => Ending::Complete,
-            (None, false) => Ending::Cut,
-        };
+        let ending = self.ending();
         Answer {
             message: message_of(self.wire, &items),
             items,

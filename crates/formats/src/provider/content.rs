@@ -27,9 +27,12 @@ pub(crate) fn parts<'a>(
     }
     content
         .elements()
-        .filter_map(|element| match element.is_text() {
-            true => text(element),
-            false => part(element).map(|block| (element.id(), block)),
+        .filter_map(|element| {
+            if element.is_text() {
+                text(element)
+            } else {
+                part(element).map(|block| (element.id(), block))
+            }
         })
         .collect()
 }
@@ -55,9 +58,8 @@ pub(crate) fn part(part: Value<'_>) -> Option<Block> {
 pub(crate) fn image(part: Value<'_>) -> Image {
     let empty = || Arc::from("");
     let source = part.get("source");
-    let url = part.get("image_url").and_then(|url| match url.is_object() {
-        true => url.get("url").and_then(Value::shared),
-        false => url.shared(),
+    let url = part.get("image_url").and_then(|url| {
+        if url.is_object() { url.get("url").and_then(Value::shared) } else { url.shared() }
     });
     let data = url.or_else(|| {
         let source = source?;
@@ -73,16 +75,15 @@ pub(crate) fn image(part: Value<'_>) -> Image {
 
 /// Passes on what is not understood. Marks of the cache come and go, so they are no part of it.
 pub(crate) fn opaque(kind: &str, value: Value<'_>) -> Block {
-    let raw = match value.get("cache_control") {
-        None => Arc::from(value.raw()),
-        Some(_) => {
-            let fields: Vec<String> = value
-                .fields()
-                .filter(|(key, _)| !key.says("cache_control"))
-                .map(|(key, value)| format!("{}:{}", key.raw(), value.raw()))
-                .collect();
-            Arc::from(format!("{{{}}}", fields.join(",")))
-        }
+    let raw = if value.get("cache_control").is_none() {
+        Arc::from(value.raw())
+    } else {
+        let fields: Vec<String> = value
+            .fields()
+            .filter(|(key, _)| !key.says("cache_control"))
+            .map(|(key, value)| format!("{}:{}", key.raw(), value.raw()))
+            .collect();
+        Arc::from(format!("{{{}}}", fields.join(",")))
     };
     Block::Opaque(Opaque { kind: Arc::from(kind), raw })
 }

@@ -170,12 +170,12 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the value of a field; of repeated keys the last, as the parsers of this world do.
-    pub(crate) fn get(self, key: &str) -> Option<Value<'a>> {
+    pub(crate) fn get(self, key: &str) -> Option<Self> {
         self.fields().filter(|(name, _)| name.says(key)).last().map(|(_, value)| value)
     }
 
     /// Returns the value of the field under the first of `keys` that is there and not null.
-    pub(crate) fn any(self, keys: &[&str]) -> Option<Value<'a>> {
+    pub(crate) fn any(self, keys: &[&str]) -> Option<Self> {
         keys.iter().find_map(|key| self.get(key).filter(|value| !value.is_null()))
     }
 

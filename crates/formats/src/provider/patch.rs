@@ -1,13 +1,14 @@
 //! Patches: what is put in, taken out and replaced in a document; every other byte stays.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::document::{Document, NodeId, Value};
 
-/// Two changes want the same bytes.
+/// A change does not fit: two want the same bytes, or a list or object is something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Overlap;
+pub(crate) struct Misfit;
 
 /// Changes to a document, collected and applied at once.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(crate) struct Patch<'a> {
     splices: Vec<(Range<usize>, String)>,
     lists: BTreeMap<NodeId, ListPatch>,
     fields: BTreeMap<NodeId, Vec<(&'static str, String)>>,
+    fits: bool,
 }
 
 #[derive(Debug, Default)]
@@ -27,7 +29,13 @@ struct ListPatch {
 
 impl<'a> Patch<'a> {
     pub(crate) fn new(document: &'a Document) -> Self {
-        Self { document, splices: Vec::new(), lists: BTreeMap::new(), fields: BTreeMap::new() }
+        Self {
+            document,
+            splices: Vec::new(),
+            lists: BTreeMap::new(),
+            fields: BTreeMap::new(),
+            fits: true,
+        }
     }
 
     /// Replaces a value.
@@ -43,6 +51,7 @@ impl<'a> Patch<'a> {
 
     /// Sets a field of an object: in its place where it is there, else behind the others.
     pub(crate) fn set(&mut self, object: Value<'_>, key: &'static str, raw: String) {
+        self.fits &= object.is_object();
         match object.get(key) {
             Some(value) => self.replace(value, raw),
             None => self.fields.entry(object.id()).or_default().push((key, raw)),
@@ -78,6 +87,7 @@ impl<'a> Patch<'a> {
 
     /// Removes the element `index` of a list.
     pub(crate) fn remove(&mut self, list: Value<'_>, index: usize) {
+        self.fits &= list.is_list();
         let removed = &mut self.lists.entry(list.id()).or_default().removed;
         if !removed.contains(&index) {
             removed.push(index);
@@ -86,6 +96,7 @@ impl<'a> Patch<'a> {
 
     /// Puts an element before the element `index` of a list, behind what was put there before.
     pub(crate) fn insert(&mut self, list: Value<'_>, index: usize, raw: String) {
+        self.fits &= list.is_list();
         self.lists.entry(list.id()).or_default().inserted.entry(index).or_default().push(raw);
     }
 
@@ -101,8 +112,11 @@ impl<'a> Patch<'a> {
 
     /// Returns the document with all changes.
     ///
-    /// Errors: [`Overlap`] where a change lies inside of what another takes out.
-    pub(crate) fn apply(mut self) -> Result<Vec<u8>, Overlap> {
+    /// Errors: [`Misfit`] where a change lies inside of what another takes out, or wants a list or object where none is.
+    pub(crate) fn apply(mut self) -> Result<Vec<u8>, Misfit> {
+        if !self.fits {
+            return Err(Misfit);
+        }
         for (list, patch) in std::mem::take(&mut self.lists) {
             self.splice_list(list, &patch);
         }
@@ -116,12 +130,12 @@ impl<'a> Patch<'a> {
         let mut out = Vec::with_capacity(text.len() + added);
         let mut at = 0;
         for (span, raw) in &self.splices {
-            let kept = text.as_bytes().get(at..span.start).ok_or(Overlap)?;
+            let kept = text.as_bytes().get(at..span.start).ok_or(Misfit)?;
             out.extend_from_slice(kept);
             out.extend_from_slice(raw.as_bytes());
             at = span.end;
         }
-        out.extend_from_slice(text.as_bytes().get(at..).ok_or(Overlap)?);
+        out.extend_from_slice(text.as_bytes().get(at..).ok_or(Misfit)?);
         Ok(out)
     }
 
@@ -165,7 +179,7 @@ impl<'a> Patch<'a> {
             if std::mem::replace(&mut comma, true) {
                 raw.push(',');
             }
-            raw.push_str(&format!("\"{key}\":{value}"));
+            let _ = write!(raw, "\"{key}\":{value}");
         }
         // Behind the last value, so that an indented closing brace stays where it is.
         let at = match object.fields().last() {
@@ -203,7 +217,10 @@ mod tests {
         let inner = document.root().elements().next().unwrap();
         patch.push(inner, "3".into());
         patch.remove(document.root(), 0);
-        assert_eq!(patch.apply(), Err(Overlap));
+        assert_eq!(patch.apply(), Err(Misfit));
+        let mut patch = Patch::new(&document);
+        patch.set(document.root(), "key", "3".into());
+        assert_eq!(patch.apply(), Err(Misfit));
     }
 
     proptest! {

@@ -70,6 +70,8 @@ struct State {
     id: Option<String>,
     /// Tokens that the answers before this one have.
     output_before: u64,
+    /// The client did not ask for the event that only counts tokens.
+    hides_usage: bool,
 }
 
 impl State {
@@ -80,6 +82,10 @@ impl State {
     /// Tells whether an answer that stops for this reason wants nothing but our results.
     fn only_own(&self, stops_for_calls: bool) -> bool {
         stops_for_calls && self.own_calls > 0 && self.other_calls == 0
+    }
+
+    fn passes_all(&self) -> bool {
+        self.own.is_empty() && !self.hides_usage
     }
 
     fn begin_round(&mut self) {
@@ -132,6 +138,13 @@ impl Reply {
         Self { wire, events, watch, state, numbers, rounds }
     }
 
+    /// Keeps from the client the event that only counts tokens, for [`super::Edits::count_usage`].
+    #[must_use]
+    pub fn hiding_usage(mut self) -> Self {
+        self.state.hides_usage = true;
+        self
+    }
+
     /// Takes a chunk of the provider's stream.
     pub fn push(&mut self, chunk: &[u8]) -> Forward {
         self.events.push(chunk);
@@ -169,7 +182,7 @@ impl Reply {
         if self.state.asks {
             return;
         }
-        let treated = if moment == Moment::Failure || self.state.own.is_empty() {
+        let treated = if moment == Moment::Failure || self.state.passes_all() {
             Treated::Pass
         } else {
             self.treat(root, &document)
@@ -204,9 +217,10 @@ impl Reply {
             return Some(body.to_vec());
         }
         for call in answer.calls() {
-            match self.state.is_own(&call.name) {
-                true => self.state.own_calls += 1,
-                false => self.state.other_calls += 1,
+            if self.state.is_own(&call.name) {
+                self.state.own_calls += 1;
+            } else {
+                self.state.other_calls += 1;
             }
         }
         let stops_for_calls = stops_for_calls(self.wire, answer.stop.as_deref());
@@ -227,7 +241,7 @@ impl Reply {
         if self.state.asks {
             return Progress::Asks;
         }
-        match self.watch.answer().ending {
+        match self.watch.ending() {
             Ending::Complete => Progress::Ended,
             Ending::Failed(_) => Progress::Failed,
             Ending::Cut => Progress::Open,

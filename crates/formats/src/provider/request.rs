@@ -67,6 +67,8 @@ pub struct Request {
     document: Document,
     model: Option<String>,
     streams: bool,
+    /// It wants a stream that is one list and no events.
+    streams_a_list: bool,
     messages: Vec<Arc<Message>>,
     sources: Vec<Source>,
 }
@@ -133,7 +135,8 @@ impl Request {
             ),
         };
         let Conversation { messages, sources } = conversation;
-        Ok(Self { wire, model, streams, messages, sources, document })
+        let streams_a_list = wire == Wire::Gemini && streams && !path.contains("alt=sse");
+        Ok(Self { wire, document, model, streams, streams_a_list, messages, sources })
     }
 
     pub fn wire(&self) -> Wire {
@@ -152,6 +155,20 @@ impl Request {
     /// Tells whether the client wants a stream of events.
     pub fn streams(&self) -> bool {
         self.streams
+    }
+
+    /// Tells whether the answer says how many tokens it cost: a stream of chat does where the client asks for it.
+    pub fn is_counted(&self) -> bool {
+        let options = || self.root().get("stream_options")?.get("include_usage");
+        self.wire != Wire::ChatCompletions || !self.streams || options().is_some_and(Value::is_true)
+    }
+
+    /// Tells whether the provider keeps the answer, so that the client may go on by its id and without its history.
+    ///
+    /// Tools of ours have no place in such a request: calls that the client did not see could not be put back.
+    pub fn is_kept_by_the_server(&self) -> bool {
+        self.wire == Wire::Responses
+            && self.root().get("store").is_none_or(|store| store.is_null() || store.is_true())
     }
 
     /// Returns the conversation as core knows it, oldest first.

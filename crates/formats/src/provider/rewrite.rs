@@ -15,7 +15,7 @@ use plimsoll_core::{Message, ToolResult};
 pub use self::tools::ToolDefinition;
 
 use super::document::{NodeId, Value, quoted};
-use super::patch::{Overlap, Patch};
+use super::patch::{Misfit, Patch};
 use super::request::Request;
 
 /// Changes to a request. Without any, the bytes stay as they are.
@@ -31,6 +31,8 @@ pub struct Edits {
     pub only_tools: Option<Vec<String>>,
     /// A text behind all that was said, so that a prefix which a cache holds stays.
     pub append_user_text: Option<String>,
+    /// The provider is to count tokens in a stream even where the client did not ask for it, see [`Request::is_counted`].
+    pub count_usage: bool,
     /// Calls of ours that the client did not see are put back into the history.
     pub restore: Vec<Withheld>,
     /// Answers of the model to this very request, whose calls were ours, with the results.
@@ -92,14 +94,14 @@ pub enum RewriteError {
     /// There is nowhere to put something.
     #[error("there is no place for {what}")]
     NoPlace { what: &'static str },
-    /// Two edits want the same bytes.
-    #[error("two edits change the same bytes")]
-    Overlap,
+    /// Two edits want the same bytes, or one a list or object where something else is.
+    #[error("an edit does not fit the request")]
+    Misfit,
 }
 
-impl From<Overlap> for RewriteError {
-    fn from(_: Overlap) -> Self {
-        Self::Overlap
+impl From<Misfit> for RewriteError {
+    fn from(_: Misfit) -> Self {
+        Self::Misfit
     }
 }
 
@@ -133,6 +135,9 @@ impl Request {
         }
         rewrite.omit()?;
         rewrite.offer_tools(edits)?;
+        if edits.count_usage && !self.is_counted() {
+            rewrite.count_usage();
+        }
         for withheld in &edits.restore {
             rewrite.restore(withheld);
         }
@@ -190,6 +195,16 @@ impl<'a> Rewrite<'a> {
         let Some(items) = self.request.items() else { return Vec::new() };
         let all = items.elements().enumerate();
         all.filter(|(index, _)| !self.patch.is_removed(items, *index)).collect()
+    }
+
+    fn count_usage(&mut self) {
+        let root = self.request.root();
+        match root.get("stream_options") {
+            Some(options) if options.is_object() => {
+                self.patch.set(options, "include_usage", "true".to_owned());
+            }
+            _ => self.patch.set(root, "stream_options", r#"{"include_usage":true}"#.to_owned()),
+        }
     }
 
     fn finish(mut self) -> Result<Vec<u8>, RewriteError> {

@@ -1,5 +1,6 @@
 //! `OpenAI` Chat Completions: deltas of the first choice, calls by their index.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{AnswerUsage, Seen, number, owned};
@@ -84,14 +85,14 @@ impl Parts {
         let content = if self.text.is_empty() { "null".to_owned() } else { quoted(&self.text) };
         let mut raw = format!(r#"{{"role":"assistant","content":{content}"#);
         if let Some((key, text)) = &self.reasoning {
-            raw.push_str(&format!(r#","{key}":{}"#, quoted(text)));
+            let _ = write!(raw, r#","{key}":{}"#, quoted(text));
         }
         if !self.refusal.is_empty() {
-            raw.push_str(&format!(r#","refusal":{}"#, quoted(&self.refusal)));
+            let _ = write!(raw, r#","refusal":{}"#, quoted(&self.refusal));
         }
         if !self.calls.is_empty() {
             let calls: Vec<String> = self.calls.iter().map(Call::whole).collect();
-            raw.push_str(&format!(r#","tool_calls":[{}]"#, calls.join(",")));
+            let _ = write!(raw, r#","tool_calls":[{}]"#, calls.join(","));
         }
         raw.push('}');
         vec![Arc::from(raw)]

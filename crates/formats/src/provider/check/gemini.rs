@@ -64,14 +64,15 @@ fn answers(response: &Tree<'_>, call: &Tree<'_>) -> bool {
 
 /// With ids, parallel responses may stand in any order.
 fn paired_by_id(responses: &[&Tree<'_>], calls: &[&Tree<'_>]) -> bool {
-    let ids = |values: &[&Tree<'_>]| {
-        let mut ids: Vec<String> =
-            values.iter().map(|value| value.at("id").text().to_owned()).collect();
-        ids.sort_unstable();
-        ids
+    let known = |values: &[&Tree<'_>]| {
+        let both = values.iter().map(|value| (value.at("id").text(), value.at("name").text()));
+        let mut both: Vec<(String, String)> =
+            both.map(|(id, name)| (id.to_owned(), name.to_owned())).collect();
+        both.sort_unstable();
+        both
     };
-    let asked = ids(calls);
-    !asked.iter().any(String::is_empty) && asked == ids(responses)
+    let asked = known(calls);
+    !asked.iter().any(|(id, _)| id.is_empty()) && asked == known(responses)
 }
 
 fn one_part(part: &Tree<'_>, role: &str, index: usize, report: &mut Report) {

@@ -14,7 +14,7 @@ pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
     let further = input.list().iter().filter(|item| item.kind() == "additional_tools");
     let lists = [root.at("tools")].into_iter().chain(further.map(|item| item.at("tools")));
     let named: Vec<&Tree<'_>> = lists
-        .flat_map(|list| list.list())
+        .flat_map(Tree::list)
         .filter(|tool| matches!(tool.kind(), "function" | "custom"))
         .collect();
     report.names(named.iter().map(|tool| tool.at("name").text()));

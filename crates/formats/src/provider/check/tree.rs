@@ -12,14 +12,14 @@ pub(super) enum Tree<'a> {
     Bool(bool),
     Number,
     Text(Cow<'a, str>),
-    List(Vec<Tree<'a>>),
-    Object(Vec<(Cow<'a, str>, Tree<'a>)>),
+    List(Vec<Self>),
+    Object(Vec<(Cow<'a, str>, Self)>),
 }
 
 /// What stands where nothing is.
 static NOTHING: Tree<'static> = Tree::Null;
 
-impl<'a> Tree<'a> {
+impl Tree<'_> {
     /// Returns a field, or null; of repeated keys the last.
     pub(super) fn at(&self, key: &str) -> &Self {
         let Self::Object(fields) = self else { return nothing() };
@@ -48,7 +48,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the elements of a list; nothing else has any.
-    pub(super) fn list(&self) -> &[Tree<'a>] {
+    pub(super) fn list(&self) -> &[Self] {
         if let Self::List(list) = self { list } else { &[] }
     }
 

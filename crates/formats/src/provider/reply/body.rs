@@ -43,7 +43,7 @@ pub(super) fn merge(
             let parts = candidate.and_then(|candidate| candidate.get("content")?.get("parts"));
             if let Some(parts) = parts {
                 let before: Vec<String> =
-                    before.iter().flat_map(Round::shown).map(|raw| raw.to_string()).collect();
+                    before.iter().flat_map(Round::shown).map(ToString::to_string).collect();
                 hide_parts(parts, patch, state, &before);
             }
             count_gemini(body, patch, state);

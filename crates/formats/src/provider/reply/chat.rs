@@ -35,6 +35,9 @@ impl Numbers {
         }
         let choice = data.get("choices").and_then(|choices| choices.elements().next());
         let Some(choice) = choice else {
+            if state.hides_usage && data.get("usage").is_some_and(Value::is_object) {
+                return Treated::Drop;
+            }
             changed |= body::count_chat(data, &mut patch, state);
             return if changed { Treated::of(patch) } else { Treated::Pass };
         };
@@ -81,7 +84,7 @@ impl Numbers {
             }
             // Calls that stay are in the patch already, and the delta is not replaced over them.
             if kept == 0 {
-                let Some(fresh) = self.without(data, choice, delta, &stays, state) else {
+                let Some(fresh) = without(data, choice, delta, &stays, state) else {
                     return Treated::Drop;
                 };
                 return Treated::Changed(fresh);
@@ -93,34 +96,6 @@ impl Numbers {
         }
         changed |= body::count_chat(data, &mut patch, state);
         if changed { Treated::of(patch) } else { Treated::Pass }
-    }
-
-    /// Returns the chunk with a delta of the fields that stay; an answer that asks does not stop yet.
-    fn without(
-        &self,
-        data: Value<'_>,
-        choice: Value<'_>,
-        delta: Value<'_>,
-        stays: &[String],
-        state: &State,
-    ) -> Option<String> {
-        let document = data.document();
-        let mut patch = Patch::new(document);
-        patch.replace(delta, format!("{{{}}}", stays.join(",")));
-        if let (Some(id), Some(known)) = (data.get("id").filter(|id| id.is_text()), &state.id) {
-            patch.replace(id, quoted(known));
-        }
-        if state.asks {
-            if let Some(reason) = choice.get("finish_reason") {
-                patch.replace(reason, "null".to_owned());
-            }
-            if let Some(usage) = data.get("usage") {
-                patch.replace(usage, "null".to_owned());
-            }
-        } else {
-            body::count_chat(data, &mut patch, state);
-        }
-        String::from_utf8(patch.apply().ok()?).ok()
     }
 
     /// Takes out our calls and renumbers the others; returns how many stay, and whether anything changed.
@@ -160,4 +135,31 @@ impl Numbers {
         }
         (kept, changed)
     }
+}
+
+/// Returns the chunk with a delta of the fields that stay; an answer that asks does not stop yet.
+fn without(
+    data: Value<'_>,
+    choice: Value<'_>,
+    delta: Value<'_>,
+    stays: &[String],
+    state: &State,
+) -> Option<String> {
+    let document = data.document();
+    let mut patch = Patch::new(document);
+    patch.replace(delta, format!("{{{}}}", stays.join(",")));
+    if let (Some(id), Some(known)) = (data.get("id").filter(|id| id.is_text()), &state.id) {
+        patch.replace(id, quoted(known));
+    }
+    if state.asks {
+        if let Some(reason) = choice.get("finish_reason") {
+            patch.replace(reason, "null".to_owned());
+        }
+        if let Some(usage) = data.get("usage") {
+            patch.replace(usage, "null".to_owned());
+        }
+    } else {
+        body::count_chat(data, &mut patch, state);
+    }
+    String::from_utf8(patch.apply().ok()?).ok()
 }

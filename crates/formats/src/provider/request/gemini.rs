@@ -55,12 +55,13 @@ pub(crate) fn parts(content: Value<'_>, names: &mut Names) -> Vec<Found> {
 }
 
 fn part(value: Value<'_>, names: &mut Names) -> Option<Block> {
-    if let Some(call) = value.any(&["functionCall", "function_call"]) {
+    let object = |keys| value.any(keys).filter(|value| value.is_object());
+    if let Some(call) = object(&["functionCall", "function_call"]) {
         let name = call.shared_at("name");
         let id = given_id(call).unwrap_or_else(|| numbered(&mut names.called, &name));
         return Some(content::call(id, name, call.get("args")));
     }
-    if let Some(response) = value.any(&["functionResponse", "function_response"]) {
+    if let Some(response) = object(&["functionResponse", "function_response"]) {
         let name = response.shared_at("name");
         let call_id = given_id(response).unwrap_or_else(|| numbered(&mut names.answered, &name));
         let told = response.get("response");

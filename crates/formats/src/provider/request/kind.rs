@@ -85,6 +85,7 @@ impl Request {
             Wire::Responses if root.any(&["prompt"]).is_some() => {
                 Some("its prompt is held by the server")
             }
+            Wire::Gemini if self.streams_a_list => Some("its stream is no stream of events"),
             Wire::AnthropicMessages | Wire::Responses | Wire::Gemini => None,
         }
     }

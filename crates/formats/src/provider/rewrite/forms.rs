@@ -99,7 +99,8 @@ impl<'a> Rewrite<'a> {
             Wire::Responses => (result, "output"),
             Wire::Gemini => {
                 let response = result.any(&["functionResponse", "function_response"]);
-                return self.put_response(response.ok_or("a result has no place")?, now);
+                self.put_response(response.ok_or("a result has no place")?, now);
+                return Ok(());
             }
         };
         match holder.get(key) {
@@ -117,9 +118,12 @@ impl<'a> Rewrite<'a> {
         let parts: Vec<Value<'a>> = list.elements().collect();
         let blocks: Vec<Option<Block>> = parts
             .iter()
-            .map(|part| match part.is_text() {
-                true => content::text(*part).map(|(_, block)| block),
-                false => content::part(*part),
+            .map(|part| {
+                if part.is_text() {
+                    content::text(*part).map(|(_, block)| block)
+                } else {
+                    content::part(*part)
+                }
             })
             .collect();
         let is_text = |index: &usize| matches!(blocks[*index], None | Some(Block::Text(_)));
@@ -152,29 +156,19 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    fn put_response(&mut self, response: Value<'a>, now: &ToolResult) -> Result<(), &'static str> {
-        match response.get("response") {
-            Some(told) => match spoken(told) {
-                Some(text) => self.patch.replace(text, quoted(&now.text)),
-                None => {
-                    let key = if now.is_error { "error" } else { "output" };
-                    self.patch.replace(told, format!("{{\"{key}\":{}}}", quoted(&now.text)));
-                }
-            },
-            None => {
-                self.patch.set(
-                    response,
-                    "response",
-                    format!("{{\"output\":{}}}", quoted(&now.text)),
-                );
-            }
+    fn put_response(&mut self, response: Value<'a>, now: &ToolResult) {
+        let told = response.get("response");
+        if let Some(text) = told.and_then(spoken) {
+            self.patch.replace(text, quoted(&now.text));
+        } else {
+            let key = if now.is_error { "error" } else { "output" };
+            self.patch.set(response, "response", format!("{{\"{key}\":{}}}", quoted(&now.text)));
         }
         if let Some(parts) = response.get("parts").filter(|_| now.images.is_empty()) {
             for index in 0..parts.elements().count() {
                 self.patch.remove(parts, index);
             }
         }
-        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Asking further: an answer that called our tools goes back with the results, behind the conversation.
 
+use std::sync::Arc;
+
 use super::{Further, OwnCall, Rewrite, RewriteError};
 use crate::provider::Wire;
 use crate::provider::document::{Document, quoted};
@@ -12,27 +14,39 @@ impl Rewrite<'_> {
         let wire = self.request.wire();
         let mut added: Vec<String> = Vec::new();
         for one in further {
-            added.extend(one.items.iter().map(|item| item.to_string()));
+            let items = one.items.iter().filter(|item| !self.is_lost(item));
+            added.extend(items.map(ToString::to_string));
             added.extend(results(wire, &one.calls));
         }
-        match self.request.items() {
-            Some(items) => {
-                for item in added {
-                    self.patch.push(items, item);
-                }
+        if let Some(items) = self.request.items() {
+            for item in added {
+                self.patch.push(items, item);
             }
-            None => {
-                let input = self.request.root().get("input").filter(|input| input.is_text());
-                let input = input.ok_or(RewriteError::NoPlace { what: "a further turn" })?;
-                let said = match self.texts.remove(&input.id()) {
-                    Some(changed) => quoted(&changed),
-                    None => input.raw().to_owned(),
-                };
-                let said = format!(r#"{{"role":"user","content":{said}}}"#);
-                self.patch.replace(input, format!("[{said},{}]", added.join(",")));
-            }
+            return Ok(());
         }
+        let input = self.request.root().get("input").filter(|input| input.is_text());
+        let input = input.ok_or(RewriteError::NoPlace { what: "a further turn" })?;
+        let said = match self.texts.remove(&input.id()) {
+            Some(changed) => quoted(&changed),
+            None => input.raw().to_owned(),
+        };
+        let said = format!(r#"{{"role":"user","content":{said}}}"#);
+        self.patch.replace(input, format!("[{said},{}]", added.join(",")));
         Ok(())
+    }
+}
+
+impl Rewrite<'_> {
+    /// Tells whether an item says nothing to a server that did not keep it: reasoning without its encrypted content.
+    fn is_lost(&self, item: &Arc<str>) -> bool {
+        let is_kept = self.request.is_kept_by_the_server();
+        if self.request.wire() != Wire::Responses || is_kept {
+            return false;
+        }
+        Document::scan(item.clone(), 128).is_ok_and(|item| {
+            let item = item.root();
+            item.has("type", "reasoning") && item.any(&["encrypted_content"]).is_none()
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use plimsoll_core::{Block, Message, Role};
+use plimsoll_core::{Block, Message, Role, ToolCall};
 
 use super::further::{result, results};
 use super::{OwnCall, Rewrite, Withheld, WithheldCall};
@@ -32,10 +32,13 @@ impl<'a> Rewrite<'a> {
 
     /// Finds an answer by the calls in it, or by its text where it has none.
     fn find(&self, shown: &Message) -> Option<Found> {
-        let calls: Vec<&str> = shown.calls().map(|call| &*call.id).collect();
-        let is_it = |message: &Message| match calls.is_empty() {
-            true => message.calls().next().is_none() && message.shown() == shown.shown(),
-            false => message.calls().any(|call| calls.contains(&&*call.id)),
+        let has_calls = shown.calls().next().is_some();
+        let is_it = |message: &Message| {
+            if has_calls {
+                shown.calls().any(|one| message.calls().any(|other| self.is_same(one, other)))
+            } else {
+                message.calls().next().is_none() && message.shown() == shown.shown()
+            }
         };
         let all = self.request.messages().iter().enumerate().rev();
         let mut answers = all.filter(|(_, message)| message.role == Role::Assistant);
@@ -57,9 +60,27 @@ impl<'a> Rewrite<'a> {
         let Some(list) = item.get(key).filter(|list| list.is_list()) else { return };
         // Everything that a split repeats stands before the content.
         let can_split = item.get("role").is_some_and(|role| role.span().end < list.span().start);
-        if found.is_exact && can_split {
-            self.split(list, found, withheld, is_gemini);
+        let mut ends = if found.is_exact && can_split {
+            self.ends(list, found, withheld, is_gemini).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        self.restore_beside(items, list, found, withheld, &mut ends);
+        for (place, raw) in ends {
+            self.patch.replace_gap(list, place, raw);
         }
+    }
+
+    /// Puts back the calls that stood beside the client's, and their results among those of the client.
+    fn restore_beside(
+        &mut self,
+        items: Value<'a>,
+        list: Value<'a>,
+        found: &Found,
+        withheld: &Withheld,
+        ends: &mut [(usize, String)],
+    ) {
+        let key = if self.request.wire() == Wire::Gemini { "parts" } else { "content" };
         let beside: Vec<&WithheldCall> = beside(withheld).collect();
         if beside.is_empty() {
             return;
@@ -81,31 +102,43 @@ impl<'a> Rewrite<'a> {
         let Some(behind_results) = result_places.last().map(|last| last + 1) else { return };
         for call in beside {
             let Some(place) = self.place_in(list, found, withheld, call) else { return };
-            self.patch.insert(list, place, call.call.raw.to_string());
-            let rank = rank(withheld, call);
+            match ends.iter_mut().find(|(end, _)| *end == place) {
+                Some((_, raw)) => {
+                    raw.push_str(&call.call.raw);
+                    raw.push(',');
+                }
+                None => self.patch.insert(list, place, call.call.raw.to_string()),
+            }
+            // Without exact places it stands before the first of the client's.
+            let rank = if found.is_exact { rank(withheld, call) } else { 0 };
             let place = result_places.get(rank).copied().unwrap_or(behind_results);
             self.patch.insert(answers, place, result(self.request.wire(), &call.call));
         }
     }
 
-    /// Splits a message where the provider's answers ended.
-    fn split(&mut self, list: Value<'a>, found: &Found, withheld: &Withheld, is_gemini: bool) {
+    /// Returns what splits a message where the provider's answers ended, and before which block. Errors: `None` if it cannot be.
+    fn ends(
+        &self,
+        list: Value<'a>,
+        found: &Found,
+        withheld: &Withheld,
+        is_gemini: bool,
+    ) -> Option<Vec<(usize, String)>> {
         let blocks = &self.request.sources()[found.index].blocks;
         let wire = self.request.wire();
-        let begin = match is_gemini {
-            true => r#"{"role":"model","parts":["#,
-            false => r#"{"role":"assistant","content":["#,
+        let begin = if is_gemini {
+            r#"{"role":"model","parts":["#
+        } else {
+            r#"{"role":"assistant","content":["#
         };
         // Several answers may end at the same place: all but the last showed nothing.
         let mut ends: Vec<(usize, String)> = Vec::new();
         for (round, end) in withheld.rounds.iter().enumerate() {
-            let Some(place) = blocks.get(*end).and_then(|node| position(list, *node)) else {
-                return;
-            };
+            let place = position(list, *blocks.get(*end)?)?;
             let calls: Vec<OwnCall> =
                 of_round(withheld, round).map(|one| one.call.clone()).collect();
             if calls.is_empty() {
-                return;
+                return None;
             }
             let raws: Vec<&str> = calls.iter().map(|call| &*call.raw).collect();
             let mut raw = raws.join(",");
@@ -123,9 +156,7 @@ impl<'a> Rewrite<'a> {
                 }
             }
         }
-        for (place, raw) in ends {
-            self.patch.replace_gap(list, place, raw);
-        }
+        Some(ends)
     }
 
     /// Calls are a list beside the text, and results follow the message.
@@ -162,9 +193,10 @@ impl<'a> Rewrite<'a> {
             }
         }
         for call in beside(withheld) {
-            let place = match found.is_exact {
-                true => Some(call.before),
-                false => self.first_shown_call(found, &withheld.shown),
+            let place = if found.is_exact {
+                Some(call.before)
+            } else {
+                self.first_shown_call(found, &withheld.shown)
             };
             let Some(place) = place else { continue };
             added.push((item_of(place), call.call.raw.to_string()));
@@ -197,9 +229,17 @@ impl<'a> Rewrite<'a> {
     /// Returns the first block of an answer that is a call which the client was shown.
     fn first_shown_call(&self, found: &Found, shown: &Message) -> Option<usize> {
         self.request.messages()[found.index].blocks.iter().position(|block| match block {
-            Block::ToolCall(call) => shown.calls().any(|one| one.id == call.id),
+            Block::ToolCall(call) => shown.calls().any(|one| self.is_same(one, call)),
             _ => false,
         })
+    }
+
+    /// Tells whether two calls are one. Gemini gives few of them ids, and ours count from the request's beginning.
+    fn is_same(&self, one: &ToolCall, other: &ToolCall) -> bool {
+        match self.request.wire() {
+            Wire::Gemini => (&one.name, &one.arguments) == (&other.name, &other.arguments),
+            _ => one.id == other.id,
+        }
     }
 }
 

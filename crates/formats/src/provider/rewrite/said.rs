@@ -58,9 +58,10 @@ impl<'a> Rewrite<'a> {
                 Some(changed) => quoted(&changed),
                 None => content.raw().to_owned(),
             };
-            let blocks = match content.text().is_none_or(|text| text.trim().is_empty()) {
-                true => format!("[{part}]"),
-                false => format!(r#"[{{"type":"text","text":{said}}},{part}]"#),
+            let blocks = if content.text().is_none_or(|text| text.trim().is_empty()) {
+                format!("[{part}]")
+            } else {
+                format!(r#"[{{"type":"text","text":{said}}},{part}]"#)
             };
             self.patch.replace(content, blocks);
         } else {

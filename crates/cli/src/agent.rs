@@ -1,0 +1,186 @@
+//! `plimsoll run-agent`: a client behind a gateway, and what that saved.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::Arc;
+
+use plimsoll_gateway::serve;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::arguments::RunAgentArguments;
+use crate::client::{Client, usual_variables};
+use crate::config::{self, Config, environment};
+use crate::error::CommandError;
+use crate::output::{self, thousands};
+use crate::probe;
+use crate::serve::{LOG, log, open, runtime};
+
+pub(crate) fn run(arguments: &RunAgentArguments) -> Result<ExitCode, CommandError> {
+    let config = config::config(&arguments.settings)?;
+    let Some((program, rest)) = arguments.command.split_first() else {
+        return Err(CommandError::usage(anyhow::anyhow!("no program is named")));
+    };
+    let running = Some(config.gateway.listen).filter(|address| probe::is_gateway(*address));
+    let own = match running {
+        Some(_) => None,
+        None => Some(Own::start(config, arguments.store.store.as_deref())?),
+    };
+    let address = running.or(own.as_ref().map(|own| own.address));
+    let Some(address) = address else {
+        return Err(CommandError::failure(anyhow::anyhow!("no gateway runs")));
+    };
+    let before = Figures::read(address);
+    let status = child(program, rest, address)?;
+    if let (Some(before), Some(after)) = (before, Figures::read(address)) {
+        output::note(&after.since(&before).told());
+    }
+    if let Some(own) = own {
+        own.end();
+    }
+    Ok(code(status))
+}
+
+/// A gateway of our own, for as long as the client runs.
+struct Own {
+    runtime: Runtime,
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+impl Own {
+    fn start(mut config: Config, store: Option<&str>) -> Result<Self, CommandError> {
+        // Its lines would stand in the middle of what the client draws.
+        if environment(LOG).is_some() {
+            log(&config.gateway)?;
+        }
+        // Any free port: the usual one may be somebody else's.
+        config.gateway.listen.set_port(0);
+        let runtime = runtime()?;
+        let (gateway, listener) = runtime.block_on(open(config, store))?;
+        let address = listener.local_addr().map_err(CommandError::failure)?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let server = runtime.spawn(async move {
+            let stopped = async {
+                let _ = stopped.await;
+            };
+            let _ = serve(listener, Arc::new(gateway), stopped).await;
+        });
+        Ok(Self { runtime, address, stop, server })
+    }
+
+    /// Lets what is under way end.
+    fn end(self) {
+        let _ = self.stop.send(());
+        let _ = self.runtime.block_on(self.server);
+    }
+}
+
+fn child(program: &str, rest: &[String], address: SocketAddr) -> Result<ExitStatus, CommandError> {
+    let base = format!("http://{address}");
+    let client = Client::of(program);
+    let mut command = Command::new(program);
+    command.args(client.map(|client| client.arguments(&base)).unwrap_or_default()).args(rest);
+    command.envs(client.map_or_else(|| usual_variables(&base), |client| client.variables(&base)));
+    if let Some((file, text)) = client.and_then(|client| client.file(&base)) {
+        output::note(&format!(
+            "{program} reads no address from the environment; {file} needs {text}"
+        ));
+    }
+    let failed = |error| {
+        let error = anyhow::Error::new(error).context(format!("cannot run {program}"));
+        CommandError::failure(error)
+    };
+    command.spawn().map_err(failed)?.wait().map_err(failed)
+}
+
+/// Returns the exit code that says of us what the status says of the child.
+fn code(status: ExitStatus) -> ExitCode {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt as _;
+        if let Some(signal) = status.signal() {
+            return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));
+        }
+    }
+    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// What a gateway has counted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Figures {
+    turns: u64,
+    full: u64,
+    sent: u64,
+    cost: u64,
+    full_cost: u64,
+}
+
+impl Figures {
+    fn read(address: SocketAddr) -> Option<Self> {
+        Some(Self::parse(&probe::get(address, "/metrics")?))
+    }
+
+    fn parse(text: &str) -> Self {
+        let values: BTreeMap<&str, u64> = text
+            .lines()
+            .filter_map(|line| line.rsplit_once(' '))
+            .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+            .collect();
+        let value = |name: &str| values.get(name).copied().unwrap_or(0);
+        let outcome = |word: &str| value(&format!("plimsoll_outcomes_total{{outcome=\"{word}\"}}"));
+        let tokens = |word: &str| value(&format!("plimsoll_tokens_total{{kind=\"{word}\"}}"));
+        Self {
+            turns: outcome("bounded") + outcome("untouched") + outcome("observed"),
+            full: tokens("full"),
+            sent: tokens("sent"),
+            cost: tokens("cost"),
+            full_cost: tokens("full_cost"),
+        }
+    }
+
+    fn since(self, before: &Self) -> Self {
+        Self {
+            turns: self.turns.saturating_sub(before.turns),
+            full: self.full.saturating_sub(before.full),
+            sent: self.sent.saturating_sub(before.sent),
+            cost: self.cost.saturating_sub(before.cost),
+            full_cost: self.full_cost.saturating_sub(before.full_cost),
+        }
+    }
+
+    fn told(self) -> String {
+        let share = |now: u64, before: u64| match before {
+            0 => 0,
+            _ => (100.0 * (before as f64 - now as f64) / before as f64).round() as i64,
+        };
+        format!(
+            "plimsoll: {} turns; {} of {} input tokens sent ({} % saved), input cost {} % lower with prompt caching counted",
+            thousands(self.turns),
+            thousands(self.sent),
+            thousands(self.full),
+            share(self.sent, self.full),
+            share(self.cost, self.full_cost),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn savings_are_read_from_the_figures() {
+        let text = "plimsoll_outcomes_total{outcome=\"bounded\"} 3\nplimsoll_tokens_total{kind=\"full\"} 2000\n\
+                    plimsoll_tokens_total{kind=\"sent\"} 500\nplimsoll_tokens_total{kind=\"cost\"} 90\n\
+                    plimsoll_tokens_total{kind=\"full_cost\"} 100\n";
+        let told = Figures::parse(text).since(&Figures::default()).told();
+        assert_eq!(
+            told,
+            "plimsoll: 3 turns; 500 of 2,000 input tokens sent (75 % saved), input cost 10 % lower with prompt caching counted"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! `plimsoll doctor`: whether a gateway would work here, and what is in its way.
+
+use std::fmt::Write as _;
+use std::net::TcpListener;
+use std::path::Path;
+
+use plimsoll_engine::{HistoryBatch, TenantId};
+use serde::Serialize;
+
+use crate::arguments::DoctorArguments;
+use crate::client::Client;
+use crate::config::{self, Config, environment};
+use crate::error::CommandError;
+use crate::output::{self, BAD, GOOD, RESET};
+use crate::probe;
+use crate::serve::runtime;
+use crate::store;
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: String,
+    fine: bool,
+    told: String,
+}
+
+pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
+    let mut findings = Vec::new();
+    let mut note = |what: &str, found: Result<String, String>| {
+        let fine = found.is_ok();
+        let told = found.unwrap_or_else(|why| why);
+        findings.push(Finding { what: what.to_owned(), fine, told });
+    };
+    match config::read(arguments.config.as_deref()) {
+        Ok(config) => {
+            let policy = &config.gateway.policy;
+            let known = config.policy(policy).map_err(|error| error.to_string());
+            note("settings", known.map(|_| format!("policy {policy}")));
+            note("port", port(&config));
+            if !arguments.offline {
+                for (name, upstream) in config.gateway.all_upstreams() {
+                    let reached = probe::reach(&upstream.base_url);
+                    let told = reached.map(|()| upstream.base_url.clone());
+                    note(
+                        &format!("upstream {name}"),
+                        told.map_err(|why| format!("{}: {why}", upstream.base_url)),
+                    );
+                }
+            }
+            for (name, upstream) in &config.gateway.upstreams {
+                if let Some(variable) = &upstream.key_env {
+                    let set = environment(variable).map(|_| format!("{variable} is set"));
+                    note(
+                        &format!("key of {name}"),
+                        set.ok_or_else(|| format!("{variable} is not set")),
+                    );
+                }
+            }
+        }
+        Err(error) => note("settings", Err(error.to_string())),
+    }
+    note("store", keeps(arguments.store.store.as_deref()).map_err(|error| error.to_string()));
+    let found: Vec<&str> = Client::ALL
+        .into_iter()
+        .map(Client::program)
+        .filter(|program| is_on_path(program))
+        .collect();
+    let clients =
+        if found.is_empty() { "none of those that are known".to_owned() } else { found.join(", ") };
+    note("clients", Ok(clients));
+    if arguments.json {
+        output::json(&findings)?;
+    } else {
+        output::data(&table(&findings))?;
+    }
+    match findings.iter().filter(|finding| !finding.fine).count() {
+        0 => Ok(()),
+        bad => {
+            Err(CommandError::finding(anyhow::anyhow!("{bad} of {} need a hand", findings.len())))
+        }
+    }
+}
+
+fn port(config: &Config) -> Result<String, String> {
+    let address = config.gateway.listen;
+    if !address.ip().is_loopback() && config.gateway.keys.is_empty() {
+        return Err(format!("{address} can be reached from elsewhere, and there are no keys"));
+    }
+    if probe::is_gateway(address) {
+        return Ok(format!("a gateway answers on {address}"));
+    }
+    match TcpListener::bind(address) {
+        Ok(_) => Ok(format!("{address} is free")),
+        Err(error) => Err(format!("{address}: {error}")),
+    }
+}
+
+/// Opens the store and commits nothing to it, which is written all the same.
+fn keeps(named: Option<&str>) -> Result<String, CommandError> {
+    let address = store::address(named)?;
+    runtime()?.block_on(async {
+        let (history, _) = plimsoll_store::open(&address).await.map_err(store::failure)?;
+        let tenant = TenantId::default();
+        history.append(&tenant, HistoryBatch::default()).await.map_err(store::failure)?;
+        // An address may hold a password.
+        let told = address.rsplit_once('@').map_or(address.as_str(), |(_, host)| host);
+        Ok(format!("{told} can be written"))
+    })
+}
+
+fn is_on_path(program: &str) -> bool {
+    let path = environment("PATH").unwrap_or_default();
+    let separator = if cfg!(windows) { ';' } else { ':' };
+    path.split(separator).any(|folder| Path::new(folder).join(program).is_file())
+}
+
+fn table(findings: &[Finding]) -> String {
+    let width = findings.iter().map(|finding| finding.what.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for Finding { what, fine, told } in findings {
+        let mark =
+            if *fine { format!("{GOOD}fine{RESET}") } else { format!("{BAD}not fine{RESET}") };
+        let _ = writeln!(out, "{what:width$}  {mark}  {}", output::line(told, 160));
+    }
+    out
+}

@@ -1,0 +1,155 @@
+//! `serve`, `env`, `run-agent` and `doctor`, as programs.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+fn plimsoll(folder: &TempDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.current_dir(folder.path()).env("PLIMSOLL_STORE", folder.path().join("kept.db"));
+    command.env("XDG_CONFIG_HOME", folder.path()).env("HOME", folder.path());
+    command.env_remove("PLIMSOLL_LOG").env_remove("PLIMSOLL_BUDGET");
+    command
+}
+
+/// An upstream that answers every request of chat completions alike.
+fn upstream() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _ = answer(stream);
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+fn answer(mut stream: TcpStream) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    reader.read_exact(&mut vec![0; length])?;
+    let body = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}"#;
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn settings(folder: &TempDir, upstream: &str) {
+    let text = format!(
+        "[gateway]\nlisten = \"127.0.0.1:0\"\n\n[gateway.upstreams.openai]\nbase_url = \"{upstream}\"\n"
+    );
+    std::fs::write(folder.path().join("plimsoll.toml"), text).expect("written");
+}
+
+const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"type":"object"}}}]}"#;
+
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_gateway_serves_and_keeps_what_was_said() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    let mut command = plimsoll(&folder);
+    let child = command.arg("serve").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut served = Served(child.expect("it starts"));
+    let mut line = String::new();
+    let out = served.0.stdout.take().expect("piped");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    let address = line.trim().strip_prefix("plimsoll listens on http://").expect("an address");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(
+        stream,
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{BODY}",
+        BODY.len()
+    )
+    .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}}"), "{answer}");
+    assert!(answer.contains("x-plimsoll-outcome: bounded"), "{answer}");
+    drop(served);
+    let found = plimsoll(&folder).args(["search", "hello", "--json"]).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&found.stdout).contains("hello"));
+}
+
+#[test]
+fn a_client_runs_behind_a_gateway_and_its_status_is_ours() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    // A shell that asks once, by what its environment says, and ends as it likes.
+    let script = format!(
+        "address=${{OPENAI_BASE_URL#http://}}; address=${{address%/v1}}; exec 3<>/dev/tcp/${{address%:*}}/${{address#*:}}; \
+         printf 'POST /v1/chat/completions HTTP/1.1\\r\\nhost: %s\\r\\nconnection: close\\r\\ncontent-length: {}\\r\\n\\r\\n%s' \
+         \"$address\" '{BODY}' >&3; cat <&3; exit 7",
+        BODY.len()
+    );
+    let output = plimsoll(&folder).args(["run-agent", "--", "bash", "-c", &script]).output();
+    let output = output.expect("it runs");
+    let (out, told) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(out.contains("hello"), "{out} {told}");
+    assert_eq!(output.status.code(), Some(7));
+    assert!(told.contains("plimsoll: 1 turns;"), "{told}");
+}
+
+#[test]
+fn each_client_is_told_what_it_needs() {
+    let folder = TempDir::new().expect("a folder");
+    for (client, expected) in [
+        ("claude", "export ANTHROPIC_BASE_URL='http://127.0.0.1:7433'"),
+        ("codex", "export OPENAI_BASE_URL='http://127.0.0.1:7433/v1'"),
+        ("qwen", "export OPENAI_BASE_URL='http://127.0.0.1:7433/v1'"),
+        ("gemini", "export GOOGLE_GEMINI_BASE_URL='http://127.0.0.1:7433'"),
+        ("opencode", "\"baseURL\":\"http://127.0.0.1:7433/v1\""),
+        ("pi", "# ~/.pi/agent/models.json"),
+    ] {
+        let output = plimsoll(&folder).args(["env", client]).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains(expected), "{client}: {text}");
+    }
+    let other = ["env", "claude", "--listen", "127.0.0.1:1"];
+    let output = plimsoll(&folder).args(other).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("http://127.0.0.1:1'"));
+}
+
+#[test]
+fn the_doctor_says_what_is_in_the_way() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, "http://127.0.0.1:9");
+    let doctor = |arguments: &[&str]| {
+        let output = plimsoll(&folder).arg("doctor").args(arguments).output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, text) = doctor(&["--offline"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("store") && text.contains("can be written"), "{text}");
+    std::fs::write(
+        folder.path().join("plimsoll.toml"),
+        "[gateway]\nlisten = \"0.0.0.0:7433\"\npolicy = \"no\"\n",
+    )
+    .expect("written");
+    let (code, text) = doctor(&["--offline", "--json"]);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("there are no keys") && text.contains("unknown policy"), "{text}");
+}
