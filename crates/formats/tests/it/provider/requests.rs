@@ -460,3 +460,31 @@ fn a_conversation_cut_at_its_beginning_still_begins_with_the_user() {
         assert!(String::from_utf8(out).unwrap().contains("[earlier messages were left out]"));
     }
 }
+
+#[test]
+fn calls_of_every_kind_are_paired_or_left_alone() {
+    let items = json!([
+        {"role": "user", "content": "go"},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        {"type": "local_shell_call", "call_id": "a", "action": {"type": "exec", "command": ["ls"]}},
+        {"type": "function_call_output", "call_id": "a", "output": "files"},
+        {"type": "computer_call", "call_id": "b", "action": {"type": "screenshot"}},
+        {"type": "computer_call_output", "call_id": "b", "output": {"type": "computer_screenshot", "image_url": "data:"}},
+        {"role": "user", "content": "and"},
+    ]);
+    let body = json!({"input": items}).to_string();
+    assert_sound(Wire::Responses, body.as_bytes());
+    let request = parse(Wire::Responses, body.as_bytes());
+    let calls: Vec<(&str, &str)> = request
+        .messages()
+        .iter()
+        .flat_map(|message| message.calls())
+        .map(|call| (&*call.name, &*call.arguments))
+        .collect();
+    assert_eq!(calls, [("local_shell_call", r#"{"type":"exec","command":["ls"]}"#)]);
+    assert_eq!(request.messages().iter().flat_map(|message| message.results()).count(), 1);
+    // The picture stays with the call that it answers.
+    assert_eq!(request.messages()[3].blocks.len(), 2);
+    let rewritten = request.rewrite(&edits(&request, &[2, 2, 2, 2, 2])).unwrap();
+    assert_sound(Wire::Responses, &rewritten);
+}
