@@ -20,6 +20,7 @@ mod openai;
 mod openhands;
 mod pi;
 mod places;
+pub mod provider;
 mod recognise;
 mod repair;
 mod session;

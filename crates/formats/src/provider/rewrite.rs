@@ -1,0 +1,211 @@
+//! Rewriting: edits spliced into a request, so that what is unchanged keeps its bytes.
+
+mod forms;
+mod further;
+mod omit;
+mod restore;
+mod said;
+mod tools;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use plimsoll_core::{Message, ToolResult};
+
+pub use self::tools::ToolDefinition;
+
+use super::document::{NodeId, Value, quoted};
+use super::patch::{Overlap, Patch};
+use super::request::{Place, Request};
+
+/// Changes to a request. Without any, the bytes stay as they are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Edits {
+    /// Messages in another form, by their index in [`Request::messages`], ascending; without a form it is left out.
+    ///
+    /// A form has the blocks of the original: texts, arguments and results may differ, and images of a result may be gone.
+    pub messages: Vec<(usize, Option<Arc<Message>>)>,
+    /// Tools behind the client's.
+    pub add_tools: Vec<ToolDefinition>,
+    /// Only these of the client's tools are offered, by name; `None` offers all.
+    pub only_tools: Option<Vec<String>>,
+    /// A text behind all that was said, so that a prefix which a cache holds stays.
+    pub append_user_text: Option<String>,
+    /// Calls of ours that the client did not see are put back into the history.
+    pub restore: Vec<Withheld>,
+    /// Answers of the model to this very request, whose calls were ours, with the results.
+    pub further: Vec<Further>,
+}
+
+/// A call of one of our tools, with what we answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnCall {
+    /// The call as the provider wrote it.
+    pub raw: Arc<str>,
+    pub name: Arc<str>,
+    pub result: ToolResult,
+}
+
+/// An answer that called our tools only, to be sent back with the results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Further {
+    /// The answer as elements of the wire's list of messages, see [`super::Answer::items`].
+    pub items: Vec<Arc<str>>,
+    pub calls: Vec<OwnCall>,
+}
+
+/// Calls of ours that were kept from a client's view of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withheld {
+    /// The answer as the client was shown it, by which it is found in later requests.
+    pub shown: Arc<Message>,
+    pub calls: Vec<WithheldCall>,
+    /// For each answer of the provider that we answered ourselves, how many of the shown blocks stood before its end.
+    pub rounds: Vec<usize>,
+}
+
+/// A call that was withheld, and where it stood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithheldCall {
+    /// How many of the shown blocks stood before it.
+    pub before: usize,
+    /// In which of the provider's answers, counted from 0; the last one's calls are answered beside the client's.
+    pub round: usize,
+    pub call: OwnCall,
+}
+
+/// Why a request was not rewritten. The original is still valid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RewriteError {
+    /// An index is outside of the conversation, or not behind the one before it.
+    #[error("message {index} is not in the request, or not behind the one before it")]
+    Position { index: usize },
+    /// A message cannot have this form.
+    #[error("message {index} cannot be written: {what}")]
+    Form { index: usize, what: &'static str },
+    /// A call would stand without its result, or a result without its call.
+    #[error("the call {call_id} would be parted from its result")]
+    SplitExchange { call_id: String },
+    /// The client has a tool of this name.
+    #[error("the client offers a tool `{name}` itself")]
+    ToolExists { name: String },
+    /// There is nowhere to put something.
+    #[error("there is no place for {what}")]
+    NoPlace { what: &'static str },
+    /// Two edits want the same bytes.
+    #[error("two edits change the same bytes")]
+    Overlap,
+}
+
+impl From<Overlap> for RewriteError {
+    fn from(_: Overlap) -> Self {
+        Self::Overlap
+    }
+}
+
+impl Edits {
+    /// Tells whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Request {
+    /// Returns the body with `edits`.
+    ///
+    /// Shape: values that are not edited keep their bytes, in their order; no edits give the same bytes. Marks of the
+    /// cache stay on their blocks, and go to the block before where theirs is left out.
+    /// Errors: [`RewriteError`] wherever the outcome would not be what the provider accepts, as far as that is the edits' doing.
+    pub fn rewrite(&self, edits: &Edits) -> Result<Vec<u8>, RewriteError> {
+        if edits.is_empty() {
+            return Ok(self.body().to_vec());
+        }
+        let mut rewrite = Rewrite {
+            request: self,
+            patch: Patch::new(self.document()),
+            texts: BTreeMap::new(),
+            omitted: self.check(&edits.messages)?,
+        };
+        for (index, form) in &edits.messages {
+            if let Some(form) = form {
+                rewrite.put_form(*index, form)?;
+            }
+        }
+        rewrite.omit()?;
+        rewrite.offer_tools(edits)?;
+        for withheld in &edits.restore {
+            rewrite.restore(withheld);
+        }
+        if let Some(text) = &edits.append_user_text {
+            rewrite.append_user_text(text)?;
+        }
+        rewrite.ask_further(&edits.further)?;
+        rewrite.finish()
+    }
+
+    /// Returns which messages are left out. Errors: wrong indexes, and exchanges of which only a part would go.
+    fn check(&self, edits: &[(usize, Option<Arc<Message>>)]) -> Result<Vec<bool>, RewriteError> {
+        let mut omitted = vec![false; self.messages().len()];
+        let mut next = 0;
+        for (index, form) in edits {
+            if *index < next || *index >= omitted.len() {
+                return Err(RewriteError::Position { index: *index });
+            }
+            next = index + 1;
+            omitted[*index] = form.is_none();
+        }
+        let ids = |gone: bool| {
+            let messages = self.messages().iter().zip(&omitted);
+            let some = messages.filter(move |(_, omitted)| **omitted == gone);
+            some.flat_map(|(message, _)| {
+                let calls = message.calls().map(|call| &*call.id);
+                calls.chain(message.results().map(|result| &*result.call_id))
+            })
+        };
+        let gone: HashSet<&str> = ids(true).collect();
+        match ids(false).find(|id| gone.contains(id)) {
+            Some(call_id) => Err(RewriteError::SplitExchange { call_id: call_id.to_owned() }),
+            None => Ok(omitted),
+        }
+    }
+}
+
+/// A rewriting under way.
+struct Rewrite<'a> {
+    request: &'a Request,
+    patch: Patch<'a>,
+    /// Strings that change, in what they will say; more may be appended to them.
+    texts: BTreeMap<NodeId, String>,
+    /// For each message, whether it is left out.
+    omitted: Vec<bool>,
+}
+
+impl<'a> Rewrite<'a> {
+    fn value(&self, id: NodeId) -> Value<'a> {
+        self.request.document().value(id)
+    }
+
+    /// Returns the elements of the list of messages that stay, with their index.
+    fn kept_items(&self) -> Vec<(usize, Value<'a>)> {
+        let Some(items) = self.request.items() else { return Vec::new() };
+        let all = items.elements().enumerate();
+        all.filter(|(index, _)| !self.patch.is_removed(items, *index)).collect()
+    }
+
+    /// Returns the indexes of the messages that stand in an element of the list of messages.
+    fn messages_in(&self, item: usize) -> Vec<usize> {
+        let sources = self.request.sources().iter().enumerate();
+        let inside = sources.filter(|(_, source)| match &source.place {
+            Place::Field => false,
+            Place::Items(items) => items.contains(&item),
+        });
+        inside.map(|(index, _)| index).collect()
+    }
+
+    fn finish(mut self) -> Result<Vec<u8>, RewriteError> {
+        for (id, text) in std::mem::take(&mut self.texts) {
+            self.patch.replace(self.request.document().value(id), quoted(&text));
+        }
+        Ok(self.patch.apply()?)
+    }
+}

@@ -1,0 +1,77 @@
+//! Asking further: an answer that called our tools goes back with the results, behind the conversation.
+
+use super::{Further, OwnCall, Rewrite, RewriteError};
+use crate::provider::Wire;
+use crate::provider::document::{Document, quoted};
+
+impl Rewrite<'_> {
+    pub(super) fn ask_further(&mut self, further: &[Further]) -> Result<(), RewriteError> {
+        if further.is_empty() {
+            return Ok(());
+        }
+        let wire = self.request.wire();
+        let mut added: Vec<String> = Vec::new();
+        for one in further {
+            added.extend(one.items.iter().map(|item| item.to_string()));
+            added.extend(results(wire, &one.calls));
+        }
+        match self.request.items() {
+            Some(items) => {
+                for item in added {
+                    self.patch.push(items, item);
+                }
+            }
+            None => {
+                let input = self.request.root().get("input").filter(|input| input.is_text());
+                let input = input.ok_or(RewriteError::NoPlace { what: "a further turn" })?;
+                let said = match self.texts.remove(&input.id()) {
+                    Some(changed) => quoted(&changed),
+                    None => input.raw().to_owned(),
+                };
+                let said = format!(r#"{{"role":"user","content":{said}}}"#);
+                self.patch.replace(input, format!("[{said},{}]", added.join(",")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the results of calls as elements of the list of messages.
+pub(super) fn results(wire: Wire, calls: &[OwnCall]) -> Vec<String> {
+    let all: Vec<String> = calls.iter().map(|call| result(wire, call)).collect();
+    match wire {
+        Wire::AnthropicMessages => {
+            vec![format!(r#"{{"role":"user","content":[{}]}}"#, all.join(","))]
+        }
+        Wire::Gemini => vec![format!(r#"{{"role":"user","parts":[{}]}}"#, all.join(","))],
+        Wire::ChatCompletions | Wire::Responses => all,
+    }
+}
+
+/// Returns the result of a call, where results of its wire stand.
+pub(super) fn result(wire: Wire, call: &OwnCall) -> String {
+    let (id, text) = (quoted(&call.result.call_id), quoted(&call.result.text));
+    match wire {
+        Wire::AnthropicMessages => {
+            let error = if call.result.is_error { r#","is_error":true"# } else { "" };
+            format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{text}{error}}}"#)
+        }
+        Wire::ChatCompletions => {
+            format!(r#"{{"role":"tool","tool_call_id":{id},"content":{text}}}"#)
+        }
+        Wire::Responses => {
+            format!(r#"{{"type":"function_call_output","call_id":{id},"output":{text}}}"#)
+        }
+        Wire::Gemini => {
+            // An id that the provider did not give, it does not want back.
+            let given = Document::scan(call.raw.clone(), 128).ok().and_then(|part| {
+                let call = part.root().any(&["functionCall", "function_call"])?;
+                Some(call.get("id")?.raw().to_owned())
+            });
+            let id = given.map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
+            let key = if call.result.is_error { "error" } else { "output" };
+            let name = quoted(&call.name);
+            format!(r#"{{"functionResponse":{{{id}"name":{name},"response":{{"{key}":{text}}}}}}}"#)
+        }
+    }
+}
