@@ -24,10 +24,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_formats::provider::Wire;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use endpoint::Wire;
 pub use kept::Kept;
 pub use plan::{Action, Plan};
 pub use progress::id as call_id;

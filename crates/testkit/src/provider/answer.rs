@@ -1,11 +1,12 @@
 //! What the scripted model says, before it is written in the words of an API.
 
+use plimsoll_formats::provider::Wire;
 use serde_json::{Value, json};
 
 use super::offered::Kind;
 use super::plan::{Call, Plan};
 use super::usage::Usage;
-use super::{Wire, offered, progress};
+use super::{offered, progress};
 
 /// An answer of the scripted model.
 #[derive(Debug, Clone)]

@@ -1,15 +1,7 @@
 //! Which API a request speaks, and what it asks for.
 
 use hyper::Method;
-
-/// An API that the scripted provider speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Wire {
-    AnthropicMessages,
-    ChatCompletions,
-    Responses,
-    Gemini,
-}
+use plimsoll_formats::provider::Wire;
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! The tools that a request offers, whatever its wire, and the arguments that fit their schemas.
 
+use plimsoll_formats::provider::Wire;
 use serde_json::{Map, Value, json};
-
-use super::Wire;
 
 /// A tool that the client offers.
 #[derive(Debug, Clone)]

@@ -1,8 +1,7 @@
 //! How far a conversation has come in the plan. The provider keeps no state for it: what was asked says it.
 
+use plimsoll_formats::provider::Wire;
 use serde_json::Value;
-
-use super::Wire;
 
 /// The end of a conversation, read backwards.
 enum Last<'a> {

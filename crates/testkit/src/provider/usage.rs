@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use plimsoll_formats::provider::Wire;
 use serde_json::Value;
-
-use super::Wire;
 
 /// Tokens of one request and its answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

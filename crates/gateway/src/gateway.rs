@@ -1,0 +1,102 @@
+//! The gateway: what all requests share.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_engine::{Clock, HistoryStore};
+use tokio::sync::watch;
+
+use crate::body::InFlight;
+use crate::config::GatewayConfig;
+use crate::guard::Guard;
+use crate::keys::{KeyError, Keys};
+use crate::metrics::Metrics;
+use crate::upstream::{UpstreamError, Upstreams};
+
+/// What the gateway is given beside its settings.
+#[derive(Debug)]
+pub struct Parts {
+    pub history: Arc<dyn HistoryStore>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Why there is no gateway with these settings.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+/// A gateway, ready to serve.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(crate) config: GatewayConfig,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) history: Arc<dyn HistoryStore>,
+    pub(crate) upstreams: Upstreams,
+    pub(crate) keys: Keys,
+    pub(crate) in_flight: InFlight,
+    pub(crate) metrics: Arc<Metrics>,
+    guard: OnceLock<Guard>,
+    /// New requests are no longer wanted.
+    stopping: watch::Sender<bool>,
+    /// Answers that are still under way are cut.
+    ending: watch::Sender<bool>,
+}
+
+impl Gateway {
+    /// Makes a gateway; nothing is sent and nothing listened to. `environment` gives the keys of upstreams.
+    pub fn new(
+        config: GatewayConfig,
+        parts: Parts,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let Parts { history, clock } = parts;
+        Ok(Self {
+            upstreams: Upstreams::new(&config, environment)?,
+            keys: Keys::new(&config)?,
+            in_flight: InFlight::new(config.limits.in_flight_bytes),
+            metrics: Arc::default(),
+            guard: OnceLock::new(),
+            stopping: watch::Sender::new(false),
+            ending: watch::Sender::new(false),
+            config,
+            clock,
+            history,
+        })
+    }
+
+    /// Tells whether clients must show a key.
+    pub fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Takes note of the address that it is reached at.
+    pub(crate) fn opened(&self, address: SocketAddr) {
+        let GatewayConfig { hosts, origins, .. } = &self.config;
+        let guard = Guard::new(address, hosts, origins, self.has_keys());
+        let _ = self.guard.set(guard);
+    }
+
+    pub(crate) fn admits(&self, headers: &http::HeaderMap) -> bool {
+        self.guard.get().is_some_and(|guard| guard.admits(headers))
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    pub(crate) fn end(&self) {
+        self.ending.send_replace(true);
+    }
+
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
+
+    pub(crate) fn ending(&self) -> watch::Receiver<bool> {
+        self.ending.subscribe()
+    }
+}

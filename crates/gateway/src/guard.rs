@@ -1,0 +1,101 @@
+//! Browsers: a page may make them call loopback, so the names by which we are called are a closed list.
+
+use std::net::SocketAddr;
+
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, HeaderValue};
+
+/// The names that are accepted, each with its port.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    /// Whether a name is asked for: where every request shows a key, a page has none to show.
+    is_closed: bool,
+}
+
+impl Guard {
+    pub(crate) fn new(
+        address: SocketAddr,
+        hosts: &[String],
+        origins: &[String],
+        has_keys: bool,
+    ) -> Self {
+        let port = address.port();
+        let mut known: Vec<String> = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        let is_closed = !has_keys || !known.is_empty();
+        known.extend(["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}")));
+        known.push(address.to_string());
+        // The port of plain HTTP is left out by clients.
+        if port == 80 {
+            known.extend(["127.0.0.1", "localhost", "[::1]"].map(str::to_owned));
+        }
+        let origins = origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        Self { hosts: known, origins, is_closed }
+    }
+
+    /// Tells whether a request may come in.
+    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = (hosts.next(), hosts.next());
+        let host_fits = match host {
+            (Some(host), None) => !self.is_closed || is_listed(host, &self.hosts),
+            _ => false,
+        };
+        host_fits && headers.get_all(ORIGIN).iter().all(|origin| is_listed(origin, &self.origins))
+    }
+}
+
+fn is_listed(value: &HeaderValue, known: &[String]) -> bool {
+    value.to_str().is_ok_and(|value| known.iter().any(|name| name.eq_ignore_ascii_case(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(guard: &Guard, pairs: &[(&'static str, &'static str)]) -> bool {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        guard.admits(&headers)
+    }
+
+    #[test]
+    fn only_known_names_are_answered() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 7433));
+        let guard = Guard::new(address, &[], &["http://known:1".into()], false);
+        for good in ["127.0.0.1:7433", "localhost:7433", "LOCALHOST:7433", "[::1]:7433"] {
+            assert!(admits(&guard, &[("host", good)]), "{good}");
+        }
+        for bad in [
+            "evil.com",
+            "127.0.0.1.evil.com:7433",
+            "0.0.0.0:7433",
+            "[::]:7433",
+            "127.0.0.1",
+            "localhost:80",
+            "",
+        ] {
+            assert!(!admits(&guard, &[("host", bad)]), "{bad}");
+        }
+        assert!(!admits(&guard, &[]), "absent");
+        let own = ("host", "127.0.0.1:7433");
+        assert!(!admits(&guard, &[own, own]), "two");
+        for bad in ["null", "http://evil.com", "file://", "http://127.0.0.1:7433"] {
+            assert!(!admits(&guard, &[own, ("origin", bad)]), "{bad}");
+        }
+        assert!(admits(&guard, &[own, ("origin", "http://known:1")]));
+    }
+
+    #[test]
+    fn with_keys_any_name_does_unless_names_are_given() {
+        let address = SocketAddr::from(([0, 0, 0, 0], 7433));
+        let other = [("host", "gateway.example:7433")];
+        assert!(admits(&Guard::new(address, &[], &[], true), &other));
+        let named = ["gateway.example:7433".to_owned()];
+        assert!(admits(&Guard::new(address, &named, &[], false), &other));
+        assert!(!admits(&Guard::new(address, &["a:1".into()], &[], true), &other));
+    }
+}

@@ -1,0 +1,91 @@
+//! Headers on their way through: what belongs to one connection, or to us, stays behind.
+
+use http::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// All headers of ours begin so, in both directions.
+const OURS: &str = "x-plimsoll-";
+
+pub(crate) const MODE: HeaderName = HeaderName::from_static("x-plimsoll-mode");
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("x-plimsoll-session");
+pub(crate) const POLICY: HeaderName = HeaderName::from_static("x-plimsoll-policy");
+pub(crate) const BUDGET: HeaderName = HeaderName::from_static("x-plimsoll-budget");
+
+/// Belongs to a connection, and so never to what is forwarded (RFC 9110, 7.6.1).
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE].contains(name)
+        || ["keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization"]
+            .contains(&name.as_str())
+}
+
+/// Returns the headers that go on, in their order, without those that a `Connection` header names.
+fn forwarded(headers: &HeaderMap, also: impl Fn(&HeaderName) -> bool) -> HeaderMap {
+    let nominated: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
+        .collect();
+    let mut kept = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let stays = is_hop_by_hop(name)
+            || nominated.contains(name)
+            || name.as_str().starts_with(OURS)
+            || also(name);
+        if !stays {
+            kept.append(name, value.clone());
+        }
+    }
+    kept
+}
+
+/// Returns what of a client's headers goes to the upstream. Host, length and expectation are the new connection's own.
+pub(crate) fn for_upstream(headers: &HeaderMap) -> HeaderMap {
+    forwarded(headers, |name| [HOST, CONTENT_LENGTH, EXPECT].contains(name))
+}
+
+/// Makes headers fit for a request whose body we wrote, or whose answer we read.
+pub(crate) fn plain(headers: &mut HeaderMap, body_is_decoded: bool) {
+    if body_is_decoded {
+        headers.remove(CONTENT_ENCODING);
+    }
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+}
+
+/// Returns what of an upstream's headers goes to the client.
+///
+/// The length stays only where the body does: an answer that we put together has another.
+pub(crate) fn for_client(headers: &HeaderMap, is_untouched: bool) -> HeaderMap {
+    forwarded(headers, |name| name == CONTENT_LENGTH && !is_untouched)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_the_connection_stays_behind() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Secret"),
+            ("x-secret", "1"),
+            ("te", "trailers"),
+            ("x-plimsoll-key", "k"),
+            ("anthropic-beta", "a"),
+            ("anthropic-beta", "b"),
+            ("host", "here"),
+        ] {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let kept = for_upstream(&headers);
+        let kept: Vec<_> = kept
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().expect("text")))
+            .collect();
+        assert_eq!(kept, [("anthropic-beta", "a"), ("anthropic-beta", "b")]);
+    }
+}

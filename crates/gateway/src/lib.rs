@@ -1,0 +1,31 @@
+//! The gateway: a proxy in front of the OpenAI, Anthropic and Gemini APIs that bounds what a model sees.
+//!
+//! What needs no change goes through byte for byte, in both directions; whatever fails of our own before the first byte,
+//! the original goes out instead.
+
+mod body;
+mod config;
+mod gateway;
+mod guard;
+mod handle;
+mod headers;
+mod keys;
+mod metrics;
+mod refusal;
+mod relay;
+mod routes;
+mod secret;
+mod server;
+mod upstream;
+
+pub use config::{
+    Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, PORT, Timeouts,
+    UpstreamConfig,
+};
+pub use gateway::{ConfigError, Gateway, Parts};
+pub use keys::KeyError;
+pub use relay::{Body, Cut};
+pub use routes::{Access, ROUTES, Route};
+pub use secret::Secret;
+pub use server::{ServeError, serve};
+pub use upstream::UpstreamError;

@@ -1,0 +1,296 @@
+//! Figures for Prometheus: counters and one histogram, with labels from closed lists only.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A counter for each word of a closed list.
+#[derive(Debug)]
+struct Family<const N: usize> {
+    name: &'static str,
+    help: &'static str,
+    label: &'static str,
+    words: [&'static str; N],
+    counts: [AtomicU64; N],
+}
+
+impl<const N: usize> Family<N> {
+    fn new(
+        name: &'static str,
+        help: &'static str,
+        label: &'static str,
+        words: [&'static str; N],
+    ) -> Self {
+        Self { name, help, label, words, counts: std::array::from_fn(|_| AtomicU64::new(0)) }
+    }
+
+    /// Adds to a word's counter; the last word stands for all that are not in the list.
+    fn add(&self, word: &str, amount: u64) {
+        let place = self.words.iter().position(|known| *known == word).unwrap_or(N - 1);
+        self.counts[place].fetch_add(amount, Ordering::Relaxed);
+    }
+
+    fn write(&self, out: &mut String) {
+        let Self { name, help, label, .. } = self;
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter");
+        for (word, count) in self.words.iter().zip(&self.counts) {
+            let _ = writeln!(out, "{name}{{{label}=\"{word}\"}} {}", count.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// Seconds of our own work on a request; the bounds bracket the goals of half a millisecond to 25.
+const BUCKETS: [f64; 10] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0];
+
+/// All figures.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    requests: Family<7>,
+    outcomes: Family<8>,
+    answers: Family<5>,
+    refusals: Family<17>,
+    tokens: Family<5>,
+    misses: Family<6>,
+    expansions: Family<3>,
+    store: Family<3>,
+    buckets: [AtomicU64; BUCKETS.len()],
+    overhead_count: AtomicU64,
+    overhead_micros: AtomicU64,
+    open_streams: AtomicI64,
+    connections: AtomicI64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::new(
+                "plimsoll_requests_total",
+                "Requests by what they ask for.",
+                "wire",
+                [
+                    "anthropic_messages",
+                    "chat_completions",
+                    "responses",
+                    "gemini",
+                    "count_tokens",
+                    "compact",
+                    "other",
+                ],
+            ),
+            outcomes: Family::new(
+                "plimsoll_outcomes_total",
+                "What was done with requests.",
+                "outcome",
+                [
+                    "bounded",
+                    "untouched",
+                    "observed",
+                    "bypassed",
+                    "passed",
+                    "failed_open",
+                    "late",
+                    "other",
+                ],
+            ),
+            answers: Family::new(
+                "plimsoll_answers_total",
+                "Answers of upstreams by the class of their status.",
+                "class",
+                ["2xx", "3xx", "4xx", "5xx", "cut"],
+            ),
+            refusals: Family::new(
+                "plimsoll_refusals_total",
+                "Requests that the gateway itself refused.",
+                "why",
+                [
+                    "busy",
+                    "too_large",
+                    "slow_body",
+                    "broken_body",
+                    "encoding",
+                    "too_deep",
+                    "malformed",
+                    "no_key",
+                    "foreign",
+                    "no_upstream",
+                    "path",
+                    "upgrade",
+                    "unreachable",
+                    "silent",
+                    "not_kept",
+                    "stopping",
+                    "other",
+                ],
+            ),
+            tokens: Family::new(
+                "plimsoll_tokens_total",
+                "Input tokens: of the full history and as sent by our count, and as the provider billed them.",
+                "kind",
+                ["full", "sent", "billed", "billed_cached", "billed_output"],
+            ),
+            misses: Family::new(
+                "plimsoll_cache_misses_total",
+                "Requests whose prefix the provider's cache cannot have had, by cause.",
+                "cause",
+                ["content", "pause", "model", "tools", "system", "first"],
+            ),
+            expansions: Family::new(
+                "plimsoll_expansions_total",
+                "Calls of tools that the gateway answers itself.",
+                "tool",
+                ["expand_ref", "search_context", "other"],
+            ),
+            store: Family::new(
+                "plimsoll_store_appends_total",
+                "Appends to the store by how they ended.",
+                "result",
+                ["kept", "conflict", "failed"],
+            ),
+            buckets: std::array::from_fn(|_| AtomicU64::new(0)),
+            overhead_count: AtomicU64::new(0),
+            overhead_micros: AtomicU64::new(0),
+            open_streams: AtomicI64::new(0),
+            connections: AtomicI64::new(0),
+        }
+    }
+}
+
+/// Counts something as long as it is there.
+#[derive(Debug)]
+pub(crate) struct Counted<F: Fn(i64)>(F);
+
+impl<F: Fn(i64)> Counted<F> {
+    pub(crate) fn new(count: F) -> Self {
+        count(1);
+        Self(count)
+    }
+}
+
+impl<F: Fn(i64)> Drop for Counted<F> {
+    fn drop(&mut self) {
+        (self.0)(-1);
+    }
+}
+
+impl Metrics {
+    pub(crate) fn request(&self, wire: &str) {
+        self.requests.add(wire, 1);
+    }
+
+    pub(crate) fn outcome(&self, outcome: &str) {
+        self.outcomes.add(outcome, 1);
+    }
+
+    pub(crate) fn answer(&self, status: u16) {
+        self.answers
+            .add(["2xx", "3xx", "4xx", "5xx"][usize::from(status / 100).clamp(2, 5) - 2], 1);
+    }
+
+    pub(crate) fn cut(&self) {
+        self.answers.add("cut", 1);
+    }
+
+    pub(crate) fn refusal(&self, word: &str) {
+        self.refusals.add(word, 1);
+    }
+
+    pub(crate) fn tokens(&self, kind: &str, tokens: u64) {
+        self.tokens.add(kind, tokens);
+    }
+
+    pub(crate) fn miss(&self, cause: &str) {
+        self.misses.add(cause, 1);
+    }
+
+    pub(crate) fn expansion(&self, tool: &str) {
+        self.expansions.add(tool, 1);
+    }
+
+    pub(crate) fn store(&self, result: &str) {
+        self.store.add(result, 1);
+    }
+
+    pub(crate) fn streams(&self, change: i64) {
+        self.open_streams.fetch_add(change, Ordering::Relaxed);
+    }
+
+    pub(crate) fn connections(&self, change: i64) {
+        self.connections.fetch_add(change, Ordering::Relaxed);
+    }
+
+    /// Records our own work on one request: from its acceptance to its sending, without the wait for its body.
+    pub(crate) fn overhead(&self, spent: Duration) {
+        let seconds = spent.as_secs_f64();
+        if let Some(place) = BUCKETS.iter().position(|bound| seconds <= *bound) {
+            self.buckets[place].fetch_add(1, Ordering::Relaxed);
+        }
+        self.overhead_count.fetch_add(1, Ordering::Relaxed);
+        self.overhead_micros.fetch_add(spent.as_micros() as u64, Ordering::Relaxed);
+    }
+
+    /// Writes all figures in Prometheus' text format.
+    pub(crate) fn write(&self, in_flight: usize, sessions: usize, session_bytes: usize) -> String {
+        let mut out = String::with_capacity(4096);
+        self.requests.write(&mut out);
+        self.outcomes.write(&mut out);
+        self.answers.write(&mut out);
+        self.refusals.write(&mut out);
+        self.tokens.write(&mut out);
+        self.misses.write(&mut out);
+        self.expansions.write(&mut out);
+        self.store.write(&mut out);
+        let name = "plimsoll_overhead_seconds";
+        let _ = writeln!(
+            out,
+            "# HELP {name} Our own work on a request before it is sent.\n# TYPE {name} histogram"
+        );
+        let mut sum = 0;
+        for (bound, count) in BUCKETS.iter().zip(&self.buckets) {
+            sum += count.load(Ordering::Relaxed);
+            let _ = writeln!(out, "{name}_bucket{{le=\"{bound}\"}} {sum}");
+        }
+        let count = self.overhead_count.load(Ordering::Relaxed);
+        let seconds = self.overhead_micros.load(Ordering::Relaxed) as f64 / 1e6;
+        let _ = writeln!(
+            out,
+            "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {seconds}\n{name}_count {count}"
+        );
+        let streams = self.open_streams.load(Ordering::Relaxed);
+        let connections = self.connections.load(Ordering::Relaxed);
+        for (name, help, value) in [
+            (
+                "plimsoll_in_flight_bytes",
+                "Bytes of bodies that are being worked on.",
+                in_flight as i64,
+            ),
+            ("plimsoll_open_answers", "Answers that are on their way.", streams),
+            ("plimsoll_connections", "Connections of clients.", connections),
+            ("plimsoll_sessions", "Sessions in memory.", sessions as i64),
+            ("plimsoll_session_bytes", "Bytes of sessions in memory, about.", session_bytes as i64),
+        ] {
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_a_closed_list() {
+        let metrics = Metrics::default();
+        let lines = metrics.write(0, 0, 0).lines().count();
+        metrics.request("a wire that nobody knows\"}");
+        metrics.refusal("busy");
+        metrics.overhead(Duration::from_millis(3));
+        let text = metrics.write(7, 1, 2);
+        assert_eq!(text.lines().count(), lines);
+        assert!(text.contains("plimsoll_requests_total{wire=\"other\"} 1"));
+        assert!(text.contains("plimsoll_refusals_total{why=\"busy\"} 1"));
+        assert!(text.contains("plimsoll_overhead_seconds_bucket{le=\"0.002\"} 0"));
+        assert!(text.contains("plimsoll_overhead_seconds_bucket{le=\"0.005\"} 1"));
+        assert!(text.contains("plimsoll_in_flight_bytes 7"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Answers on their way back: each piece as it comes, a cut as a cut.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use plimsoll_engine::Clock;
+use tokio::sync::watch;
+
+/// What ends an answer before its time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Cut {
+    #[error("the upstream broke off: {0}")]
+    Upstream(String),
+    #[error("the upstream sent nothing for {seconds} s")]
+    Silent { seconds: u64 },
+    #[error("the gateway is shutting down")]
+    Stopping,
+    #[error("the answer could not be kept: {0}")]
+    NotKept(String),
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
+}
+
+/// The body of an answer.
+pub type Body = UnsyncBoxBody<Bytes, Cut>;
+
+/// Makes a body of what is there already.
+pub(crate) fn whole(bytes: Bytes) -> Body {
+    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// Where the pieces of a body come from.
+pub(crate) trait Pieces: Send {
+    /// Returns the next piece, `None` at the proper end; nothing is asked for behind a cut.
+    fn next(&mut self) -> impl Future<Output = Option<Result<Bytes, Cut>>> + Send;
+}
+
+/// Makes a body of pieces, each asked for when the client has taken the one before.
+pub(crate) fn body(pieces: impl Pieces + 'static) -> Body {
+    let frames = stream::unfold(Some(pieces), async |pieces| {
+        let mut pieces = pieces?;
+        match pieces.next().await? {
+            Ok(bytes) => Some((Ok(Frame::data(bytes)), Some(pieces))),
+            Err(cut) => Some((Err(cut), None)),
+        }
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// An answer that is coming in.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    response: reqwest::Response,
+    clock: Arc<dyn Clock>,
+    idle: Duration,
+    ending: watch::Receiver<bool>,
+}
+
+impl Incoming {
+    pub(crate) fn new(
+        response: reqwest::Response,
+        clock: Arc<dyn Clock>,
+        idle: Duration,
+        ending: watch::Receiver<bool>,
+    ) -> Self {
+        Self { response, clock, idle, ending }
+    }
+
+    /// Returns the next piece, `None` at the proper end.
+    pub(crate) async fn chunk(&mut self) -> Option<Result<Bytes, Cut>> {
+        let piece = tokio::select! {
+            biased;
+            piece = self.response.chunk() => piece,
+            () = self.clock.sleep(self.idle) => {
+                return Some(Err(Cut::Silent { seconds: self.idle.as_secs() }));
+            }
+            () = until(&mut self.ending) => return Some(Err(Cut::Stopping)),
+        };
+        match piece {
+            Ok(Some(bytes)) => Some(Ok(bytes)),
+            Ok(None) => None,
+            Err(error) => Some(Err(Cut::Upstream(crate::upstream::causes(&error.without_url())))),
+        }
+    }
+
+    /// Returns the whole of an answer of at most `most` bytes.
+    pub(crate) async fn whole(&mut self, most: usize) -> Result<Bytes, Cut> {
+        let Some(first) = self.chunk().await else { return Ok(Bytes::new()) };
+        let first = first?;
+        let Some(second) = self.chunk().await else { return Ok(first) };
+        let mut all = first.to_vec();
+        let mut piece = Some(second);
+        while let Some(bytes) = piece {
+            all.extend_from_slice(&bytes?);
+            if all.len() > most {
+                return Err(Cut::TooLarge(most));
+            }
+            piece = self.chunk().await;
+        }
+        Ok(Bytes::from(all))
+    }
+
+    /// Passes everything on as it comes; `held` is dropped with the body.
+    pub(crate) fn pass_on<T: Send + 'static>(self, held: T) -> Body {
+        body(Through { incoming: self, _held: held })
+    }
+}
+
+/// Returns when the word is given.
+pub(crate) async fn until(word: &mut watch::Receiver<bool>) {
+    // The sender lives as long as the gateway, which every caller holds.
+    let _ = word.wait_for(|given| *given).await;
+}
+
+/// An answer that nobody looks into.
+struct Through<T> {
+    incoming: Incoming,
+    _held: T,
+}
+
+impl<T: Send> Pieces for Through<T> {
+    async fn next(&mut self) -> Option<Result<Bytes, Cut>> {
+        self.incoming.chunk().await
+    }
+}

@@ -1,0 +1,134 @@
+//! Connections: accepted up to a limit, served, and let go when the gateway stops.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::config::Timeouts;
+use crate::gateway::Gateway;
+use crate::handle::handle;
+use crate::metrics::Counted;
+use crate::relay::until;
+
+/// What a connection above the limit is told.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+    content-type: application/json\r\nx-plimsoll-refused: connections\r\ncontent-length: 75\r\n\r\n\
+    {\"error\":{\"message\":\"too many connections\",\"type\":\"server_error\",\"code\":0}}";
+
+/// Bytes that a connection reads ahead or waits to write; a client that reads slowly holds no more of an answer.
+const BUFFER: usize = 64 << 10;
+
+/// Why the gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("{address} can be reached from elsewhere, and no keys are configured")]
+    Open { address: SocketAddr },
+    #[error("cannot listen")]
+    Listen(#[source] io::Error),
+}
+
+/// Serves until `stop` is over; then answers that are under way have their time to end.
+///
+/// Errors: [`ServeError::Open`] where others than this machine would be served without keys.
+pub async fn serve(
+    listener: TcpListener,
+    gateway: Arc<Gateway>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let address = listener.local_addr().map_err(ServeError::Listen)?;
+    if !address.ip().is_loopback() && !gateway.has_keys() {
+        return Err(ServeError::Open { address });
+    }
+    gateway.opened(address);
+    let timeouts = &gateway.config.timeouts;
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(Timeouts::of(timeouts.headers))
+        // hyper takes no less than this.
+        .max_buf_size(gateway.config.limits.header_bytes.max(8192).min(BUFFER.max(8192)))
+        .max_headers(128)
+        .half_close(false);
+    let room = Arc::new(Semaphore::new(gateway.config.limits.connections));
+    let (open, mut closed) = watch::channel(());
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of descriptors: some will be free when others have left.
+            gateway.clock.sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        match room.clone().try_acquire_owned() {
+            Ok(permit) => connect(stream, permit, &builder, &gateway, open.subscribe()),
+            Err(_) => {
+                gateway.metrics.refusal("busy");
+                let _ = stream.try_write(FULL);
+            }
+        }
+    }
+    drop(listener);
+    gateway.stop();
+    // Every connection holds a receiver; when the last is gone, nothing is under way any more.
+    closed.mark_unchanged();
+    drop(closed);
+    let drain = Timeouts::of(timeouts.drain);
+    tokio::select! {
+        biased;
+        () = open.closed() => return Ok(()),
+        () = gateway.clock.sleep(drain) => gateway.end(),
+    }
+    // A stream is told that it ends; whoever does not even read that is left behind.
+    tokio::select! {
+        biased;
+        () = open.closed() => {}
+        () = gateway.clock.sleep(Duration::from_secs(1)) => {}
+    }
+    Ok(())
+}
+
+fn connect(
+    stream: TcpStream,
+    permit: OwnedSemaphorePermit,
+    builder: &http1::Builder,
+    gateway: &Arc<Gateway>,
+    held: watch::Receiver<()>,
+) {
+    let _ = stream.set_nodelay(true);
+    let gateway = gateway.clone();
+    let service = {
+        let gateway = gateway.clone();
+        service_fn(move |request| {
+            let gateway = gateway.clone();
+            async move { Ok::<_, Infallible>(handle(gateway, request).await) }
+        })
+    };
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::spawn(async move {
+        let metrics = gateway.metrics.clone();
+        let _counted = Counted::new(|change| metrics.connections(change));
+        let mut stopping = gateway.stopping();
+        let mut connection = std::pin::pin!(connection);
+        // A connection's own failure is its client's business: it left, or spoke no HTTP.
+        tokio::select! {
+            _ = connection.as_mut() => {}
+            () = until(&mut stopping) => {
+                connection.as_mut().graceful_shutdown();
+                let _ = connection.await;
+            }
+        }
+        drop((permit, held));
+    });
+}

@@ -1,0 +1,307 @@
+//! Upstreams: named by the configuration and by nothing else.
+
+use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method};
+use plimsoll_engine::Clock;
+use reqwest::{Client, Url};
+
+use crate::config::{Api, GatewayConfig, Timeouts};
+use crate::keys::{API_KEY, GOOGLE_KEY};
+use crate::refusal::Refusal;
+use crate::secret::Secret;
+
+/// A path that begins so names the upstream: `/upstream/NAME/v1/chat/completions`.
+const NAMED: &str = "/upstream/";
+
+/// One upstream.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    pub(crate) name: String,
+    pub(crate) api: Api,
+    base: String,
+    /// Whether `base` ends with a version, which a path then leaves out.
+    has_version: bool,
+    key: Option<Secret>,
+    client: Client,
+}
+
+/// What is wrong with a configured upstream.
+#[derive(Debug, thiserror::Error)]
+pub enum UpstreamError {
+    #[error("the base_url of upstream `{name}` is no http or https address without query")]
+    Url { name: String },
+    #[error("upstream `{name}` needs a key, and {variable} is not set")]
+    Key { name: String, variable: String },
+    #[error("the key of upstream `{name}` holds characters that no header may")]
+    KeyCharacters { name: String },
+    #[error("no HTTP client")]
+    Client(#[source] reqwest::Error),
+}
+
+/// All upstreams.
+#[derive(Debug)]
+pub(crate) struct Upstreams(BTreeMap<String, Arc<Upstream>>);
+
+impl Upstreams {
+    /// Makes them; nothing is sent. `environment` gives the keys.
+    pub(crate) fn new(
+        config: &GatewayConfig,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, UpstreamError> {
+        // Whoever was first has installed one already; any will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = |own_machine: bool| {
+            let mut builder = Client::builder()
+                .connect_timeout(Timeouts::of(config.timeouts.connect))
+                // A key must not follow a redirect to another host, and a client sees what it was answered.
+                .redirect(reqwest::redirect::Policy::none())
+                .retry(reqwest::retry::never())
+                // Shorter than any known server keeps a silent connection.
+                .pool_idle_timeout(Duration::from_secs(15))
+                .tcp_nodelay(true)
+                .http1_only();
+            if own_machine {
+                builder = builder.no_proxy();
+            }
+            builder.build().map_err(UpstreamError::Client)
+        };
+        let (outside, inside) = (client(false)?, client(true)?);
+        let mut all = BTreeMap::new();
+        for (name, upstream) in config.all_upstreams() {
+            let broken = || UpstreamError::Url { name: name.clone() };
+            let url = Url::parse(&upstream.base_url).map_err(|_| broken())?;
+            let fits = matches!(url.scheme(), "http" | "https")
+                && url.has_host()
+                && url.query().is_none()
+                && url.fragment().is_none()
+                && url.username().is_empty()
+                && url.password().is_none();
+            if !fits {
+                return Err(broken());
+            }
+            let api = upstream.api.unwrap_or(match name.as_str() {
+                "anthropic" => Api::Anthropic,
+                "gemini" => Api::Gemini,
+                _ => Api::OpenAi,
+            });
+            let key = upstream.key_env.map(|variable| {
+                environment(&variable)
+                    .map(|text| Secret::new(&text))
+                    .ok_or_else(|| UpstreamError::Key { name: name.clone(), variable })
+            });
+            let key = key.transpose()?;
+            if key.as_ref().is_some_and(|key| key.header("").is_none()) {
+                return Err(UpstreamError::KeyCharacters { name });
+            }
+            let base = url.as_str().trim_end_matches('/').to_owned();
+            let last = url.path().trim_end_matches('/').rsplit('/').next().unwrap_or("");
+            let has_version = is_version(last);
+            let client = if is_on_this_machine(&url) { inside.clone() } else { outside.clone() };
+            let upstream = Upstream { name: name.clone(), api, base, has_version, key, client };
+            all.insert(name, Arc::new(upstream));
+        }
+        Ok(Self(all))
+    }
+
+    /// Returns where a request goes, and the path and query that it has there.
+    ///
+    /// Paths that are alike in several APIs are told apart by the headers that only one of them has.
+    pub(crate) fn find<'p>(
+        &self,
+        path_and_query: &'p str,
+        headers: &HeaderMap,
+    ) -> Result<(Arc<Upstream>, &'p str), Refusal> {
+        if !path_and_query.starts_with('/') {
+            return Err(Refusal::Path);
+        }
+        if let Some(rest) = path_and_query.strip_prefix(NAMED) {
+            let end = rest.find('/').unwrap_or(rest.len());
+            let upstream = self.0.get(&rest[..end]).ok_or(Refusal::NoUpstream)?;
+            let path = &rest[end..];
+            return Ok((upstream.clone(), if path.is_empty() { "/" } else { path }));
+        }
+        let path = path_and_query.split('?').next().unwrap_or(path_and_query);
+        let below = path.strip_prefix("/v1").unwrap_or(path);
+        let name = if path.starts_with("/v1beta")
+            || below.starts_with("/models/") && below.contains(':')
+        {
+            "gemini"
+        } else if below.starts_with("/messages") || headers.contains_key("anthropic-version") {
+            "anthropic"
+        } else if headers.contains_key(GOOGLE_KEY) {
+            "gemini"
+        } else if headers.contains_key(API_KEY) && !headers.contains_key(AUTHORIZATION) {
+            "anthropic"
+        } else {
+            "openai"
+        };
+        let upstream = self.0.get(name).ok_or(Refusal::NoUpstream)?;
+        Ok((upstream.clone(), path_and_query))
+    }
+}
+
+impl Upstream {
+    /// Tells whether its key is ours, so that a client's is not sent.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    fn url(&self, path_and_query: &str) -> String {
+        let first = path_and_query[1..].split(['/', '?']).next().unwrap_or("");
+        let path = if self.has_version && is_version(first) {
+            &path_and_query[1 + first.len()..]
+        } else {
+            path_and_query
+        };
+        let version = match self.api {
+            _ if self.has_version || is_version(first) => "",
+            Api::Anthropic | Api::OpenAi => "/v1",
+            Api::Gemini => "/v1beta",
+        };
+        format!("{}{version}{path}", self.base)
+    }
+
+    /// Puts our key in the place of the client's.
+    pub(crate) fn authorise(&self, headers: &mut HeaderMap) {
+        let Some(key) = &self.key else { return };
+        for name in [&AUTHORIZATION, &API_KEY, &GOOGLE_KEY] {
+            headers.remove(name);
+        }
+        let (name, prefix) = match self.api {
+            Api::Anthropic => (API_KEY, ""),
+            Api::OpenAi => (AUTHORIZATION, "Bearer "),
+            Api::Gemini => (GOOGLE_KEY, ""),
+        };
+        if let Some(value) = key.header(prefix) {
+            headers.insert(name, value);
+        }
+    }
+
+    /// Sends a request and returns the answer as soon as its head is there.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path_and_query: &str,
+        headers: HeaderMap,
+        body: Bytes,
+        first_byte: Duration,
+        clock: &dyn Clock,
+    ) -> Result<reqwest::Response, Refusal> {
+        let url = self.url(path_and_query);
+        let mut request = self.client.request(method, url).headers(headers);
+        if !body.is_empty() {
+            request = request.body(body);
+        }
+        tokio::select! {
+            biased;
+            sent = request.send() => {
+                sent.map_err(|error| Refusal::Unreachable(causes(&error.without_url())))
+            }
+            () = clock.sleep(first_byte) => Err(Refusal::Silent { seconds: first_byte.as_secs() }),
+        }
+    }
+}
+
+/// Tells whether a segment of a path is a version: `v1`, `v1beta`, `v2`.
+fn is_version(segment: &str) -> bool {
+    let mut characters = segment.bytes();
+    characters.next() == Some(b'v')
+        && characters.next().is_some_and(|digit| digit.is_ascii_digit())
+        && characters.all(|rest| rest.is_ascii_alphanumeric())
+}
+
+fn is_on_this_machine(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost"
+            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
+}
+
+/// Writes an error with its causes, since the first one rarely says what happened.
+pub(crate) fn causes(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        text.push_str(": ");
+        text.push_str(&deeper.to_string());
+        cause = deeper.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::UpstreamConfig;
+
+    fn upstreams(base_url: &str) -> Upstreams {
+        let upstream = UpstreamConfig { base_url: base_url.to_owned(), api: None, key_env: None };
+        let config = GatewayConfig {
+            upstreams: [("openai".to_owned(), upstream)].into(),
+            ..GatewayConfig::default()
+        };
+        Upstreams::new(&config, &|_| None).expect("sound")
+    }
+
+    #[test]
+    fn versions_are_neither_lost_nor_doubled() {
+        for (base, path, url) in [
+            ("http://u", "/v1/chat/completions", "http://u/v1/chat/completions"),
+            ("http://u/", "/chat/completions", "http://u/v1/chat/completions"),
+            ("http://u/v1", "/v1/chat/completions?a=b", "http://u/v1/chat/completions?a=b"),
+            ("http://u/api/v1/", "/responses", "http://u/api/v1/responses"),
+            ("http://u/v1", "/v1", "http://u/v1"),
+            ("http://u/v1", "/vector_stores", "http://u/v1/vector_stores"),
+        ] {
+            let upstreams = upstreams(base);
+            let (upstream, path) = upstreams.find(path, &HeaderMap::new()).expect("found");
+            assert_eq!(upstream.url(path), url, "{base} {path}");
+        }
+    }
+
+    #[test]
+    fn paths_and_headers_tell_the_api() {
+        let upstreams = upstreams("http://u");
+        let name = |path: &'static str, header: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(header) = header {
+                headers.insert(header, "x".parse().expect("a value"));
+            }
+            upstreams.find(path, &headers).map(|(upstream, path)| (upstream.name.clone(), path))
+        };
+        let found = |name: &str, path| Ok((name.to_owned(), path));
+        assert_eq!(
+            name("/v1/messages/count_tokens", None),
+            found("anthropic", "/v1/messages/count_tokens")
+        );
+        assert_eq!(name("/messages", None), found("anthropic", "/messages"));
+        assert_eq!(name("/v1/models", Some("anthropic-version")), found("anthropic", "/v1/models"));
+        assert_eq!(name("/v1/models", None), found("openai", "/v1/models"));
+        assert_eq!(
+            name("/v1beta/models/m:generateContent", None),
+            found("gemini", "/v1beta/models/m:generateContent")
+        );
+        assert_eq!(name("/upstream/gemini/x", None), found("gemini", "/x"));
+        assert_eq!(name("/upstream/nobody/x", None), Err(Refusal::NoUpstream));
+        assert_eq!(name("*", None), Err(Refusal::Path));
+    }
+
+    #[test]
+    fn addresses_that_could_be_another_host_are_refused() {
+        for bad in ["ftp://u", "u", "http://", "http://a@u", "http://u?x=1", "http://u#x"] {
+            let upstream = UpstreamConfig { base_url: bad.to_owned(), api: None, key_env: None };
+            let config = GatewayConfig {
+                upstreams: [("x".to_owned(), upstream)].into(),
+                ..GatewayConfig::default()
+            };
+            assert!(Upstreams::new(&config, &|_| None).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A gateway on a free port, with a store in memory, a clock that stands and one upstream for all APIs.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_engine::HistoryStore;
+use plimsoll_gateway::{Gateway, GatewayConfig, Parts, UpstreamConfig, serve};
+use plimsoll_testkit::{ManualClock, MemoryStore};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// A gateway that serves.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) store: Arc<dyn HistoryStore>,
+    stop: Option<oneshot::Sender<()>>,
+    server: JoinHandle<()>,
+}
+
+/// Sends every API to `upstream`.
+pub(crate) fn upstreams(upstream: &str) -> BTreeMap<String, UpstreamConfig> {
+    let all = UpstreamConfig { base_url: upstream.to_owned(), api: None, key_env: None };
+    ["anthropic", "openai", "gemini"].map(|name| (name.to_owned(), all.clone())).into()
+}
+
+pub(crate) fn environment(name: &str) -> Option<String> {
+    (name == "UPSTREAM_KEY").then(|| "the-real-key".to_owned())
+}
+
+impl Running {
+    pub(crate) async fn start(upstream: &str, change: impl FnOnce(&mut GatewayConfig)) -> Self {
+        Self::with_store(upstream, Arc::new(MemoryStore::default()), change).await
+    }
+
+    pub(crate) async fn with_store(
+        upstream: &str,
+        store: Arc<dyn HistoryStore>,
+        change: impl FnOnce(&mut GatewayConfig),
+    ) -> Self {
+        let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
+        Self::with_clock(upstream, store, clock, change).await
+    }
+
+    pub(crate) async fn with_clock(
+        upstream: &str,
+        store: Arc<dyn HistoryStore>,
+        clock: Arc<ManualClock>,
+        change: impl FnOnce(&mut GatewayConfig),
+    ) -> Self {
+        let mut config = GatewayConfig {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            upstreams: upstreams(upstream),
+            ..GatewayConfig::default()
+        };
+        change(&mut config);
+        let parts = Parts { history: store.clone(), clock: clock.clone() };
+        let gateway = Gateway::new(config.clone(), parts, &environment).expect("sound settings");
+        let listener = TcpListener::bind(config.listen).await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let (stop, stopped) = oneshot::channel();
+        let server = tokio::spawn(async move {
+            let stopped = async {
+                let _ = stopped.await;
+            };
+            serve(listener, Arc::new(gateway), stopped).await.expect("loopback needs no keys");
+        });
+        Self { address, clock, store, stop: Some(stop), server }
+    }
+
+    /// Tells it to stop.
+    pub(crate) fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+    }
+
+    /// Waits until it has stopped.
+    pub(crate) async fn stopped(mut self) {
+        self.stop();
+        (&mut self.server).await.expect("the server ends in order");
+    }
+
+    /// Sends a request with a body and reads the whole answer.
+    pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        self.send("POST", path, headers, body).await
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        let mut stream = self.connect().await;
+        let has_host = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !has_host {
+            head.push_str(&format!("host: {}\r\n", self.address));
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let is_chunked = headers.iter().any(|(name, _)| *name == "transfer-encoding");
+        if !body.is_empty() && !is_chunked {
+            head.push_str(&format!("content-length: {}\r\n", body.len()));
+        }
+        head.push_str("\r\n");
+        // A refusal may come before the body is taken.
+        let _ = stream.write_all(head.as_bytes()).await;
+        let _ = stream.write_all(body).await;
+        Answer::read(&mut stream).await
+    }
+
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.expect("it listens")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// An answer as it came over the connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    /// Without the framing of chunks.
+    pub(crate) body: Vec<u8>,
+    /// Whether the framing said that this is all.
+    pub(crate) is_whole: bool,
+}
+
+impl Answer {
+    /// Reads until the connection closes.
+    pub(crate) async fn read(stream: &mut TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        // A connection that is reset ends as one that is closed.
+        let _ = stream.read_to_end(&mut bytes).await;
+        Self::parse(&bytes)
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let mut lines = head.split("\r\n");
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
+        let headers: Vec<(String, String)> = lines
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()))
+            .collect();
+        let value = |name: &str| headers.iter().find(|(known, _)| known == name);
+        let rest = &bytes[end + 4..];
+        let (body, is_whole) = if value("transfer-encoding").is_some() {
+            chunks(rest)
+        } else {
+            let length = value("content-length").and_then(|(_, value)| value.parse().ok());
+            (rest.to_vec(), length.is_none_or(|length: usize| length == rest.len()))
+        };
+        Self { status: status.expect("a status"), headers, body, is_whole }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+fn chunks(mut rest: &[u8]) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    loop {
+        let Some(end) = rest.windows(2).position(|two| two == b"\r\n") else {
+            return (body, false);
+        };
+        let size = std::str::from_utf8(&rest[..end]).ok();
+        let size = size.and_then(|size| usize::from_str_radix(size, 16).ok()).expect("a size");
+        rest = &rest[end + 2..];
+        if size == 0 {
+            return (body, true);
+        }
+        if rest.len() < size + 2 {
+            body.extend_from_slice(&rest[..rest.len().min(size)]);
+            return (body, false);
+        }
+        body.extend_from_slice(&rest[..size]);
+        rest = &rest[size + 2..];
+    }
+}
