@@ -4,13 +4,21 @@
 //! [`Request`] knows where in its bytes each of core's messages stands; [`Request::rewrite`] splices [`Edits`] into them,
 //! and [`check()`] says what a server would refuse. Nothing here does input or output.
 
+mod answer;
+mod check;
 mod content;
 mod document;
+mod events;
+mod failure;
 mod patch;
 mod request;
 mod rewrite;
 mod route;
 
+pub use answer::{Answer, AnswerUsage, Ending, Moment, Watch};
+pub use check::{Violation, check};
+pub use events::{Event, Events};
+pub use failure::{error_body, error_event};
 pub use request::{Limits, Request, RequestError, RequestKind, Tool};
 pub use rewrite::{Edits, Further, OwnCall, RewriteError, ToolDefinition, Withheld, WithheldCall};
 pub use route::Route;

@@ -7,7 +7,7 @@ mod claude_code;
 mod documents;
 mod edit;
 mod lines;
-mod object;
+pub(crate) mod object;
 mod pi;
 mod plan;
 

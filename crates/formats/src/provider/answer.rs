@@ -1,0 +1,236 @@
+//! Answers: what a model said, put together from a body or from events, in core's form and in the wire's.
+
+mod chat;
+mod gemini;
+mod messages;
+mod responses;
+
+use std::sync::Arc;
+
+use plimsoll_core::{Message, Role, ToolCall};
+
+use super::Wire;
+use super::document::{Document, Value};
+use super::events::Event;
+use super::request::{Limits, Request};
+
+/// Tokens of one answer as the provider counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnswerUsage {
+    /// All of the input: plain, read from the cache and written to it.
+    pub input: u64,
+    /// Of the input, what was read from the cache.
+    pub cached: u64,
+    /// Of the input, what was written to the cache.
+    pub written: u64,
+    /// What the model wrote, its thinking included.
+    pub output: u64,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// As the provider says.
+    Complete,
+    /// With an error, in the provider's words.
+    Failed(String),
+    /// Not: the body or the stream is not whole.
+    Cut,
+}
+
+/// What a provider answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The answer as elements of the wire's list of messages, so that it can be sent back.
+    pub items: Vec<Arc<str>>,
+    /// The answer as core knows it; `None` where nothing was said.
+    pub message: Option<Arc<Message>>,
+    /// `None` where the provider did not count.
+    pub usage: Option<AnswerUsage>,
+    pub model: Option<String>,
+    /// The provider's id of it.
+    pub id: Option<String>,
+    /// Why the model stopped, in the provider's word.
+    pub stop: Option<String>,
+    pub ending: Ending,
+}
+
+impl Answer {
+    /// Reads a whole body.
+    pub fn of_body(wire: Wire, body: &[u8]) -> Self {
+        let mut watch = Watch::new(wire);
+        let document = str::from_utf8(body).ok().and_then(|text| scanned(text));
+        if let Some(document) = document {
+            watch.body(document.root());
+        }
+        watch.answer()
+    }
+
+    /// Returns the calls in it.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.message.iter().flat_map(|message| message.calls())
+    }
+}
+
+/// What an event means for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    Middle,
+    /// The answer is complete: behind this event a client believes that it has all.
+    End,
+    /// The provider reports an error.
+    Failure,
+}
+
+/// Puts an answer together from events.
+#[derive(Debug)]
+pub struct Watch {
+    wire: Wire,
+    parts: Parts,
+    seen: Seen,
+}
+
+/// What every wire tells beside the content.
+#[derive(Debug, Default)]
+struct Seen {
+    usage: Option<AnswerUsage>,
+    model: Option<String>,
+    id: Option<String>,
+    stop: Option<String>,
+    failure: Option<String>,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum Parts {
+    Messages(messages::Parts),
+    Chat(chat::Parts),
+    Responses(responses::Parts),
+    Gemini(gemini::Parts),
+}
+
+impl Watch {
+    pub fn new(wire: Wire) -> Self {
+        let parts = match wire {
+            Wire::AnthropicMessages => Parts::Messages(messages::Parts::default()),
+            Wire::ChatCompletions => Parts::Chat(chat::Parts::default()),
+            Wire::Responses => Parts::Responses(responses::Parts::default()),
+            Wire::Gemini => Parts::Gemini(gemini::Parts::default()),
+        };
+        Self { wire, parts, seen: Seen::default() }
+    }
+
+    /// Takes an event. What is not understood is passed over.
+    pub fn see(&mut self, event: &Event) -> Moment {
+        let Some(data) = &event.data else { return Moment::Middle };
+        if data.trim() == "[DONE]" {
+            self.seen.ended |= self.seen.stop.is_some();
+            return Moment::End;
+        }
+        match scanned(data) {
+            Some(document) => self.take(document.root()),
+            None => Moment::Middle,
+        }
+    }
+
+    pub(crate) fn take(&mut self, data: Value<'_>) -> Moment {
+        if let Some(failure) = failure_in(data) {
+            self.seen.failure = Some(failure);
+            return Moment::Failure;
+        }
+        let seen = &mut self.seen;
+        let ended = match &mut self.parts {
+            Parts::Messages(parts) => parts.take(data, seen),
+            Parts::Chat(parts) => parts.take(data, seen),
+            Parts::Responses(parts) => parts.take(data, seen),
+            Parts::Gemini(parts) => parts.take(data, seen),
+        };
+        if self.seen.failure.is_some() {
+            return Moment::Failure;
+        }
+        if ended { Moment::End } else { Moment::Middle }
+    }
+
+    /// Takes a whole body.
+    fn body(&mut self, body: Value<'_>) {
+        if let Some(failure) = failure_in(body) {
+            self.seen.failure = Some(failure);
+            return;
+        }
+        let seen = &mut self.seen;
+        match &mut self.parts {
+            Parts::Messages(parts) => parts.body(body, seen),
+            Parts::Chat(parts) => parts.body(body, seen),
+            Parts::Responses(parts) => parts.body(body, seen),
+            Parts::Gemini(parts) => {
+                parts.take(body, seen);
+            }
+        }
+    }
+
+    /// Returns the answer as far as it was seen.
+    pub fn answer(&self) -> Answer {
+        let items = match &self.parts {
+            Parts::Messages(parts) => parts.items(),
+            Parts::Chat(parts) => parts.items(),
+            Parts::Responses(parts) => parts.items(),
+            Parts::Gemini(parts) => parts.items(),
+        };
+        let seen = &self.seen;
+        let ending = match (&seen.failure, seen.ended) {
+            (Some(failure), _) => Ending::Failed(failure.clone()),
+            (None, true) => Ending::Complete,
+            (None, false) => Ending::Cut,
+        };
+        Answer {
+            message: message_of(self.wire, &items),
+            items,
+            usage: seen.usage,
+            model: seen.model.clone(),
+            id: seen.id.clone(),
+            stop: seen.stop.clone(),
+            ending,
+        }
+    }
+}
+
+/// Deeper than any event nests, and far from what a walk could not do (chosen).
+const DEPTH: usize = 1024;
+
+pub(crate) fn scanned(text: &str) -> Option<Document> {
+    Document::scan(Arc::from(text), DEPTH).ok().filter(|document| document.root().is_object())
+}
+
+/// Reads elements of the wire's list of messages as the answer that they are.
+///
+/// It goes the way of a request, so that the answer is known again when a client sends it back.
+pub(crate) fn message_of(wire: Wire, items: &[Arc<str>]) -> Option<Arc<Message>> {
+    let key = match wire {
+        Wire::AnthropicMessages | Wire::ChatCompletions => "messages",
+        Wire::Responses => "input",
+        Wire::Gemini => "contents",
+    };
+    let body = format!("{{\"{key}\":[{}]}}", items.join(","));
+    let request = Request::parse(wire, body.as_bytes(), "", Limits { depth: DEPTH }).ok()?;
+    request.messages().iter().rfind(|message| message.role == Role::Assistant).cloned()
+}
+
+/// Returns what an error says that stands where an answer was expected.
+fn failure_in(data: Value<'_>) -> Option<String> {
+    let error = data.get("error").filter(|error| !error.is_null());
+    let error = match error {
+        Some(error) => error,
+        None if data.has("type", "error") => data,
+        None => return None,
+    };
+    let told = error.text().or_else(|| error.get("message")?.text());
+    Some(told.map_or_else(|| error.raw().to_owned(), Into::into))
+}
+
+fn owned(value: Option<Value<'_>>) -> Option<String> {
+    value.and_then(Value::text).map(Into::into)
+}
+
+fn number(object: Option<Value<'_>>, keys: &[&str]) -> Option<u64> {
+    object?.any(keys)?.number()
+}

@@ -1,0 +1,145 @@
+//! Anthropic Messages: blocks by their index, usage that grows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{AnswerUsage, Seen, number, owned};
+use crate::provider::document::{Value, quoted};
+use crate::write::object::Object;
+
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    blocks: BTreeMap<u64, Block>,
+    usage: Usage,
+}
+
+/// A block as it began, and what came since.
+#[derive(Debug, Default)]
+struct Block {
+    start: String,
+    text: String,
+    thinking: String,
+    signature: String,
+    input: String,
+    citations: Vec<String>,
+}
+
+/// Counts are cumulative, and a later event may leave some out.
+#[derive(Debug, Default)]
+struct Usage {
+    plain: Option<u64>,
+    cached: Option<u64>,
+    written: Option<u64>,
+    output: Option<u64>,
+}
+
+impl Parts {
+    pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
+        let kind = data.get("type").and_then(Value::text).unwrap_or_default();
+        let index = number(Some(data), &["index"]).unwrap_or(0);
+        match &*kind {
+            "message_start" => {
+                let Some(message) = data.get("message") else { return false };
+                seen.model = owned(message.get("model"));
+                seen.id = owned(message.get("id"));
+                self.count(message.get("usage"), seen);
+            }
+            "content_block_start" => {
+                let start = data.get("content_block").map_or("{}", Value::raw).to_owned();
+                self.blocks.insert(index, Block { start, ..Block::default() });
+            }
+            "content_block_delta" => {
+                if let (Some(delta), Some(block)) = (data.get("delta"), self.blocks.get_mut(&index))
+                {
+                    block.grow(delta);
+                }
+            }
+            "message_delta" => {
+                let stop = data.get("delta").and_then(|delta| delta.get("stop_reason"));
+                seen.stop = owned(stop).or(seen.stop.take());
+                self.count(data.get("usage"), seen);
+            }
+            "message_stop" => {
+                seen.ended = true;
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    pub(super) fn body(&mut self, body: Value<'_>, seen: &mut Seen) {
+        seen.model = owned(body.get("model"));
+        seen.id = owned(body.get("id"));
+        seen.stop = owned(body.get("stop_reason"));
+        let Some(content) = body.get("content").filter(|content| content.is_list()) else { return };
+        seen.ended = true;
+        for (index, block) in (0..).zip(content.elements()) {
+            self.blocks.insert(index, Block { start: block.raw().to_owned(), ..Block::default() });
+        }
+        self.count(body.get("usage"), seen);
+    }
+
+    fn count(&mut self, usage: Option<Value<'_>>, seen: &mut Seen) {
+        let Some(usage) = usage else { return };
+        let of = |key| number(Some(usage), &[key]);
+        let now = &mut self.usage;
+        now.plain = of("input_tokens").or(now.plain);
+        now.cached = of("cache_read_input_tokens").or(now.cached);
+        now.written = of("cache_creation_input_tokens").or(now.written);
+        now.output = of("output_tokens").or(now.output);
+        let (cached, written) = (now.cached.unwrap_or(0), now.written.unwrap_or(0));
+        let input = now.plain.unwrap_or(0).saturating_add(cached).saturating_add(written);
+        seen.usage = Some(AnswerUsage { input, cached, written, output: now.output.unwrap_or(0) });
+    }
+
+    pub(super) fn items(&self) -> Vec<Arc<str>> {
+        if self.blocks.is_empty() {
+            return Vec::new();
+        }
+        let blocks: Vec<String> = self.blocks.values().map(Block::whole).collect();
+        vec![Arc::from(format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(",")))]
+    }
+}
+
+impl Block {
+    fn grow(&mut self, delta: Value<'_>) {
+        let grow = |text: &mut String, key: &str| {
+            if let Some(more) = delta.get(key).and_then(Value::text) {
+                text.push_str(&more);
+            }
+        };
+        grow(&mut self.text, "text");
+        grow(&mut self.thinking, "thinking");
+        grow(&mut self.signature, "signature");
+        grow(&mut self.input, "partial_json");
+        if let Some(citation) = delta.get("citation") {
+            self.citations.push(citation.raw().to_owned());
+        }
+    }
+
+    fn whole(&self) -> String {
+        let Some(mut block) = Object::parse(&self.start) else { return self.start.clone() };
+        let mut changed = false;
+        for (key, more) in
+            [("text", &self.text), ("thinking", &self.thinking), ("signature", &self.signature)]
+        {
+            if !more.is_empty() {
+                let begun = block.text(key).unwrap_or_default();
+                block.set(key, quoted(&(begun + more)));
+                changed = true;
+            }
+        }
+        if !self.input.trim().is_empty() {
+            // An answer that was cut may end inside of its arguments.
+            let whole = Object::parse(&self.input).is_some();
+            block.set("input", if whole { self.input.clone() } else { "{}".to_owned() });
+            changed = true;
+        }
+        if !self.citations.is_empty() {
+            block.set("citations", format!("[{}]", self.citations.join(",")));
+            changed = true;
+        }
+        if changed { block.to_string() } else { self.start.clone() }
+    }
+}

@@ -1,0 +1,85 @@
+//! Checking: what a server would refuse in a request, found before it is sent.
+//!
+//! Nothing here knows how requests are rewritten, and nothing of the rewriter is used: not even its reader of JSON.
+
+mod chat;
+mod gemini;
+mod marks;
+mod messages;
+mod responses;
+mod tree;
+
+use std::collections::HashSet;
+use std::fmt;
+
+use self::tree::Tree;
+use super::Wire;
+
+/// A rule of a provider that a request breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Where, as a path from the root: `messages[3].content[0]`.
+    pub place: String,
+    /// What the provider insists on.
+    pub rule: &'static str,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.rule)
+    }
+}
+
+/// Returns every rule of `wire` that `body` breaks; a body that no server refuses for its form breaks none.
+///
+/// What a model or an account may do is not looked at, nor are fields that no known rule is about.
+pub fn check(wire: Wire, body: &[u8]) -> Vec<Violation> {
+    let mut report = Report::default();
+    let Ok(root) = serde_json::from_slice::<Tree<'_>>(body) else {
+        report.add("the body", "it is JSON that nests less than 128 deep");
+        return report.0;
+    };
+    let Tree::Object(fields) = &root else {
+        report.add("the body", "it is an object");
+        return report.0;
+    };
+    let mut keys = HashSet::new();
+    for (key, _) in fields {
+        if !keys.insert(&**key) {
+            report.add(key, "a key stands once");
+        }
+    }
+    match wire {
+        Wire::AnthropicMessages => messages::check(&root, &mut report),
+        Wire::ChatCompletions => chat::check(&root, &mut report),
+        Wire::Responses => responses::check(&root, &mut report),
+        Wire::Gemini => gemini::check(&root, &mut report),
+    }
+    report.0
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Report(Vec<Violation>);
+
+impl Report {
+    fn add(&mut self, place: impl fmt::Display, rule: &'static str) {
+        self.0.push(Violation { place: place.to_string(), rule });
+    }
+
+    /// Adds a violation unless `holds`; the place is only written where it is needed.
+    fn require(&mut self, holds: bool, place: impl FnOnce() -> String, rule: &'static str) {
+        if !holds {
+            self.add(place(), rule);
+        }
+    }
+
+    /// Requires that names differ.
+    fn names<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        let mut seen = HashSet::new();
+        for name in names {
+            self.require(!name.is_empty(), || "tools".to_owned(), "a tool has a name");
+            self.require(seen.insert(name), || format!("tools, {name}"), "names of tools differ");
+        }
+    }
+}
