@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_formats::provider::Wire;
+use plimsoll_formats::provider::{Wire, check};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -41,6 +41,20 @@ pub const LABEL: &str = "x-load-request";
 
 /// Says what a provider would refuse in the body of a request, nothing if it is right.
 pub type Check = Arc<dyn Fn(Wire, &[u8]) -> Vec<String> + Send + Sync>;
+
+/// Refuses whatever [`plimsoll_formats::provider::check()`] knows that providers refuse.
+pub fn strict() -> Check {
+    Arc::new(|wire, body| check(wire, body).iter().map(ToString::to_string).collect())
+}
+
+/// How the events of a stream follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// The first by itself, the others together: little work for a load tool.
+    Together,
+    /// Each by itself, so much time apart.
+    Apart(Duration),
+}
 
 /// How the provider answers.
 #[derive(Clone)]
@@ -78,8 +92,7 @@ pub enum Keep {
 pub struct Config {
     pub answers: Answers,
     pub keep: Keep,
-    /// The time between two events of a stream.
-    pub pace: Duration,
+    pub pace: Pace,
 }
 
 /// The server; it ends when it is dropped.
@@ -94,7 +107,7 @@ impl Provider {
     /// Starts a server that plays `plan`, checks with `check` and keeps what it was sent.
     pub async fn start(plan: Plan, check: Option<Check>) -> io::Result<Self> {
         let answers = Answers::Planned { plan, check };
-        let config = Config { answers, keep: Keep::Memory, pace: Duration::ZERO };
+        let config = Config { answers, keep: Keep::Memory, pace: Pace::Apart(Duration::ZERO) };
         Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), config).await
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use plimsoll_testkit::provider::{Action, Answers, Config, Keep, Plan, Provider};
+use plimsoll_testkit::provider::{Action, Answers, Config, Keep, Pace, Plan, Provider, strict};
 
 /// A scripted provider on loopback, until it is interrupted.
 ///
@@ -36,9 +36,12 @@ struct Arguments {
     /// Hand everything on to this address, `http://HOST:PORT`.
     #[arg(long)]
     forward: Option<String>,
-    /// Milliseconds between two events of a stream.
-    #[arg(long, default_value_t = 0)]
-    pace: u64,
+    /// Accept what a provider would refuse.
+    #[arg(long)]
+    lenient: bool,
+    /// Milliseconds between two events of a stream; without it they follow at once.
+    #[arg(long)]
+    pace: Option<u64>,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -54,11 +57,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
             if let Some(every) = arguments.expand_every {
                 plan = expanding(plan, every.max(1));
             }
-            Answers::Planned { plan, check: None }
+            let check = (!arguments.lenient).then(strict);
+            Answers::Planned { plan, check }
         }
     };
     let keep = arguments.keep.map_or(Keep::Nothing, Keep::Folder);
-    let config = Config { answers, keep, pace: Duration::from_millis(arguments.pace) };
+    let pace = match arguments.pace {
+        Some(millis) => Pace::Apart(Duration::from_millis(millis)),
+        None if arguments.plain.is_some() => Pace::Together,
+        None => Pace::Apart(Duration::ZERO),
+    };
+    let config = Config { answers, keep, pace };
     let provider = Provider::listen(arguments.listen, config).await?;
     let mut output = std::io::stdout();
     writeln!(output, "{}", provider.address())?;

@@ -9,6 +9,8 @@ use futures_util::stream::{self, BoxStream};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 
+use super::Pace;
+
 /// The body of every answer.
 pub(crate) type Body = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
@@ -28,15 +30,16 @@ impl Drop for Record {
     }
 }
 
-/// Sends each event by itself, `pace` apart.
-pub(crate) fn events(events: Vec<Bytes>, pace: Duration, done: Option<Done>) -> Body {
+/// Sends events as `pace` says.
+pub(crate) fn events(events: Vec<Bytes>, pace: Pace, done: Option<Done>) -> Body {
     let paced = stream::iter(events.into_iter().enumerate()).then(move |(at, event)| async move {
-        if at == 0 {
-        } else if pace.is_zero() {
+        match pace {
+            _ if at == 0 => {}
             // Lets the event before leave by itself.
-            tokio::task::yield_now().await;
-        } else {
-            tokio::time::sleep(pace).await;
+            Pace::Together if at == 1 => tokio::task::yield_now().await,
+            Pace::Together => {}
+            Pace::Apart(Duration::ZERO) => tokio::task::yield_now().await,
+            Pace::Apart(time) => tokio::time::sleep(time).await,
         }
         event
     });

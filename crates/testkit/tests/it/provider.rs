@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -10,7 +9,9 @@ use hyper::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use plimsoll_formats::provider::Wire;
-use plimsoll_testkit::provider::{Action, Answers, Config, Keep, LABEL, Plan, Provider, call_id};
+use plimsoll_testkit::provider::{
+    Action, Answers, Config, Keep, LABEL, Pace, Plan, Provider, call_id, strict,
+};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
@@ -141,7 +142,8 @@ fn plan() -> Plan {
 #[tokio::test]
 async fn the_plan_is_played_on_every_wire() {
     for wire in Wire::ALL {
-        let provider = Provider::start(plan(), None).await.expect("it starts");
+        // What its own answers make of a conversation, a strict provider accepts.
+        let provider = Provider::start(plan(), Some(strict())).await.expect("it starts");
         let mut body = first(wire);
         let mut called = Vec::new();
         for _ in 0..3 {
@@ -242,6 +244,19 @@ async fn what_the_check_finds_is_refused_in_the_providers_shape() {
 }
 
 #[tokio::test]
+async fn a_call_without_its_result_is_refused() {
+    let provider = Provider::start(plan(), Some(strict())).await.expect("it starts");
+    let wire = Wire::AnthropicMessages;
+    let mut body = first(wire);
+    let answer = ask_json(&provider, wire, &body).await;
+    go_on(wire, &mut body, &answer);
+    body["messages"].as_array_mut().expect("a list").pop();
+    let (status, _) = ask(&provider, path(wire), body.to_string().as_bytes(), None).await;
+    assert_eq!(status, 400);
+    assert!(!provider.kept()[1].violations.is_empty());
+}
+
+#[tokio::test]
 async fn a_ref_is_expanded_where_it_can_be() {
     let plan = Plan { turns: vec![vec![Action::Expand]], ..plan() };
     let provider = Provider::start(plan, None).await.expect("it starts");
@@ -260,7 +275,7 @@ async fn a_ref_is_expanded_where_it_can_be() {
 #[tokio::test]
 async fn a_plain_answer_names_its_request() {
     let config =
-        Config { answers: Answers::Plain { words: 3 }, keep: Keep::Nothing, pace: Duration::ZERO };
+        Config { answers: Answers::Plain { words: 3 }, keep: Keep::Nothing, pace: Pace::Together };
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let provider = Provider::listen(address, config).await.expect("it starts");
     let (_, bytes) = ask(&provider, "/v1/messages", b"{}", Some(7)).await;
@@ -278,7 +293,7 @@ async fn both_sides_are_kept_in_a_folder_without_keys() {
     let config = Config {
         answers: Answers::Forwarded { to: behind.address() },
         keep: Keep::Folder(folder.path().to_owned()),
-        pace: Duration::ZERO,
+        pace: Pace::Together,
     };
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let before = Provider::listen(address, config).await.expect("it starts");

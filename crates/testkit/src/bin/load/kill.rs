@@ -82,9 +82,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failur
     stop.send_replace(true);
     let told = workers.join_all().await;
     let kept = log(&arguments.log).await?;
+    let is_between = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '-');
+    let kept: HashSet<&str> = kept.split(is_between).collect();
     let markers: Vec<&String> = told.iter().flat_map(|told| &told.markers).collect();
-    let lost: Vec<&&String> =
-        markers.iter().filter(|marker| !kept.contains(marker.as_str())).collect();
+    let lost: Vec<_> = markers.iter().filter(|marker| !kept.contains(marker.as_str())).collect();
     let starts = Times::new(starts.into_iter());
     let repeated: usize = told.iter().map(|told| told.repeated).sum();
     let total = acknowledged.load(Ordering::Relaxed);
