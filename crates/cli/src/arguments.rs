@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Cards(CardsArguments),
     /// Work on what waits in a store: summaries and vectors of context cards
     Work(WorkArguments),
+    /// Serve the gateway: a proxy in front of the OpenAI, Anthropic and Gemini APIs that bounds what a model sees
+    Serve(ServeArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -81,6 +83,26 @@ pub(crate) struct StoreArguments {
     /// The store, instead of `PLIMSOLL_STORE` or the file in the user's data folder
     #[arg(long, value_name = "PATH|URL")]
     pub(crate) store: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Settings: [gateway] of plimsoll.toml; docs/gateway.md says what each client needs.\nWhere it listens is printed on standard output. It stops on SIGTERM or Ctrl-C, once the answers under way have ended."
+)]
+pub(crate) struct ServeArguments {
+    /// Where clients are awaited, instead of `listen`; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// What is done with requests, instead of `mode`
+    #[arg(long, value_parser = ["on", "observe", "off"])]
+    pub(crate) mode: Option<String>,
+    /// The policy, instead of `policy`; as for `replay`
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: PolicyArguments,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
 }
 
 #[derive(Debug, Args)]

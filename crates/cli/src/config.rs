@@ -8,6 +8,7 @@ use plimsoll_core::recall::RecallSettings;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::SelectionConfig;
 use plimsoll_engine::cards::CardSettings;
+use plimsoll_gateway::GatewayConfig;
 use plimsoll_models::ModelsConfig;
 use serde::Deserialize;
 
@@ -37,6 +38,7 @@ pub(crate) struct Config {
     pub(crate) cards: CardSettings,
     pub(crate) safety: Safety,
     pub(crate) selection: SelectionConfig,
+    pub(crate) gateway: GatewayConfig,
 }
 
 /// Settings of the policy `clear-tool-uses`; defaults are the provider's own.

@@ -24,6 +24,7 @@ mod refs;
 mod replay;
 mod run;
 mod search;
+mod serve;
 mod store;
 mod trim;
 mod validate;
@@ -66,6 +67,7 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Graph(graph) => graph::run(&graph),
         Command::Cards(cards) => cards::run(&cards),
         Command::Work(work) => work::run(&work),
+        Command::Serve(serve) => serve::run(&serve),
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let mut text = Vec::new();

@@ -36,10 +36,7 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the store that is named, else that of the environment, else the file in the user's data folder.
     pub(crate) fn open(named: Option<&str>) -> Result<Self, CommandError> {
-        let address = match named.map(str::to_owned).or_else(|| environment(STORE)) {
-            Some(address) => address,
-            None => usual_file()?.to_string_lossy().into_owned(),
-        };
+        let address = address(named)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -112,6 +109,19 @@ impl Store {
         let answer = self.runtime.block_on(ask(&*self.knowledge, &self.tenant));
         answer.map_err(|error| failed(error, "the store did not answer"))
     }
+}
+
+/// Returns the address of the store that is named, else that of the environment, else the file in the user's data folder.
+pub(crate) fn address(named: Option<&str>) -> Result<String, CommandError> {
+    match named.map(str::to_owned).or_else(|| environment(STORE)) {
+        Some(address) => Ok(address),
+        None => Ok(usual_file()?.to_string_lossy().into_owned()),
+    }
+}
+
+/// Tells why a store does not do what it is asked.
+pub(crate) fn failure(error: StoreError) -> CommandError {
+    failed(error, "the store cannot be opened")
 }
 
 /// Reads a session's id as the command line gives it.

@@ -61,6 +61,18 @@ impl Transcript {
     /// Appends `message`, hashing and counting it; what is already there is not touched.
     pub fn push(&mut self, message: impl Into<Arc<Message>>) -> Position {
         let message = message.into();
+        let tokens = self.tokenizer.count_message(&message);
+        let hash = ContentHash::of(&message);
+        self.push_known(message, hash, tokens)
+    }
+
+    /// Appends a message whose hash and tokens are on record from when it was appended before.
+    pub fn push_known(
+        &mut self,
+        message: Arc<Message>,
+        hash: ContentHash,
+        tokens: u32,
+    ) -> Position {
         let position = self.entries.len();
         let mut turn = self.entries.last().map_or(0, |last| last.turn);
         let mut exchange = None;
@@ -88,9 +100,7 @@ impl Transcript {
                 }
             }
         }
-        let tokens = self.tokenizer.count_message(&message);
         self.tokens += u64::from(tokens);
-        let hash = ContentHash::of(&message);
         self.entries.push(Entry { message, hash, tokens, turn, exchange });
         position
     }

@@ -16,6 +16,7 @@ mod id;
 mod import;
 mod job;
 mod knowledge;
+pub mod live;
 mod log_row;
 mod memory;
 mod model_error;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use plimsoll_core::cost::Pricing;
 use plimsoll_engine::{Clock, HistoryStore};
 use tokio::sync::watch;
 
@@ -11,6 +12,8 @@ use crate::config::GatewayConfig;
 use crate::guard::Guard;
 use crate::keys::{KeyError, Keys};
 use crate::metrics::Metrics;
+use crate::sessions::Sessions;
+use crate::turn::Policies;
 use crate::upstream::{UpstreamError, Upstreams};
 
 /// What the gateway is given beside its settings.
@@ -18,6 +21,8 @@ use crate::upstream::{UpstreamError, Upstreams};
 pub struct Parts {
     pub history: Arc<dyn HistoryStore>,
     pub clock: Arc<dyn Clock>,
+    pub policies: Arc<dyn Policies>,
+    pub pricing: Pricing,
 }
 
 /// Why there is no gateway with these settings.
@@ -27,6 +32,8 @@ pub enum ConfigError {
     Upstream(#[from] UpstreamError),
     #[error(transparent)]
     Key(#[from] KeyError),
+    #[error("`{0}` is no policy")]
+    Policy(String),
 }
 
 /// A gateway, ready to serve.
@@ -35,6 +42,9 @@ pub struct Gateway {
     pub(crate) config: GatewayConfig,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) history: Arc<dyn HistoryStore>,
+    pub(crate) policies: Arc<dyn Policies>,
+    pub(crate) pricing: Pricing,
+    pub(crate) sessions: Sessions,
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
     pub(crate) in_flight: InFlight,
@@ -53,10 +63,16 @@ impl Gateway {
         parts: Parts,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Parts { history, clock } = parts;
+        let Parts { history, clock, policies, pricing } = parts;
+        if policies.policy(&config.policy, None).is_none() {
+            return Err(ConfigError::Policy(config.policy));
+        }
         Ok(Self {
             upstreams: Upstreams::new(&config, environment)?,
             keys: Keys::new(&config)?,
+            sessions: Sessions::new(config.limits.session_bytes),
+            policies,
+            pricing,
             in_flight: InFlight::new(config.limits.in_flight_bytes),
             metrics: Arc::default(),
             guard: OnceLock::new(),

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use plimsoll_engine::TenantId;
+use plimsoll_formats::provider::{self, Answer, Wire};
+use tokio::time::Instant;
 
 use crate::body::{Received, receive};
-use crate::config::{Api, Timeouts};
+use crate::config::{Api, Mode, Timeouts};
 use crate::gateway::Gateway;
 use crate::headers;
 use crate::metrics::Counted;
+use crate::prepare::{Job, Open, Prepared, Wish};
 use crate::refusal::Refusal;
-use crate::relay::{Body, Incoming, whole};
+use crate::relay::{Body, Incoming, body as body_of, whole};
 use crate::routes::{Access, Route};
+use crate::turn::causes;
 use crate::upstream::Upstream;
+use crate::watched::{Ender, Watched};
 
 /// Answers a request; whatever goes wrong becomes an answer too.
 pub(crate) async fn handle(gateway: Arc<Gateway>, request: Request<RequestBody>) -> Response<Body> {
@@ -55,40 +60,244 @@ async fn answer(
         Route::Health => Ok(text("alive\n")),
         Route::Ready if *gateway.stopping().borrow() => Err(Refusal::Stopping),
         Route::Ready => Ok(text("ready\n")),
-        Route::Metrics => Ok(text(&gateway.metrics.write(gateway.in_flight.used(), 0, 0))),
+        Route::Metrics => Ok(text(&{
+            let (sessions, bytes) = gateway.sessions.size();
+            gateway.metrics.write(gateway.in_flight.used(), sessions, bytes)
+        })),
         Route::Hello => Ok(text("plimsoll\n")),
         Route::WebSocket => Err(Refusal::Upgrade),
         Route::Upstream => {
             let (upstream, path) = found?;
             let tenant = tenant.ok_or(Refusal::NoKey)?;
-            forward(gateway, request, &upstream, path, tenant).await
+            forward(gateway, request, upstream, path, tenant).await
         }
     }
+}
+
+/// A request on its way to an upstream.
+struct Passage {
+    gateway: Arc<Gateway>,
+    upstream: Arc<Upstream>,
+    method: Method,
+    path: String,
+    /// As they go out.
+    headers: HeaderMap,
+    received: Received,
 }
 
 async fn forward(
     gateway: &Arc<Gateway>,
     request: Request<RequestBody>,
-    upstream: &Upstream,
+    upstream: Arc<Upstream>,
     path: &str,
-    _tenant: TenantId,
+    tenant: TenantId,
 ) -> Result<Response<Body>, Refusal> {
     let (head, body) = request.into_parts();
+    let route = provider::Route::of(head.method.as_str(), path);
+    gateway.metrics.request(word_of(route));
+    let wish = Wish::of(gateway, &head.headers)?;
     let limits = &gateway.config.limits;
     let idle = Timeouts::of(gateway.config.timeouts.body);
     let received =
         receive(&head.headers, body, limits.body_bytes, idle, &gateway.in_flight, &*gateway.clock)
             .await?;
-    let mut sent = headers::for_upstream(&head.headers);
-    upstream.authorise(&mut sent);
-    let Received { bytes, share, .. } = received;
-    let response = ask(gateway, upstream, head.method, path, sent, bytes).await?;
+    let mut headers = headers::for_upstream(&head.headers);
+    upstream.authorise(&mut headers);
+    let job = |wire| Job {
+        gateway: gateway.clone(),
+        wire,
+        tenant,
+        wish: wish.clone(),
+        path: path.to_owned(),
+        headers: head.headers.clone(),
+        body: received.plain().clone(),
+    };
+    let job = match (route, wish.mode) {
+        (_, Mode::Off) => None,
+        (provider::Route::Generate(wire), _) => Some((job(wire), true)),
+        (provider::Route::CountTokens(wire), Mode::On) => Some((job(wire), false)),
+        _ => None,
+    };
+    let passage = Passage {
+        gateway: gateway.clone(),
+        upstream,
+        method: head.method,
+        path: path.to_owned(),
+        headers,
+        received,
+    };
+    match job {
+        None => {
+            let bypassed = wish.mode == Mode::Off;
+            passage.pass(if bypassed { "bypassed" } else { "passed" }).await
+        }
+        Some((job, true)) => passage.turn(job).await,
+        Some((job, false)) => passage.predict(job).await,
+    }
+}
+
+fn word_of(route: provider::Route) -> &'static str {
+    match route {
+        provider::Route::Generate(Wire::AnthropicMessages) => "anthropic_messages",
+        provider::Route::Generate(Wire::ChatCompletions) => "chat_completions",
+        provider::Route::Generate(Wire::Responses) => "responses",
+        provider::Route::Generate(Wire::Gemini) => "gemini",
+        provider::Route::CountTokens(_) => "count_tokens",
+        provider::Route::Compact => "compact",
+        provider::Route::Socket | provider::Route::Other => "other",
+    }
+}
+
+impl Passage {
+    /// Sends a body, the client's own where none is given.
+    async fn send(&self, body: Option<Bytes>) -> Result<reqwest::Response, Refusal> {
+        let mut headers = self.headers.clone();
+        let is_ours = body.is_some();
+        if is_ours {
+            headers::plain(&mut headers, self.received.decoded.is_some());
+        }
+        let body = body.unwrap_or_else(|| self.received.bytes.clone());
+        ask(&self.gateway, &self.upstream, self.method.clone(), &self.path, headers, body).await
+    }
+
+    /// Passes everything on.
+    async fn pass(self, outcome: &'static str) -> Result<Response<Body>, Refusal> {
+        self.gateway.metrics.outcome(outcome);
+        let response = self.send(None).await?;
+        Ok(through(&self.gateway, response))
+    }
+
+    /// Asks for the size of a request as it will be sent.
+    async fn predict(self, job: Job) -> Result<Response<Body>, Refusal> {
+        let body = match job.predict().await {
+            Ok(body) => body,
+            Err(Open::Refused(refusal)) => return Err(refusal),
+            Err(_) => None,
+        };
+        let Some(body) = body else { return self.pass("passed").await };
+        self.gateway.metrics.outcome("bounded");
+        let response = self.send(Some(body)).await?;
+        Ok(through(&self.gateway, response))
+    }
+
+    /// Takes part in a turn of a session.
+    async fn turn(mut self, job: Job) -> Result<Response<Body>, Refusal> {
+        let gateway = self.gateway.clone();
+        let (wire, mode) = (job.wire, job.wish.mode);
+        let begun = Instant::now();
+        let mut task = tokio::spawn(job.prepare());
+        let timeouts = &gateway.config.timeouts;
+        let deadline = std::time::Duration::from_millis(timeouts.deadline_ms);
+        let prepared = tokio::select! {
+            biased;
+            prepared = &mut task => Some(prepared.unwrap_or(Err(Open::Panicked))),
+            () = gateway.clock.sleep(deadline) => None,
+        };
+        gateway.metrics.overhead(begun.elapsed());
+        headers::plain(&mut self.headers, false);
+        let (outcome, body, ender, report) = match prepared {
+            None => {
+                tracing::warn!(
+                    deadline_ms = timeouts.deadline_ms,
+                    "not ready in time: the original goes out"
+                );
+                ("late", None, Ender::Later(task), None)
+            }
+            Some(Err(Open::Refused(refusal))) => return Err(refusal),
+            Some(Err(open)) => {
+                if open.is_expected() {
+                    tracing::debug!(why = %open, "passed on untouched");
+                    return self.pass("untouched").await;
+                }
+                tracing::warn!(why = %causes(&open), "the original goes out");
+                ("failed_open", None, Ender::None, None)
+            }
+            Some(Ok(Prepared { body, turn, report, .. })) => {
+                let outcome = match (mode, &body) {
+                    (Mode::On, Some(_)) => "bounded",
+                    (Mode::On, None) => "untouched",
+                    _ => "observed",
+                };
+                (outcome, body, Ender::Now(turn), Some(report))
+            }
+        };
+        let is_changed = body.is_some();
+        let mut response = self.send(body).await?;
+        let mut outcome = outcome;
+        if is_changed && response.status() == StatusCode::BAD_REQUEST {
+            // Whatever it is that the provider does not like, it may be our doing.
+            let refused = incoming(&gateway, response).whole(64 << 10).await.unwrap_or_default();
+            tracing::warn!(
+                answer = %String::from_utf8_lossy(&refused[..refused.len().min(500)]),
+                "a bounded request was refused: the original goes out"
+            );
+            outcome = "failed_open";
+            response = self.send(None).await?;
+        }
+        gateway.metrics.outcome(outcome);
+        let mut answer = answer_head(&response, false);
+        if let Some(report) = &report {
+            report.count(&gateway);
+            report.log(outcome);
+            report.show(answer.headers_mut());
+        }
+        answer.headers_mut().insert(headers::OUTCOME, HeaderValue::from_static(outcome));
+        let Self { received, .. } = self;
+        let metrics = gateway.metrics.clone();
+        let counted = Counted::new(move |change| metrics.streams(change));
+        let kind = Kind::of(&response);
+        let mut from = incoming(&gateway, response);
+        Ok(match kind {
+            Kind::Stream => {
+                let held = (counted, received.share);
+                answer.map(|()| body_of(Watched::new(gateway, wire, from, ender, held)))
+            }
+            Kind::Whole => {
+                let most = gateway.config.limits.answer_bytes;
+                let bytes = from.whole(most).await.map_err(|cut| {
+                    gateway.metrics.cut();
+                    Refusal::Unreachable(cut.to_string())
+                })?;
+                let said = Answer::of_body(wire, &bytes);
+                let mut ender = ender;
+                ender.end(Some(&said)).await.map_err(Refusal::NotKept)?;
+                answer.map(|()| whole(bytes))
+            }
+            Kind::Other => answer.map(|()| from.pass_on((counted, ender))),
+        })
+    }
+}
+
+/// What an answer is, as far as we read it.
+enum Kind {
+    Stream,
+    Whole,
+    /// A failure, or nothing that is known: passed on as it is.
+    Other,
+}
+
+impl Kind {
+    fn of(response: &reqwest::Response) -> Self {
+        let text =
+            |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let encoding = text(CONTENT_ENCODING).unwrap_or("identity");
+        if !response.status().is_success() || encoding != "identity" {
+            return Self::Other;
+        }
+        let kind = text(CONTENT_TYPE).unwrap_or("").split(';').next().unwrap_or("").trim();
+        match kind {
+            "text/event-stream" => Self::Stream,
+            "application/json" => Self::Whole,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn through(gateway: &Gateway, response: reqwest::Response) -> Response<Body> {
     let answer = answer_head(&response, true);
-    // The bytes of the request are held as long as its answer may need them again; this one does not.
-    drop(share);
     let metrics = gateway.metrics.clone();
     let counted = Counted::new(move |change| metrics.streams(change));
-    Ok(answer.map(|()| incoming(gateway, response).pass_on(counted)))
+    answer.map(|()| incoming(gateway, response).pass_on(counted))
 }
 
 /// Sends a request to its upstream.

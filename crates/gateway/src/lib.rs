@@ -11,12 +11,17 @@ mod handle;
 mod headers;
 mod keys;
 mod metrics;
+mod prepare;
 mod refusal;
 mod relay;
+mod report;
 mod routes;
 mod secret;
 mod server;
+mod sessions;
+mod turn;
 mod upstream;
+mod watched;
 
 pub use config::{
     Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, PORT, Timeouts,
@@ -28,4 +33,5 @@ pub use relay::{Body, Cut};
 pub use routes::{Access, ROUTES, Route};
 pub use secret::Secret;
 pub use server::{ServeError, serve};
+pub use turn::Policies;
 pub use upstream::UpstreamError;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{Message, Role, ToolCall};
 
+pub(crate) use self::chat::{call_index, call_name};
+
 use super::Wire;
 use super::document::{Document, Value};
 use super::events::Event;
@@ -152,7 +154,7 @@ impl Watch {
     }
 
     /// Takes a whole body.
-    fn body(&mut self, body: Value<'_>) {
+    pub(crate) fn body(&mut self, body: Value<'_>) {
         if let Some(failure) = failure_in(body) {
             self.seen.failure = Some(failure);
             return;

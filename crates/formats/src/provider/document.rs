@@ -88,6 +88,10 @@ impl<'a> Value<'a> {
         self.id
     }
 
+    pub(crate) fn document(self) -> &'a Document {
+        self.document
+    }
+
     fn kind(self) -> Kind {
         self.document.node(self.id).kind
     }

@@ -49,6 +49,33 @@ impl<'a> Patch<'a> {
         }
     }
 
+    /// Removes a field of an object, once at most for each object.
+    pub(crate) fn remove_field(&mut self, object: Value<'_>, key: &str) {
+        let fields: Vec<(Value<'_>, Value<'_>)> = object.fields().collect();
+        let Some(at) = fields.iter().rposition(|(name, _)| name.says(key)) else { return };
+        let end = fields[at].1.span().end;
+        let span = match (at.checked_sub(1), fields.get(at + 1)) {
+            (_, Some((next, _))) => fields[at].0.span().start..next.span().start,
+            (Some(before), None) => fields[before].1.span().end..end,
+            (None, None) => fields[at].0.span().start..end,
+        };
+        self.splices.push((span, String::new()));
+    }
+
+    /// Replaces what stands between the elements `index - 1` and `index` of a list, comma included; `raw` is put there.
+    ///
+    /// Errors: `false` if there is no such place, or nothing behind it.
+    pub(crate) fn replace_gap(&mut self, list: Value<'_>, index: usize, raw: String) -> bool {
+        let spans: Vec<Range<usize>> = list.elements().map(Value::span).collect();
+        let Some(next) = spans.get(index) else { return false };
+        let start = match index.checked_sub(1) {
+            Some(before) => spans[before].end,
+            None => list.span().start + 1,
+        };
+        self.splices.push((start..next.start, raw));
+        true
+    }
+
     /// Removes the element `index` of a list.
     pub(crate) fn remove(&mut self, list: Value<'_>, index: usize) {
         let removed = &mut self.lists.entry(list.id()).or_default().removed;

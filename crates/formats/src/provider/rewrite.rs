@@ -16,7 +16,7 @@ pub use self::tools::ToolDefinition;
 
 use super::document::{NodeId, Value, quoted};
 use super::patch::{Overlap, Patch};
-use super::request::{Place, Request};
+use super::request::Request;
 
 /// Changes to a request. Without any, the bytes stay as they are.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -49,7 +49,7 @@ pub struct OwnCall {
 /// An answer that called our tools only, to be sent back with the results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Further {
-    /// The answer as elements of the wire's list of messages, see [`super::Answer::items`].
+    /// The answer as elements of the wire's list of messages, as [`super::Answer`] has them.
     pub items: Vec<Arc<str>>,
     pub calls: Vec<OwnCall>,
 }
@@ -190,16 +190,6 @@ impl<'a> Rewrite<'a> {
         let Some(items) = self.request.items() else { return Vec::new() };
         let all = items.elements().enumerate();
         all.filter(|(index, _)| !self.patch.is_removed(items, *index)).collect()
-    }
-
-    /// Returns the indexes of the messages that stand in an element of the list of messages.
-    fn messages_in(&self, item: usize) -> Vec<usize> {
-        let sources = self.request.sources().iter().enumerate();
-        let inside = sources.filter(|(_, source)| match &source.place {
-            Place::Field => false,
-            Place::Items(items) => items.contains(&item),
-        });
-        inside.map(|(index, _)| index).collect()
     }
 
     fn finish(mut self) -> Result<Vec<u8>, RewriteError> {

@@ -6,13 +6,41 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
+use plimsoll_core::cost::Pricing;
+use plimsoll_core::policy::{Bounds, Cadence, DEFAULT_BUDGET, IntraPhase, Policy};
 use plimsoll_engine::HistoryStore;
-use plimsoll_gateway::{Gateway, GatewayConfig, Parts, UpstreamConfig, serve};
+use plimsoll_gateway::{Gateway, GatewayConfig, Parts, Policies, UpstreamConfig, serve};
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// The policies of the tests.
+#[derive(Debug)]
+struct Named;
+
+impl Policies for Named {
+    fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
+        let budget = budget.unwrap_or(DEFAULT_BUDGET);
+        let bounds = Bounds { budget, ..Bounds::default() };
+        match name {
+            "plimsoll" => Some(Policy::Bounded(bounds)),
+            // Changes something as soon as it can.
+            "window" => Some(Policy::Bounded(Bounds {
+                intra_phase: IntraPhase {
+                    cadence: Cadence::EveryTurn,
+                    window: 1,
+                    mask_observations_after: 1,
+                    ..IntraPhase::default()
+                },
+                ..bounds
+            })),
+            "full" => Some(Policy::Full),
+            _ => None,
+        }
+    }
+}
 
 /// A gateway that serves.
 pub(crate) struct Running {
@@ -59,7 +87,12 @@ impl Running {
             ..GatewayConfig::default()
         };
         change(&mut config);
-        let parts = Parts { history: store.clone(), clock: clock.clone() };
+        let parts = Parts {
+            history: store.clone(),
+            clock: clock.clone(),
+            policies: Arc::new(Named),
+            pricing: Pricing::shipped(),
+        };
         let gateway = Gateway::new(config.clone(), parts, &environment).expect("sound settings");
         let listener = TcpListener::bind(config.listen).await.expect("a port");
         let address = listener.local_addr().expect("bound");

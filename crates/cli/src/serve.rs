@@ -1,0 +1,130 @@
+//! `plimsoll serve`: the gateway, from its settings to its end.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+
+use plimsoll_core::cost::Pricing;
+use plimsoll_core::policy::Policy;
+use plimsoll_gateway::{Gateway, GatewayConfig, Mode, Parts, Policies, ServeError, serve};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::arguments::ServeArguments;
+use crate::config::{self, Config, environment};
+use crate::error::CommandError;
+use crate::output;
+use crate::outside::outside;
+use crate::store;
+
+/// `PLIMSOLL_LOG`: off, error, warn, info, debug or trace.
+const LOG: &str = "PLIMSOLL_LOG";
+
+pub(crate) fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
+    let mut config = config::config(&arguments.settings)?;
+    if let Some(listen) = arguments.listen {
+        config.gateway.listen = listen;
+    }
+    if let Some(mode) = arguments.mode.as_deref().and_then(Mode::parse) {
+        config.gateway.mode = mode;
+    }
+    if let Some(policy) = &arguments.policy {
+        config.gateway.policy.clone_from(policy);
+    }
+    log(&config.gateway)?;
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let gateway = open(config, arguments.store.store.as_deref()).await?;
+        let (gateway, listener) = (Arc::new(gateway.0), gateway.1);
+        let address = listener.local_addr().map_err(CommandError::failure)?;
+        output::data(&format!("plimsoll listens on http://{address}\n"))?;
+        serve(listener, gateway, stopped()).await.map_err(failed)
+    })
+}
+
+/// Makes the runtime that a gateway serves on.
+pub(crate) fn runtime() -> Result<Runtime, CommandError> {
+    Builder::new_multi_thread().enable_all().build().map_err(CommandError::failure)
+}
+
+/// Opens the store and the port.
+pub(crate) async fn open(
+    config: Config,
+    named_store: Option<&str>,
+) -> Result<(Gateway, TcpListener), CommandError> {
+    let address = store::address(named_store)?;
+    let (history, _) = plimsoll_store::open(&address).await.map_err(store::failure)?;
+    let settings = config.gateway.clone();
+    let parts = Parts {
+        history,
+        clock: outside().clock,
+        policies: Arc::new(Configured(config)),
+        pricing: Pricing::shipped(),
+    };
+    let listen = settings.listen;
+    let gateway = Gateway::new(settings, parts, &environment).map_err(CommandError::usage)?;
+    let listener = TcpListener::bind(listen).await.map_err(|error| {
+        let error = anyhow::Error::new(error).context(format!("cannot listen on {listen}"));
+        CommandError::failure(error).hint("another port with `--listen 127.0.0.1:PORT`")
+    })?;
+    Ok((gateway, listener))
+}
+
+/// Says why a gateway ended before its time.
+pub(crate) fn failed(error: ServeError) -> CommandError {
+    match error {
+        ServeError::Open { .. } => CommandError::usage(error)
+            .hint("listen on 127.0.0.1, or give `[gateway.keys]`; docs/gateway.md says how"),
+        ServeError::Listen(_) => CommandError::failure(error),
+    }
+}
+
+/// Policies as the settings of the command line mean them.
+#[derive(Debug)]
+struct Configured(Config);
+
+impl Policies for Configured {
+    fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
+        let Some(budget) = budget else { return self.0.policy(name).ok() };
+        let mut config = self.0.clone();
+        config.budget = Some(budget);
+        config.newest.budget = budget;
+        config.policy(name).ok()
+    }
+}
+
+/// Begins to log to standard error, as lines or as JSON.
+fn log(config: &GatewayConfig) -> Result<(), CommandError> {
+    let level = environment(LOG).unwrap_or_else(|| "info".to_owned());
+    let level: LevelFilter = level.parse().map_err(|_| {
+        CommandError::usage(anyhow::anyhow!("{LOG} is `{level}`"))
+            .hint("one of off, error, warn, info, debug, trace")
+    })?;
+    let lines = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(level)
+        .with_target(false)
+        .with_ansi(std::io::stderr().is_terminal());
+    if config.log_json {
+        lines.json().init()
+    } else {
+        lines.init()
+    }
+    Ok(())
+}
+
+/// Returns when the process is asked to stop.
+async fn stopped() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+            let interrupted = std::pin::pin!(interrupted);
+            let terminated = std::pin::pin!(terminated.recv());
+            futures_util::future::select(interrupted, terminated).await;
+            return;
+        }
+    }
+    let _ = interrupted.await;
+}

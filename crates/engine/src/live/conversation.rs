@@ -1,0 +1,215 @@
+//! A conversation: what a client calls one session, with the branches that it took.
+//!
+//! History only grows, so a client that goes back, edits what it said or compacts goes on in a branch: a session of its own that has
+//! the messages which both have, and every decision on them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_core::cost::Pricing;
+use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
+
+use super::rebuild::load;
+use super::{Asked, Bounded, LiveSession, Note};
+use crate::error::StoreError;
+use crate::history::{HistoryBatch, HistoryStore};
+use crate::id::{SessionId, TenantId};
+
+/// Branches that are looked at and kept in memory, the newest ones (chosen: who goes back, goes back to what is new).
+const BRANCHES: usize = 16;
+
+/// All branches of a conversation.
+#[derive(Debug)]
+pub struct Conversation {
+    name: SessionId,
+    /// The newest ones, by their number.
+    branches: BTreeMap<usize, LiveSession>,
+    /// How many there are.
+    count: usize,
+}
+
+/// Which branch a request belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// It goes on with this one.
+    Same(usize),
+    /// It left this one behind so many messages.
+    Left { branch: usize, agreed: usize },
+    /// Nothing of it is known.
+    New,
+}
+
+/// Returns the name of the conversation that a request belongs to.
+///
+/// Agents within one session of a client differ in what they were first told, so a digest of that stands behind the name that the
+/// client gave. What can be no id is digested too.
+pub fn session_name(named: Option<&str>, own: &str, messages: &[Arc<Message>]) -> String {
+    let Some(named) = named else { return own.to_owned() };
+    let first = messages.iter().find(|message| message.role != Role::System);
+    let first = first.map_or_else(String::new, |message| ContentHash::of(message).short());
+    let readable = SessionId::new(named).is_ok() && named.len() <= 96;
+    let name =
+        if readable { named.to_owned() } else { crate::digest(named.as_bytes())[..32].to_owned() };
+    format!("{name}:{}", first.get(..8).unwrap_or_default())
+}
+
+impl Conversation {
+    /// Makes a conversation of which nothing is known.
+    pub fn new(name: SessionId) -> Self {
+        Self { name, branches: BTreeMap::new(), count: 0 }
+    }
+
+    /// Reads a conversation from the store; nothing is decided anew until a request needs it.
+    pub async fn load(
+        history: &dyn HistoryStore,
+        tenant: &TenantId,
+        name: SessionId,
+    ) -> Result<Self, StoreError> {
+        let mut conversation = Self::new(name);
+        let count = conversation.counted(history, tenant).await?;
+        for number in count.saturating_sub(BRANCHES)..count {
+            let Ok(id) = conversation.id(number) else { break };
+            if let Some(session) = load(history, tenant, id).await? {
+                conversation.branches.insert(number, session);
+            }
+        }
+        conversation.count = count;
+        Ok(conversation)
+    }
+
+    /// Counts the branches in the store: they have the numbers up to the first that is not there.
+    async fn counted(
+        &self,
+        history: &dyn HistoryStore,
+        tenant: &TenantId,
+    ) -> Result<usize, StoreError> {
+        let is_there = async |number: usize| match self.id(number) {
+            Ok(id) => Ok::<_, StoreError>(!history.messages(tenant, &id, 0, 1).await?.is_empty()),
+            Err(_) => Ok(false),
+        };
+        // Doubled until one is not there, then halved between: most have one, and some have hundreds.
+        let (mut there, mut beyond) = (0, 1);
+        while is_there(beyond - 1).await? {
+            (there, beyond) = (beyond, beyond * 2);
+        }
+        while there + 1 < beyond {
+            let middle = usize::midpoint(there, beyond);
+            if is_there(middle - 1).await? {
+                there = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        Ok(there)
+    }
+
+    fn id(&self, branch: usize) -> Result<SessionId, crate::id::InvalidId> {
+        match branch {
+            0 => Ok(self.name.clone()),
+            number => SessionId::new(&format!("{}.{}", self.name, number + 1)),
+        }
+    }
+
+    /// Returns about how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        self.branches.values().map(LiveSession::bytes).sum()
+    }
+
+    /// Returns a branch.
+    pub fn branch(&self, branch: usize) -> Option<&LiveSession> {
+        self.branches.get(&branch)
+    }
+
+    /// Finds the branch of a request: the newest that it goes on with, else the one with which it has most in common.
+    pub fn find(&mut self, messages: &[Arc<Message>]) -> Found {
+        let mut nearest: Option<(usize, usize)> = None;
+        for (&number, branch) in self.branches.iter_mut().rev() {
+            let agreed = branch.agrees(messages);
+            if branch.goes_on(agreed, messages.len()) {
+                return Found::Same(number);
+            }
+            if nearest.is_none_or(|(_, most)| agreed > most) {
+                nearest = Some((number, agreed));
+            }
+        }
+        match nearest {
+            // A system prompt alone is nothing in common.
+            Some((branch, agreed))
+                if messages[..agreed].iter().any(|message| message.role != Role::System) =>
+            {
+                Found::Left { branch, agreed }
+            }
+            _ => Found::New,
+        }
+    }
+
+    /// Decides what the model is sent; returns the branch too.
+    ///
+    /// `None` where a branch can have no name.
+    pub fn ask(&mut self, asked: &Asked<'_>, pricing: &Pricing) -> Option<(usize, Bounded)> {
+        let branch = match self.find(asked.messages) {
+            Found::Same(branch) => branch,
+            Found::Left { branch, agreed } => self.leave(branch, agreed)?,
+            Found::New => {
+                let id = self.id(self.count).ok()?;
+                self.add(LiveSession::new(id, asked.model))
+            }
+        };
+        let session = self.branches.get_mut(&branch)?;
+        Some((branch, session.ask(asked, pricing)))
+    }
+
+    fn leave(&mut self, branch: usize, agreed: usize) -> Option<usize> {
+        let id = self.id(self.count).ok()?;
+        let left = self.branches.get(&branch)?.branch(id, agreed);
+        Some(self.add(left))
+    }
+
+    fn add(&mut self, session: LiveSession) -> usize {
+        let number = self.count;
+        self.count += 1;
+        self.branches.insert(number, session);
+        if self.branches.len() > BRANCHES {
+            self.branches.pop_first();
+        }
+        number
+    }
+
+    /// Returns the forms that messages have by now, without asking; none where they go on with no branch.
+    pub fn forms(&mut self, messages: &[Arc<Message>]) -> Vec<(usize, Option<Arc<Message>>)> {
+        let found = self.branches.values_mut().rev().find_map(|branch| {
+            let agreed = branch.agrees(messages);
+            let position = branch.last_request();
+            (agreed >= position && position > 0).then(|| branch.forms(messages))
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Takes in what became of a request, and returns what the store has to have now, with its branch.
+    ///
+    /// An answer that has no place, for the same was asked twice and answered differently, begins a branch.
+    pub fn answered(
+        &mut self,
+        branch: usize,
+        bounded: &Bounded,
+        answer: Option<Message>,
+        note: Note,
+        now: MillisSinceEpoch,
+    ) -> Option<(usize, HistoryBatch)> {
+        let session = self.branches.get_mut(&branch)?;
+        if session.answered(bounded, answer.clone(), note.clone()) {
+            return Some((branch, session.unkept(now)));
+        }
+        let other = self.leave(branch, bounded.position)?;
+        let session = self.branches.get_mut(&other)?;
+        session.answered(bounded, answer, note);
+        Some((other, session.unkept(now)))
+    }
+
+    /// Takes note that the store has a batch of a branch.
+    pub fn keep(&mut self, branch: usize, batch: &HistoryBatch) {
+        if let Some(session) = self.branches.get_mut(&branch) {
+            session.keep(batch);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A session from the store: the same requests bounded again, each when only what it knew is there.
+
+use std::sync::Arc;
+
+use plimsoll_core::Position;
+use plimsoll_core::bound::{State, bound};
+use plimsoll_core::cost::Pricing;
+use plimsoll_core::policy::Policy;
+use serde::Deserialize;
+
+use super::{Last, LiveSession, Mark, Note};
+use crate::error::StoreError;
+use crate::history::HistoryStore;
+use crate::id::{SessionId, TenantId};
+use crate::record::receipt_record;
+
+/// Messages that are read at once.
+const PAGE: usize = 10_000;
+
+/// What is read of a receipt.
+#[derive(Debug, Deserialize)]
+struct Kept {
+    position: Position,
+    request: Note,
+}
+
+/// Reads a session; `None` where the store has none of this name.
+pub(super) async fn load(
+    history: &dyn HistoryStore,
+    tenant: &TenantId,
+    id: SessionId,
+) -> Result<Option<LiveSession>, StoreError> {
+    let mut records = history.messages(tenant, &id, 0, PAGE).await?;
+    if records.is_empty() {
+        return Ok(None);
+    }
+    while records.len() % PAGE == 0 {
+        let more = history.messages(tenant, &id, records.len() as u32, PAGE).await?;
+        if more.is_empty() {
+            break;
+        }
+        records.extend(more);
+    }
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut carried = Vec::new();
+    for record in history.receipts(tenant, &id).await? {
+        // A session that was imported, or replayed into the store, has receipts without requests.
+        let Ok(kept) = serde_json::from_str::<Kept>(&record.receipt) else { continue };
+        let before = marks.last().map(|mark| &mark.policy);
+        let policy = kept.request.policy.clone().or_else(|| before.cloned());
+        carried.extend(kept.request.carried.iter().cloned());
+        marks.push(Mark {
+            position: kept.position,
+            policy: policy.unwrap_or(Policy::Full),
+            strategy: record.strategy,
+            note: kept.request,
+        });
+    }
+    let model = marks.first().and_then(|mark| mark.note.model.clone());
+    let mut session = LiveSession::new(id, model.as_deref());
+    for record in records {
+        session.push_known(Arc::new(record.message), record.hash, record.tokens);
+    }
+    session.kept = session.transcript.entries().len();
+    session.marks = marks;
+    session.carried = carried;
+    session.state = None;
+    Ok(Some(session))
+}
+
+impl LiveSession {
+    /// Makes sure that the session knows what it knew when it was last asked.
+    ///
+    /// What stands behind a request's place is there already, and does not matter: nothing is decided by what comes later.
+    pub(super) fn wake(&mut self, pricing: &Pricing) {
+        if self.state.is_some() {
+            return;
+        }
+        let mut state = State::default();
+        let marks = std::mem::take(&mut self.marks);
+        let mut before: Option<&Mark> = None;
+        for mark in &marks {
+            let again =
+                |before: &Mark| (before.position, &before.policy) == (mark.position, &mark.policy);
+            if mark.position <= self.transcript.entries().len() && !before.is_some_and(again) {
+                let (_, prices) = pricing.of(mark.note.model.as_deref());
+                self.charge_in_full(&prices, mark.position, before);
+                let (context, receipt) =
+                    bound(&self.transcript, mark.position, &mark.policy, &prices, &mut state);
+                let at = self.transcript.time_before(mark.position).unwrap_or_default();
+                let record =
+                    receipt_record(&self.id, &mark.strategy, &receipt, &context, state.plan(), at);
+                self.last = Some(Last { position: mark.position, receipt, record });
+            }
+            before = Some(mark);
+        }
+        self.marks = marks;
+        self.state = Some(state);
+    }
+}

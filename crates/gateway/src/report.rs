@@ -1,0 +1,71 @@
+//! What a turn came to, for the client, the log and the figures.
+
+use http::{HeaderMap, HeaderValue};
+use plimsoll_engine::SessionId;
+use plimsoll_engine::live::Miss;
+
+use crate::gateway::Gateway;
+use crate::headers;
+
+/// What the client and the log are told of a turn.
+#[derive(Debug, Clone)]
+pub(crate) struct Report {
+    pub(crate) session: SessionId,
+    pub(crate) strategy: String,
+    pub(crate) full_tokens: u64,
+    pub(crate) tokens: u64,
+    /// Of the context window, in percent.
+    pub(crate) pressure: u32,
+    pub(crate) cost: f64,
+    pub(crate) full_cost: f64,
+    pub(crate) changes: usize,
+    pub(crate) misses: Vec<Miss>,
+}
+
+impl Report {
+    /// Adds it to the figures.
+    pub(crate) fn count(&self, gateway: &Gateway) {
+        gateway.metrics.tokens("full", self.full_tokens);
+        gateway.metrics.tokens("sent", self.tokens);
+        for miss in &self.misses {
+            gateway.metrics.miss(miss.as_str());
+        }
+    }
+
+    /// Logs it.
+    pub(crate) fn log(&self, outcome: &str) {
+        let misses: Vec<&str> = self.misses.iter().map(|miss| miss.as_str()).collect();
+        tracing::info!(
+            session = %self.session,
+            outcome,
+            policy = self.strategy,
+            full_tokens = self.full_tokens,
+            tokens = self.tokens,
+            cost = self.cost,
+            full_cost = self.full_cost,
+            changes = self.changes,
+            cache_misses = misses.join(","),
+            pressure = self.pressure,
+            "turn"
+        );
+    }
+
+    /// Writes it into the headers of an answer.
+    pub(crate) fn show(&self, answer: &mut HeaderMap) {
+        let saved = self.full_tokens.cast_signed() - self.tokens.cast_signed();
+        let pairs = [
+            (headers::SESSION, self.session.to_string()),
+            (headers::POLICY, self.strategy.clone()),
+            (headers::TOKENS_BEFORE, self.full_tokens.to_string()),
+            (headers::TOKENS_AFTER, self.tokens.to_string()),
+            (headers::TOKENS_SAVED, saved.to_string()),
+            (headers::PRESSURE, self.pressure.to_string()),
+        ];
+        for (name, value) in pairs {
+            // A policy's name came from a header, and an id has plain characters.
+            if let Ok(value) = HeaderValue::try_from(value) {
+                answer.insert(name, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A turn: what one request means for its session, from its coming in until its answer is kept.
+
+use std::sync::Arc;
+
+use plimsoll_core::policy::Policy;
+use plimsoll_core::{Message, Usage};
+use plimsoll_engine::live::Bounded;
+use plimsoll_engine::{HistoryBatch, StoreError};
+use plimsoll_formats::provider::{Answer, Ending};
+
+use crate::config::Durability;
+use crate::gateway::Gateway;
+use crate::sessions::{Held, Key, read};
+
+/// A request that its session knows of; it ends by [`Turn::end`], or without an answer when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    gateway: Arc<Gateway>,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    key: Key,
+    held: Held,
+    branch: usize,
+    bounded: Bounded,
+    carried: Vec<Arc<str>>,
+}
+
+impl Turn {
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        key: Key,
+        held: Held,
+        branch: usize,
+        bounded: Bounded,
+    ) -> Self {
+        let open = Open { key, held, branch, bounded, carried: Vec::new() };
+        Self { gateway, open: Some(open) }
+    }
+
+    /// Leaves something that later requests of the session carry on.
+    pub(crate) fn carry(&mut self, what: Arc<str>) {
+        if let Some(open) = &mut self.open {
+            open.carried.push(what);
+        }
+    }
+
+    /// Takes in the answer, and returns when it is kept as durably as the settings ask.
+    ///
+    /// Errors: the store did not take it, in its words.
+    pub(crate) async fn end(&mut self, answer: Option<&Answer>) -> Result<(), String> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let gateway = &self.gateway;
+        let usage = answer.and_then(|answer| answer.usage);
+        let usage = usage.map(|usage| Usage {
+            prompt_tokens: usage.input,
+            cached_tokens: usage.cached,
+            output_tokens: usage.output,
+        });
+        if let Some(usage) = usage {
+            gateway.metrics.tokens("billed", usage.prompt_tokens);
+            gateway.metrics.tokens("billed_cached", usage.cached_tokens);
+            gateway.metrics.tokens("billed_output", usage.output_tokens);
+        }
+        let now = gateway.clock.now();
+        let whole = answer.filter(|answer| answer.ending == Ending::Complete);
+        let said = whole.and_then(|answer| answer.message.as_deref());
+        let said = said.map(|said| Message { time: Some(now), usage, ..said.clone() });
+        let job = open.keep(gateway.clone(), said, usage);
+        match gateway.config.durability {
+            Durability::BeforeEnd => job.await.map_err(|error| {
+                tracing::error!(error = %causes(&error), "what was said could not be kept");
+                error.to_string()
+            }),
+            Durability::Relaxed => {
+                tokio::spawn(async move {
+                    if let Err(error) = job.await {
+                        tracing::error!(error = %causes(&error), "what was said could not be kept");
+                    }
+                });
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let gateway = self.gateway.clone();
+        // The client left, or nothing was answered: that it was asked decides what is sent next, and so is kept.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                if let Err(error) = open.keep(gateway, None, None).await {
+                    tracing::error!(error = %causes(&error), "a request could not be kept");
+                }
+            });
+        }
+    }
+}
+
+impl Open {
+    async fn keep(
+        self,
+        gateway: Arc<Gateway>,
+        said: Option<Message>,
+        usage: Option<Usage>,
+    ) -> Result<(), StoreError> {
+        let Self { key, held, branch, bounded, carried } = self;
+        let mut note = bounded.note.clone();
+        note.usage = usage;
+        note.carried = carried;
+        let now = gateway.clock.now();
+        let taken = {
+            let mut guard = read(held.clone(), &key, &*gateway.history).await?;
+            let conversation = guard.as_mut();
+            conversation.and_then(|all| all.answered(branch, &bounded, said, note, now))
+        };
+        let Some((branch, batch)) = taken else { return Ok(()) };
+        let appended = gateway.history.append(&key.0, batch.clone()).await;
+        gateway.metrics.store(match &appended {
+            Ok(_) => "kept",
+            Err(StoreError::Conflict { .. }) => "conflict",
+            Err(_) => "failed",
+        });
+        match appended {
+            Ok(_) => {
+                kept(&gateway, &key, &held, branch, &batch).await;
+                Ok(())
+            }
+            Err(error) => {
+                // Somebody else went on with this session: what is in memory is not what the store has.
+                if matches!(error, StoreError::Conflict { .. }) {
+                    gateway.sessions.forget(&key);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+async fn kept(gateway: &Gateway, key: &Key, held: &Held, branch: usize, batch: &HistoryBatch) {
+    let mut guard = held.lock().await;
+    if let Some(conversation) = guard.as_mut() {
+        conversation.keep(branch, batch);
+        gateway.sessions.resize(key, conversation.bytes());
+    }
+}
+
+/// Writes an error with its causes.
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        text.push_str(": ");
+        text.push_str(&deeper.to_string());
+        cause = deeper.source();
+    }
+    text
+}
+
+/// Finds policies by the names that settings and headers use.
+pub trait Policies: Send + Sync + std::fmt::Debug {
+    /// Returns the policy of a name, with another budget where one is given; `None` for an unknown name.
+    fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy>;
+}
