@@ -1,8 +1,14 @@
 //! The command line as clap sees it.
 
+mod cache;
+mod tools;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
+pub(crate) use tools::{ToolsArguments, ToolsCommand};
 
 /// What a model sees, bounded, priced and explained
 #[derive(Debug, Parser)]
@@ -46,6 +52,14 @@ pub(crate) enum Command {
     Cards(CardsArguments),
     /// Work on what waits in a store: summaries and vectors of context cards
     Work(WorkArguments),
+    /// What is known: write it, search it, confirm, supersede and forget it
+    Memory(crate::memory::arguments::MemoryArguments),
+    /// Put together what a model should see for a turn: rules, what is known, what was said, within a budget
+    Assemble(crate::memory::arguments::AssembleArguments),
+    /// Look after cached answers: list, show and evict them, and try the guard that serves them
+    Cache(CacheArguments),
+    /// Keep schemas of tools: list, add and show them, and print the directory that stands for them in a request
+    Tools(ToolsArguments),
     /// Serve the gateway: a proxy in front of the OpenAI, Anthropic and Gemini APIs that bounds what a model sees
     Serve(ServeArguments),
     /// Print completions for a shell

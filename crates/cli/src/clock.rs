@@ -20,6 +20,16 @@ pub(crate) fn date(time: MillisSinceEpoch) -> String {
     )
 }
 
+/// Reads a time, `2026-01-31T14:05:00Z`, or a date as its first moment in UTC.
+pub(crate) fn parse(text: &str) -> Option<MillisSinceEpoch> {
+    if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
+        return Some(MillisSinceEpoch(stamp.as_millisecond()));
+    }
+    let date: jiff::civil::Date = text.parse().ok()?;
+    let stamp = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(MillisSinceEpoch(stamp.timestamp().as_millisecond()))
+}
+
 /// Writes a span of time by its two largest units, `3 h 12 min`.
 pub(crate) fn span(millis: i64) -> String {
     const UNITS: [(&str, i64); 4] = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)];
@@ -68,6 +78,14 @@ mod tests {
         assert_eq!(age(61), "1 min ago");
         assert_eq!(age(7200), "2 h ago");
         assert_eq!(age(864_000), "10 d ago");
+    }
+
+    #[test]
+    fn times_and_dates_are_read() {
+        let day = 1_738_022_400_000;
+        assert_eq!(parse("2025-01-28"), Some(MillisSinceEpoch(day)));
+        assert_eq!(parse("2025-01-28T00:00:01Z"), Some(MillisSinceEpoch(day + 1000)));
+        assert_eq!(parse("yesterday"), None);
     }
 
     #[test]

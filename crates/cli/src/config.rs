@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
+use plimsoll_core::answer::AnswerSettings;
+use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
 use plimsoll_core::recall::RecallSettings;
+use plimsoll_core::request::RequestSettings;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::SelectionConfig;
 use plimsoll_engine::cards::CardSettings;
@@ -14,6 +17,7 @@ use serde::Deserialize;
 
 use crate::arguments::PolicyArguments;
 use crate::error::CommandError;
+use crate::memory::MemoryConfig;
 use crate::run::{RunConfig, ToolsConfig};
 
 /// The file's name, in the project and in the user's configuration folder.
@@ -36,8 +40,12 @@ pub(crate) struct Config {
     pub(crate) run: RunConfig,
     pub(crate) tools: ToolsConfig,
     pub(crate) cards: CardSettings,
+    pub(crate) answers: AnswerSettings,
+    pub(crate) lazy_tools: LazySettings,
     pub(crate) safety: Safety,
     pub(crate) selection: SelectionConfig,
+    pub(crate) memory: MemoryConfig,
+    pub(crate) request: RequestSettings,
     pub(crate) gateway: GatewayConfig,
 }
 

@@ -1,6 +1,8 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
 mod arguments;
+mod assemble;
+mod cache;
 mod cards;
 mod cascade;
 mod clock;
@@ -14,6 +16,7 @@ mod inspect;
 mod label;
 mod load;
 mod log;
+mod memory;
 mod models;
 mod output;
 mod outside;
@@ -26,6 +29,7 @@ mod run;
 mod search;
 mod serve;
 mod store;
+mod tools;
 mod trim;
 mod validate;
 mod work;
@@ -67,6 +71,10 @@ fn execute(arguments: Arguments) -> Result<(), CommandError> {
         Command::Graph(graph) => graph::run(&graph),
         Command::Cards(cards) => cards::run(&cards),
         Command::Work(work) => work::run(&work),
+        Command::Memory(memory) => memory::run(&memory),
+        Command::Assemble(assemble) => assemble::run(&assemble),
+        Command::Cache(cache) => cache::run(&cache),
+        Command::Tools(tools) => tools::run(&tools),
         Command::Serve(serve) => serve::run(&serve),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

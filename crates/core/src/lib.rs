@@ -4,6 +4,7 @@
 
 pub mod aging;
 mod allocation;
+pub mod answer;
 mod attempts;
 pub mod bound;
 pub mod card;
@@ -15,6 +16,8 @@ pub mod excerpt;
 mod file_access;
 mod hash;
 pub mod json_form;
+pub mod lazy_tools;
+pub mod lookup;
 pub mod memory;
 mod message;
 pub mod names;

@@ -13,6 +13,8 @@ mod quote;
 pub mod refresh;
 pub mod score;
 pub mod select;
+pub mod similar;
+pub mod write;
 
 use serde::{Deserialize, Serialize};
 

@@ -19,4 +19,6 @@ pub use index::{RecallIndex, Said};
 pub use pack::{Packed, header, pack};
 pub use score::{Match, Recalled, Why};
 pub use settings::RecallSettings;
+pub(crate) use stem::stem;
+pub(crate) use stop_words::is_stop_word;
 pub use vectors::WordVectors;

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::aging::Aging;
 use crate::hash::ContentHash;
 use crate::memory::quoted_line;
 use crate::message::{Block, Message, Role};
@@ -35,14 +36,7 @@ pub struct RequestSettings {
     pub extra_facts: usize,
     /// Facts less similar than this go early when room is short.
     pub low_similarity: f64,
-    /// Messages younger than this stay whole, counted from the newest.
-    pub whole_before: usize,
-    /// Messages younger than this are shortened in the middle; older ones become one line.
-    pub shortened_before: usize,
-    /// Characters of a shortened message.
-    pub shortened_characters: usize,
-    /// Characters of a message on one line.
-    pub line_characters: usize,
+    pub aging: Aging,
 }
 
 impl Default for RequestSettings {
@@ -59,11 +53,7 @@ impl Default for RequestSettings {
             extra_facts: 10,
             // Chosen: the similarity under which the other document calls a topic unknown.
             low_similarity: 0.5,
-            whole_before: 2,
-            shortened_before: 5,
-            shortened_characters: 300,
-            // Chosen: about the length of a record's one line.
-            line_characters: 120,
+            aging: Aging::default(),
         }
     }
 }
@@ -113,6 +103,8 @@ pub struct RequestInput<'a> {
     pub tools: &'a [ToolIntent],
     /// Project, time zone, role.
     pub profile: &'a str,
+    /// What is known, as [`crate::memory::assemble`] wrote it; then `facts` are left out, for they stand there.
+    pub memory: Option<&'a str>,
     /// Oldest first.
     pub history: &'a [PastMessage],
     pub facts: &'a [FoundFact],
@@ -134,6 +126,8 @@ pub struct BudgetInfo {
 pub struct AssembledRequest {
     /// The same on every turn as long as rules, tools and profile are.
     pub header: Vec<Message>,
+    /// What is known: a message of the system's behind the header, where there is any.
+    pub memory: Option<Message>,
     /// History, then what is known together with the turn itself: what changes most stands last.
     pub working_set: Vec<Message>,
     pub budget: BudgetInfo,
@@ -194,6 +188,7 @@ pub fn assemble_request(
     Ok(AssembledRequest {
         cache_key: cache_key(&draft, input.user_turn),
         working_set: draft.working_set(),
+        memory: draft.memory(),
         header: vec![Message::text(Role::System, draft.header)],
         budget: BudgetInfo { used, limit: settings.total, warnings },
         lazy_tools,
@@ -228,6 +223,7 @@ impl Target {
 #[derive(Debug)]
 struct Draft {
     header: String,
+    memory: String,
     /// Oldest first.
     history: Vec<(Role, String)>,
     /// Most similar first.
@@ -244,7 +240,7 @@ impl Draft {
         let mut history: Vec<(Role, String)> = Vec::new();
         let mut room = settings.history;
         for (age, message) in input.history.iter().rev().take(settings.most_messages).enumerate() {
-            let text = age::compressed(message, age, settings);
+            let text = age::compressed(message, age, &settings.aging);
             let tokens = count(&text) + u64::from(crate::tokens::MESSAGE_OVERHEAD);
             // The newest answer is part of what is asked about; it stays whatever its size, until nothing else can go.
             if tokens > room && age > 0 {
@@ -258,7 +254,9 @@ impl Draft {
         // What is no number is not similar.
         let similarity =
             |fact: &FoundFact| if fact.similarity.is_nan() { 0.0 } else { fact.similarity };
-        let mut found: Vec<&FoundFact> = input.facts.iter().collect();
+        let memory = input.memory.unwrap_or_default().trim();
+        let facts = if memory.is_empty() { input.facts } else { &[] };
+        let mut found: Vec<&FoundFact> = facts.iter().collect();
         found.sort_by(|a, b| {
             similarity(b)
                 .total_cmp(&similarity(a))
@@ -281,7 +279,8 @@ impl Draft {
             (artefact.stale, line)
         });
         let artefacts = within(artefacts, settings.summaries, |(_, line)| count(line));
-        Self { header, history, facts, artefacts, turn: input.user_turn.to_owned() }
+        let (memory, turn) = (memory.to_owned(), input.user_turn.to_owned());
+        Self { header, memory, history, facts, artefacts, turn }
     }
 
     fn trim(&mut self, target: Target, settings: &RequestSettings) -> bool {
@@ -311,6 +310,7 @@ impl Draft {
     /// Leaves the minimum: rules, the last answer if it fits, and the turn.
     fn reduce(&mut self, input: &RequestInput<'_>, settings: &RequestSettings) {
         input.rules.trim().clone_into(&mut self.header);
+        self.memory.clear();
         self.facts.clear();
         self.artefacts.clear();
         self.history.retain(|(role, _)| *role == Role::Assistant);
@@ -351,10 +351,13 @@ impl Draft {
         past.chain([now]).collect()
     }
 
+    fn memory(&self) -> Option<Message> {
+        (!self.memory.is_empty()).then(|| Message::text(Role::System, &*self.memory))
+    }
+
     fn size(&self, tokenizer: Tokenizer) -> u64 {
         let header = Message::text(Role::System, &*self.header);
-        let messages = self.working_set();
-        let all = [header].into_iter().chain(messages);
+        let all = [header].into_iter().chain(self.memory()).chain(self.working_set());
         all.map(|message| u64::from(tokenizer.count_message(&message))).sum()
     }
 }
@@ -378,7 +381,7 @@ fn cache_key(draft: &Draft, question: &str) -> String {
     let question = question.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let known = draft.known().unwrap_or_default();
     let history = draft.history.iter().flat_map(|(role, text)| [role.as_str(), text]);
-    for part in [&*question, &draft.header, &known].into_iter().chain(history) {
+    for part in [&*question, &draft.header, &draft.memory, &known].into_iter().chain(history) {
         // Lengths keep "a" "bc" apart from "ab" "c".
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part.as_bytes());

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use plimsoll_core::lazy_tools::NativeSearch;
 use plimsoll_core::{Block, Message, Role, ToolCall, Usage};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,8 @@ pub struct ChatRequest {
     pub stop: Vec<String>,
     #[serde(default)]
     pub caching: Caching,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferral: Option<Deferral>,
 }
 
 impl ChatRequest {
@@ -73,6 +76,7 @@ impl ChatRequest {
             response: Response::Text,
             stop: Vec::new(),
             caching: Caching::Off,
+            deferral: None,
         }
     }
 }
@@ -86,6 +90,14 @@ pub enum Caching {
     Off,
     /// For a request with which the next one will begin.
     Prefix,
+}
+
+/// Tools that wait until the provider's own search finds them; a provider that has none is sent them like all others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deferral {
+    pub search: NativeSearch,
+    /// By name, of the request's tools.
+    pub tools: Vec<Arc<str>>,
 }
 
 /// A tool that the model may call.

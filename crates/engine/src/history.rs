@@ -174,6 +174,16 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
         limit: usize,
     ) -> Result<Vec<SessionSummary>, StoreError>;
 
+    /// Returns one session; `None` if it has neither a message nor a receipt.
+    async fn session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Option<SessionSummary>, StoreError> {
+        let all = self.sessions(tenant, usize::MAX >> 1).await?;
+        Ok(all.into_iter().find(|found| found.session == *session))
+    }
+
     /// Returns the receipts of a session in the order of their turns, then of their strategies.
     async fn receipts(
         &self,

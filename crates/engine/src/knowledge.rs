@@ -10,7 +10,7 @@ use crate::artefact::{Artefact, ArtefactRef, RefQuery};
 use crate::error::StoreError;
 use crate::id::TenantId;
 use crate::job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
-use crate::memory::{MemoryId, MemoryQuery, MemoryRecord, Scope};
+use crate::memory::{MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion, Scope};
 use crate::search::{Embedding, Hit};
 
 /// A tool's schema: a row of `tool_schemas`, known by server and tool.
@@ -43,6 +43,14 @@ pub struct Answer {
     pub ttl_expires_at: Option<MillisSinceEpoch>,
     pub hit_count: u32,
     pub last_hit_at: Option<MillisSinceEpoch>,
+}
+
+/// The most answers that a tenant may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerQuota {
+    pub entries: u64,
+    /// Bytes of questions and answers together, in UTF-8.
+    pub bytes: u64,
 }
 
 /// How many records a deletion removed, by table.
@@ -97,8 +105,19 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
         before: MillisSinceEpoch,
     ) -> Result<Vec<ArtefactRef>, StoreError>;
 
-    /// Stores a record, in the place of the one with its id, whose earlier states stay to be asked for by time.
-    async fn put_memory(&self, record: &MemoryRecord) -> Result<(), StoreError>;
+    /// Stores records, each in the place of the one with its id, whose earlier states stay to be asked for by time.
+    ///
+    /// All or none are stored; all must be of `tenant`, else [`StoreError::Invalid`]. Of two with one id the later stays.
+    async fn put_memories(
+        &self,
+        tenant: &TenantId,
+        records: &[MemoryRecord],
+    ) -> Result<(), StoreError>;
+
+    /// Stores one record as [`Self::put_memories`] does.
+    async fn put_memory(&self, record: &MemoryRecord) -> Result<(), StoreError> {
+        self.put_memories(&record.tenant, std::slice::from_ref(record)).await
+    }
 
     /// Returns a record as it is, or as it was at `as_of`: the state of the latest `updated_at` that is not after it.
     ///
@@ -120,12 +139,31 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
         query: &MemoryQuery,
     ) -> Result<Vec<Hit<MemoryRecord>>, StoreError>;
 
+    /// Returns the present records that changed after `since`, or all of them where something was removed since.
+    ///
+    /// A record that changes while this is read may be in this answer or in the next, and is in one of them.
+    async fn memory_changes(
+        &self,
+        tenant: &TenantId,
+        since: MemoryVersion,
+    ) -> Result<MemoryChanges, StoreError>;
+
     /// Removes all that belongs to a scope, from every table and index, in one transaction.
     ///
     /// A record goes if each part given is equal. Messages, receipts, cards, artefacts and jobs belong to a session and to
     /// nothing else: they go when the session is the only part given, with their refs, and with the answers that rest on one
     /// of those refs. Earlier states of a removed record go too. [`StoreError::Invalid`] for a scope without any part.
     async fn forget(&self, tenant: &TenantId, scope: &Scope) -> Result<Forgotten, StoreError>;
+
+    /// Removes what was taken from a source, from every table and index, in one transaction.
+    ///
+    /// Records whose `source_ref` is `source_ref` go with their earlier states, the artefacts of that printed ref in all their
+    /// views, and the answers that rest on it.
+    async fn forget_source(
+        &self,
+        tenant: &TenantId,
+        source_ref: &str,
+    ) -> Result<Forgotten, StoreError>;
 
     /// Queues a job; returns the one that has its key, and whether it is new. Ids count up from 1 within the tenant.
     ///
@@ -196,6 +234,18 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
         now: MillisSinceEpoch,
         limit: usize,
     ) -> Result<Vec<Hit<Answer>>, StoreError>;
+
+    /// Returns answers, newest first by `created_at`, then by key, those past their time to live too, without counting a hit.
+    async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError>;
+
+    /// Removes answers that are past their time to live at `now`, then the last of [`Self::answers`] until what is left is
+    /// within `most`; returns how many.
+    async fn trim_answers(
+        &self,
+        tenant: &TenantId,
+        now: MillisSinceEpoch,
+        most: AnswerQuota,
+    ) -> Result<u64, StoreError>;
 
     /// Removes the answer of a key and all that rest on a ref, whichever are given; returns how many.
     async fn drop_answers(

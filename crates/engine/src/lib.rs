@@ -3,7 +3,9 @@
 //! Two ports by kind of data: [`HistoryStore`] only grows, [`KnowledgeStore`] changes. A backend inserts what it is given
 //! and invents no id and no time.
 
+pub mod answer;
 mod artefact;
+pub mod assemble;
 mod card;
 pub mod cards;
 mod chat;
@@ -18,22 +20,26 @@ mod job;
 mod knowledge;
 pub mod live;
 mod log_row;
+pub mod memories;
 mod memory;
+pub mod memory_stats;
 mod model_error;
 mod name;
 pub mod page;
 mod recall;
 mod record;
+pub mod remember;
 mod search;
 pub mod selection;
+pub mod tool_registry;
 mod tools;
 mod valid;
 
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
 pub use card::ContextCard;
 pub use chat::{
-    Caching, ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Response,
-    StopReason, Tool,
+    Caching, ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Deferral,
+    Response, StopReason, Tool,
 };
 pub use clock::Clock;
 pub use embedder::Embedder;
@@ -45,8 +51,11 @@ pub use history::{
 pub use id::{InvalidId, SessionId, TenantId};
 pub use import::{Imported, import};
 pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
-pub use knowledge::{Answer, Forgotten, KnowledgeStore, ToolSchema};
-pub use memory::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Scope};
+pub use knowledge::{Answer, AnswerQuota, Forgotten, KnowledgeStore, ToolSchema};
+pub use memory::{
+    MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, MemoryVersion,
+    Scope,
+};
 pub use model_error::ModelError;
 pub use plimsoll_core::words;
 pub use recall::{Recall, RecallHit, RecallScope, Recollection};

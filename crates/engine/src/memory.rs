@@ -62,3 +62,22 @@ pub struct MemoryQuery {
     /// Words and vector to rank by; without both, the newest first.
     pub search: SearchQuery,
 }
+
+/// How far a copy of a tenant's memory is; the default is that of an empty copy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryVersion {
+    /// Counts changes.
+    pub generation: i64,
+    /// Counts removals: after one, a copy is made anew.
+    pub epoch: i64,
+}
+
+/// What a copy of a tenant's memory needs to be that of now.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MemoryChanges {
+    pub version: MemoryVersion,
+    /// Whether `records` are all there are: what is not among them is gone.
+    pub is_whole: bool,
+    /// Present records in all states, each once, in no order.
+    pub records: Vec<MemoryRecord>,
+}

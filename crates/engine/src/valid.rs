@@ -7,6 +7,7 @@ use crate::artefact::{Artefact, ArtefactRef};
 use crate::card::ContextCard;
 use crate::error::StoreError;
 use crate::history::{HistoryBatch, MessageRecord};
+use crate::id::TenantId;
 use crate::job::NewJob;
 use crate::knowledge::Answer;
 use crate::memory::{MemoryRecord, Scope};
@@ -52,6 +53,13 @@ impl ContextCard {
 }
 
 impl Embedding {
+    /// Returns the cosine; `None` for vectors of different models or lengths.
+    pub fn cosine(&self, other: &Self) -> Option<f64> {
+        let comparable = self.model == other.model && self.vector.len() == other.vector.len();
+        let products = self.vector.iter().zip(&other.vector).map(|(a, b)| f64::from(a * b));
+        comparable.then(|| products.sum())
+    }
+
     /// Checks that the vector is finite and of length 1.
     pub fn check(&self) -> Result<(), StoreError> {
         let length = self.vector.iter().map(|part| part * part).sum::<f32>().sqrt();
@@ -106,6 +114,14 @@ impl Artefact {
 }
 
 impl MemoryRecord {
+    /// Checks that it is of `tenant`, and what [`Self::check`] does.
+    pub fn check_of(&self, tenant: &TenantId) -> Result<(), StoreError> {
+        if self.tenant != *tenant {
+            return Err(invalid("tenant", "a record is of another tenant"));
+        }
+        self.check()
+    }
+
     /// Checks confidence and embedding.
     pub fn check(&self) -> Result<(), StoreError> {
         if !self.confidence.is_finite() {

@@ -7,9 +7,10 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use plimsoll_engine::TenantId;
-use plimsoll_formats::provider::{self, Answer, Wire};
+use plimsoll_formats::provider::{self, Wire};
 use tokio::time::Instant;
 
+use crate::answering::{Again, Answering, Ender};
 use crate::body::{Received, receive};
 use crate::config::{Api, Mode, Timeouts};
 use crate::gateway::Gateway;
@@ -21,7 +22,7 @@ use crate::relay::{Body, Incoming, body as body_of, whole};
 use crate::routes::{Access, Route};
 use crate::turn::causes;
 use crate::upstream::Upstream;
-use crate::watched::{Ender, Watched};
+use crate::watched::Watched;
 
 /// Answers a request; whatever goes wrong becomes an answer too.
 pub(crate) async fn handle(gateway: Arc<Gateway>, request: Request<RequestBody>) -> Response<Body> {
@@ -195,6 +196,7 @@ impl Passage {
         };
         gateway.metrics.overhead(begun.elapsed());
         headers::plain(&mut self.headers, false);
+        let (mut asked, mut place) = (None, None);
         let (outcome, body, ender, report) = match prepared {
             None => {
                 tracing::warn!(
@@ -212,7 +214,9 @@ impl Passage {
                 tracing::warn!(why = %causes(&open), "the original goes out");
                 ("failed_open", None, Ender::None, None)
             }
-            Some(Ok(Prepared { body, turn, report, .. })) => {
+            Some(Ok(Prepared { request, body, edits, turn, report })) => {
+                place = turn.place().filter(|_| body.is_some());
+                asked = Some((request, edits));
                 let outcome = match (mode, &body) {
                     (Mode::On, Some(_)) => "bounded",
                     (Mode::On, None) => "untouched",
@@ -232,6 +236,7 @@ impl Passage {
                 "a bounded request was refused: the original goes out"
             );
             outcome = "failed_open";
+            place = None;
             response = self.send(None).await?;
         }
         gateway.metrics.outcome(outcome);
@@ -242,7 +247,17 @@ impl Passage {
             report.show(answer.headers_mut());
         }
         answer.headers_mut().insert(headers::OUTCOME, HeaderValue::from_static(outcome));
-        let Self { received, .. } = self;
+        let Self { received, upstream, method, path, mut headers, .. } = self;
+        headers::plain(&mut headers, received.decoded.is_some());
+        let again = asked.zip(place).map(|((request, edits), place)| Again {
+            upstream,
+            method,
+            path,
+            headers,
+            request,
+            edits,
+            place,
+        });
         let metrics = gateway.metrics.clone();
         let counted = Counted::new(move |change| metrics.streams(change));
         let kind = Kind::of(&response);
@@ -250,17 +265,20 @@ impl Passage {
         Ok(match kind {
             Kind::Stream => {
                 let held = (counted, received.share);
-                answer.map(|()| body_of(Watched::new(gateway, wire, from, ender, held)))
+                let answering = Answering::new(gateway, wire, ender, again);
+                answer.map(|()| body_of(Watched::new(answering, from, held)))
             }
             Kind::Whole => {
                 let most = gateway.config.limits.answer_bytes;
-                let bytes = from.whole(most).await.map_err(|cut| {
-                    gateway.metrics.cut();
-                    Refusal::Unreachable(cut.to_string())
-                })?;
-                let said = Answer::of_body(wire, &bytes);
-                let mut ender = ender;
-                ender.end(Some(&said)).await.map_err(Refusal::NotKept)?;
+                let metrics = gateway.metrics.clone();
+                let cut = |why: String| {
+                    metrics.cut();
+                    Refusal::Unreachable(why)
+                };
+                let bytes = from.whole(most).await.map_err(|why| cut(why.to_string()))?;
+                let mut answering = Answering::new(gateway, wire, ender, again);
+                let bytes = answering.whole(bytes).await.map_err(cut)?;
+                answering.keep().await.map_err(Refusal::NotKept)?;
                 answer.map(|()| whole(bytes))
             }
             Kind::Other => answer.map(|()| from.pass_on((counted, ender))),

@@ -3,6 +3,7 @@
 //! What needs no change goes through byte for byte, in both directions; whatever fails of our own before the first byte,
 //! the original goes out instead.
 
+mod answering;
 mod body;
 mod config;
 mod gateway;
@@ -10,6 +11,7 @@ mod guard;
 mod handle;
 mod headers;
 mod keys;
+mod lookup;
 mod metrics;
 mod prepare;
 mod refusal;
@@ -22,6 +24,7 @@ mod sessions;
 mod turn;
 mod upstream;
 mod watched;
+mod withheld;
 
 pub use config::{
     Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, PORT, Timeouts,

@@ -9,16 +9,18 @@ use plimsoll_core::{ContentHash, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, session_name};
 use plimsoll_engine::{SessionId, StoreError, TenantId};
 use plimsoll_formats::provider::{
-    Edits, Request, RequestError, RequestKind, RewriteError, ToolDefinition, Wire,
+    Edits, Request, RequestError, RequestKind, RewriteError, Wire, check,
 };
 
 use crate::config::Mode;
 use crate::gateway::Gateway;
 use crate::headers;
+use crate::lookup;
 use crate::refusal::Refusal;
 use crate::report::Report;
 use crate::sessions::{Key, read};
 use crate::turn::Turn;
+use crate::withheld;
 
 /// Bodies up to this size are worked on where they came in; handing larger ones to other threads costs less than they do.
 const SMALL: usize = 32 << 10;
@@ -76,6 +78,9 @@ pub(crate) enum Open {
     Store(#[from] StoreError),
     #[error("it cannot be written")]
     Rewrite(#[from] RewriteError),
+    /// What we made of it, no provider would accept.
+    #[error("it would break a rule: {0}")]
+    Violation(String),
     #[error("it has no room in its session")]
     NoBranch,
     #[error("our own work broke off")]
@@ -162,7 +167,7 @@ impl Job {
             Some((branch, bounded, carried.unwrap_or_default(), id))
         })
         .await?;
-        let (branch, bounded, _carried, session) = done.ok_or(Open::NoBranch)?;
+        let (branch, bounded, carried, session) = done.ok_or(Open::NoBranch)?;
         let report = Report {
             session,
             strategy: self.wish.strategy.clone(),
@@ -174,7 +179,8 @@ impl Job {
             changes: bounded.receipt.changes.len(),
             misses: bounded.note.misses.clone(),
         };
-        let edits = Edits { messages: bounded.edits.clone(), ..Edits::default() };
+        let restore = carried.iter().filter_map(|text| withheld::read(text)).collect();
+        let edits = Edits { messages: bounded.edits.clone(), restore, ..Edits::default() };
         let turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
         if self.wish.mode != Mode::On {
             return Ok(Prepared { request, body: None, edits: Edits::default(), turn, report });
@@ -183,14 +189,31 @@ impl Job {
         let body = if edits.is_empty() {
             None
         } else {
-            let (request, edits) = (request.clone(), edits.clone());
-            Some(Bytes::from(heavy(self.body.len(), move || request.rewrite(&edits)).await??))
+            let (wire, request, edits) = (self.wire, request.clone(), edits.clone());
+            let written = heavy(self.body.len(), move || {
+                let body = request.rewrite(&edits)?;
+                // What the client got wrong itself is its own business; what we add to that is not.
+                let violations = check(wire, &body);
+                if violations.is_empty() || violations == check(wire, request.body()) {
+                    return Ok(body);
+                }
+                let first = violations.first().map(ToString::to_string);
+                Err(Open::Violation(first.unwrap_or_default()))
+            });
+            Some(Bytes::from(written.await??))
         };
         Ok(Prepared { request, body, edits, turn, report })
     }
 
-    fn with_tools(&self, _request: &Request, edits: Edits) -> Edits {
-        edits
+    /// Offers our tools beside the client's: always, for they stand before everything else in a cached prefix.
+    fn with_tools(&self, request: &Request, edits: Edits) -> Edits {
+        let offered = request.tools();
+        let own = lookup::definitions();
+        let taken = own.iter().any(|own| offered.iter().any(|tool| tool.name == own.name));
+        if !self.gateway.config.add.tools || offered.is_empty() || taken {
+            return edits;
+        }
+        Edits { add_tools: own, ..edits }
     }
 
     /// Gives a request whose size is asked for the form that it will have; history does not change.
@@ -233,9 +256,4 @@ async fn heavy<T: Send + 'static>(
         return Ok(work());
     }
     tokio::task::spawn_blocking(work).await.map_err(|_| Open::Panicked)
-}
-
-/// The definitions of tools that are ours.
-pub(crate) fn own_tools() -> Vec<ToolDefinition> {
-    Vec::new()
 }

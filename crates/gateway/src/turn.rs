@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use plimsoll_core::policy::Policy;
 use plimsoll_core::{Message, Usage};
-use plimsoll_engine::live::Bounded;
+use plimsoll_engine::live::{Bounded, Note};
 use plimsoll_engine::{HistoryBatch, StoreError};
-use plimsoll_formats::provider::{Answer, Ending};
+use plimsoll_formats::provider::AnswerUsage;
 
 use crate::config::Durability;
 use crate::gateway::Gateway;
+use crate::lookup::Place;
 use crate::sessions::{Held, Key, read};
 
 /// A request that its session knows of; it ends by [`Turn::end`], or without an answer when it is dropped.
@@ -25,7 +26,17 @@ struct Open {
     held: Held,
     branch: usize,
     bounded: Bounded,
-    carried: Vec<Arc<str>>,
+}
+
+/// What an answer came to.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    /// `None` where it is not whole.
+    pub(crate) message: Option<Message>,
+    /// As the provider counted, all that it was asked together.
+    pub(crate) usage: Option<AnswerUsage>,
+    /// What later requests of the session carry on.
+    pub(crate) carried: Vec<Arc<str>>,
 }
 
 impl Turn {
@@ -36,39 +47,28 @@ impl Turn {
         branch: usize,
         bounded: Bounded,
     ) -> Self {
-        let open = Open { key, held, branch, bounded, carried: Vec::new() };
+        let open = Open { key, held, branch, bounded };
         Self { gateway, open: Some(open) }
     }
 
-    /// Leaves something that later requests of the session carry on.
-    pub(crate) fn carry(&mut self, what: Arc<str>) {
-        if let Some(open) = &mut self.open {
-            open.carried.push(what);
-        }
+    /// Returns where our own tools look things up for it.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let open = self.open.as_ref()?;
+        Some(Place {
+            key: open.key.clone(),
+            held: open.held.clone(),
+            branch: open.branch,
+            end: open.bounded.position,
+        })
     }
 
     /// Takes in the answer, and returns when it is kept as durably as the settings ask.
     ///
     /// Errors: the store did not take it, in its words.
-    pub(crate) async fn end(&mut self, answer: Option<&Answer>) -> Result<(), String> {
+    pub(crate) async fn end(&mut self, said: Said) -> Result<(), String> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let gateway = &self.gateway;
-        let usage = answer.and_then(|answer| answer.usage);
-        let usage = usage.map(|usage| Usage {
-            prompt_tokens: usage.input,
-            cached_tokens: usage.cached,
-            output_tokens: usage.output,
-        });
-        if let Some(usage) = usage {
-            gateway.metrics.tokens("billed", usage.prompt_tokens);
-            gateway.metrics.tokens("billed_cached", usage.cached_tokens);
-            gateway.metrics.tokens("billed_output", usage.output_tokens);
-        }
-        let now = gateway.clock.now();
-        let whole = answer.filter(|answer| answer.ending == Ending::Complete);
-        let said = whole.and_then(|answer| answer.message.as_deref());
-        let said = said.map(|said| Message { time: Some(now), usage, ..said.clone() });
-        let job = open.keep(gateway.clone(), said, usage);
+        let job = open.keep(gateway.clone(), said);
         match gateway.config.durability {
             Durability::BeforeEnd => job.await.map_err(|error| {
                 tracing::error!(error = %causes(&error), "what was said could not be kept");
@@ -93,7 +93,7 @@ impl Drop for Turn {
         // The client left, or nothing was answered: that it was asked decides what is sent next, and so is kept.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                if let Err(error) = open.keep(gateway, None, None).await {
+                if let Err(error) = open.keep(gateway, Said::default()).await {
                     tracing::error!(error = %causes(&error), "a request could not be kept");
                 }
             });
@@ -102,21 +102,25 @@ impl Drop for Turn {
 }
 
 impl Open {
-    async fn keep(
-        self,
-        gateway: Arc<Gateway>,
-        said: Option<Message>,
-        usage: Option<Usage>,
-    ) -> Result<(), StoreError> {
-        let Self { key, held, branch, bounded, carried } = self;
-        let mut note = bounded.note.clone();
-        note.usage = usage;
-        note.carried = carried;
+    async fn keep(self, gateway: Arc<Gateway>, said: Said) -> Result<(), StoreError> {
+        let Self { key, held, branch, bounded } = self;
         let now = gateway.clock.now();
+        let usage = said.usage.map(|usage| Usage {
+            prompt_tokens: usage.input,
+            cached_tokens: usage.cached,
+            output_tokens: usage.output,
+        });
+        if let Some(usage) = usage {
+            gateway.metrics.tokens("billed", usage.prompt_tokens);
+            gateway.metrics.tokens("billed_cached", usage.cached_tokens);
+            gateway.metrics.tokens("billed_output", usage.output_tokens);
+        }
+        let message = said.message.map(|said| Message { time: Some(now), usage, ..said });
+        let note = Note { usage, carried: said.carried, ..bounded.note.clone() };
         let taken = {
             let mut guard = read(held.clone(), &key, &*gateway.history).await?;
             let conversation = guard.as_mut();
-            conversation.and_then(|all| all.answered(branch, &bounded, said, note, now))
+            conversation.and_then(|all| all.answered(branch, &bounded, message, note, now))
         };
         let Some((branch, batch)) = taken else { return Ok(()) };
         let appended = gateway.history.append(&key.0, batch.clone()).await;

@@ -2,6 +2,7 @@
 
 pub mod history;
 pub mod knowledge;
+pub mod memory;
 pub mod together;
 
 /// Runs every check of the history port as a test of its own; `$make` is an async function that makes a fresh
@@ -46,10 +47,7 @@ macro_rules! knowledge_conformance {
             what_is_no_artefact_is_refused,
             refs_are_listed_newest_first,
             refs_past_their_time_are_collected,
-            a_record_takes_the_place_of_its_earlier_state,
             hostile_ids_and_texts_are_taken_literally,
-            records_are_filtered,
-            records_are_ranked,
             a_job_is_one_by_its_key,
             jobs_are_leased_in_order,
             a_job_is_tried_again_and_parked,
@@ -60,7 +58,23 @@ macro_rules! knowledge_conformance {
             answers_live_until_their_time,
             similar_answers_share_a_signature_and_a_model,
             answers_are_dropped_by_key_and_by_ref,
+            answers_are_listed_newest_first_and_trimmed,
             tenants_never_meet,
+        });
+    };
+}
+
+/// Runs every check of memory in the knowledge port as a test of its own; see [`history_conformance!`].
+#[macro_export]
+macro_rules! memory_conformance {
+    ($make:path) => {
+        $crate::conformance_tests!(memory $make {
+            a_record_takes_the_place_of_its_earlier_state,
+            records_are_filtered,
+            records_are_ranked,
+            records_are_stored_together_or_not_at_all,
+            a_copy_is_brought_up_to_date_by_what_changed,
+            a_source_is_forgotten_with_all_that_came_from_it,
         });
     };
 }

@@ -1,6 +1,6 @@
 //! For tests: a strict store in memory, the checks that every store passes, scripted servers and a manual clock.
 //!
-//! A backend runs the checks by [`history_conformance!`], [`knowledge_conformance!`] and [`together_conformance!`], each
+//! A backend runs the checks by [`history_conformance!`], [`knowledge_conformance!`], [`memory_conformance!`] and [`together_conformance!`], each
 //! given an async function that makes a fresh store; every check becomes a test of its own.
 
 pub mod conformance;

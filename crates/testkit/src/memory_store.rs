@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_engine::{
-    Answer, Artefact, ContextCard, Embedding, Hit, Job, MemoryRecord, MessageRecord, ReceiptRecord,
-    SearchQuery, TenantId, ToolSchema, fuse, words,
+    Answer, Artefact, ContextCard, Embedding, Hit, Job, MemoryRecord, MemoryVersion, MessageRecord,
+    ReceiptRecord, SearchQuery, TenantId, ToolSchema, fuse, words,
 };
 
 /// A store in memory, for tests and for a process that keeps nothing.
@@ -32,6 +32,8 @@ struct Records {
     artefacts: BTreeMap<(String, String, Option<String>), Artefact>,
     /// By id: the states in the order of `updated_at`, and the present one.
     memories: BTreeMap<String, Memory>,
+    /// Counts of their changes and removals, and at which change each was put.
+    memory_version: MemoryVersion,
     jobs: Vec<Job>,
     last_job: i64,
     /// By server and tool.
@@ -48,6 +50,7 @@ enum Arrival {
 #[derive(Debug)]
 struct Memory {
     present: MemoryRecord,
+    generation: i64,
     states: BTreeMap<i64, MemoryRecord>,
 }
 

@@ -2,6 +2,7 @@
 
 mod arrows;
 mod bad_input;
+mod cache;
 mod cards;
 mod cascades;
 mod environment;
@@ -15,4 +16,5 @@ mod replay;
 mod runs;
 mod sessions;
 mod store;
+mod tools;
 mod trim;

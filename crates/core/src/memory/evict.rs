@@ -28,6 +28,19 @@ impl MemoryContext {
         context
     }
 
+    /// Returns the same without the records that `is_gone` names; nothing else changes its text or its place.
+    #[must_use]
+    pub fn without(&self, is_gone: impl Fn(&str) -> bool, tokenizer: Tokenizer) -> Self {
+        let mut context = self.clone();
+        for section in &mut context.sections {
+            section.items.retain(|item| item.id.is_empty() || !is_gone(&item.id));
+        }
+        context.sections.retain(|section| !section.items.is_empty());
+        context.left_out.retain(|(id, _)| !is_gone(id));
+        context.measure(tokenizer);
+        context
+    }
+
     /// Makes the limit a law: the layers' own counts are of parts, and only the whole is what is paid for.
     pub(super) fn enforce(&mut self, tokenizer: Tokenizer) {
         self.measure(tokenizer);

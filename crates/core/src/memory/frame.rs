@@ -105,7 +105,11 @@ impl Frames {
 
     /// Reads `[[frame]]` tables, which come before the built-in frames and replace those of the same name.
     pub fn with_toml(text: &str) -> Result<Self, FramesError> {
-        let mut frames = written(text)?;
+        Self::with_own(written(text)?)
+    }
+
+    /// Makes frames to choose from, of `frames` and the built-in ones that they do not replace.
+    pub fn with_own(mut frames: Vec<Frame>) -> Result<Self, FramesError> {
         for (built_in, _) in Self::built_in().frames {
             if frames.iter().all(|frame| frame.name != built_in.name) {
                 frames.push(built_in);

@@ -75,6 +75,20 @@ impl Default for StateFactors {
     }
 }
 
+impl StateFactors {
+    /// Returns the factor of a state.
+    pub fn of(&self, state: MemoryState) -> f64 {
+        match state {
+            MemoryState::Core => self.core,
+            MemoryState::Effective => self.effective,
+            MemoryState::Ineffective => self.ineffective,
+            MemoryState::Superseded => self.superseded,
+            MemoryState::Archived => self.archived,
+            _ => 1.0,
+        }
+    }
+}
+
 /// Settings of scoring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -197,15 +211,7 @@ pub fn score(
         0 => 1.0,
         uses => f64::from(uses).log10().mul_add(scoring.usage_step, 1.0).min(scoring.usage_most),
     };
-    let states = &scoring.states;
-    let state = match candidate.state {
-        MemoryState::Core => states.core,
-        MemoryState::Effective => states.effective,
-        MemoryState::Ineffective => states.ineffective,
-        MemoryState::Superseded => states.superseded,
-        MemoryState::Archived => states.archived,
-        _ => 1.0,
-    };
+    let state = scoring.states.of(candidate.state);
     let sum = unit(candidate.similarity) * weights.similarity
         + priorities.of(candidate.kind) * weights.kind
         + unit(recency) * weights.recency

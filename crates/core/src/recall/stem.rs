@@ -20,7 +20,7 @@ const SHORTEST: usize = 3;
 /// Returns the stem of a word in lower case.
 ///
 /// Only words of at least four letters a–z are stemmed, so other scripts, names with digits and short words stay as they are.
-pub(super) fn stem(word: &str) -> String {
+pub(crate) fn stem(word: &str) -> String {
     let mut stem = word.to_owned();
     if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return stem;

@@ -15,7 +15,7 @@ const STOP_WORDS: &[&str] = &[
 ];
 
 /// Tells whether a word in lower case is one of them.
-pub(super) fn is_stop_word(word: &str) -> bool {
+pub(crate) fn is_stop_word(word: &str) -> bool {
     word.len() <= 6 && STOP_WORDS.contains(&word)
 }
 

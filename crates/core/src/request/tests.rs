@@ -54,6 +54,7 @@ fn assembled(case: &Case, settings: &RequestSettings) -> Result<AssembledRequest
         rules: "Answer briefly.",
         tools: &case.tools,
         profile: case.profile,
+        memory: None,
         history: &case.history,
         facts: &case.facts,
         artefacts: &case.artefacts,
@@ -189,10 +190,10 @@ fn every_setting_changes_the_request() {
         RequestSettings { profile: 3, ..base.clone() },
         RequestSettings { most_messages: 3, ..base.clone() },
         RequestSettings { most_facts: 2, ..base.clone() },
-        RequestSettings { whole_before: 1, ..base.clone() },
-        RequestSettings { shortened_before: 3, ..base.clone() },
-        RequestSettings { shortened_characters: 200, ..base.clone() },
-        RequestSettings { line_characters: 60, ..base.clone() },
+        RequestSettings { aging: Aging { light_from: 1, ..base.aging }, ..base.clone() },
+        RequestSettings { aging: Aging { heavy_from: 3, ..base.aging }, ..base.clone() },
+        RequestSettings { aging: Aging { light_characters: 200, ..base.aging }, ..base.clone() },
+        RequestSettings { aging: Aging { line_characters: 60, ..base.aging }, ..base.clone() },
     ] {
         assert_ne!(before, assembled(&case(), &changed).expect("fits"), "{changed:?}");
     }
@@ -200,4 +201,31 @@ fn every_setting_changes_the_request() {
     let more = RequestSettings { extra_facts: 15, ..tight.clone() };
     assert_ne!(assembled(&case(), &tight), assembled(&case(), &more));
     assert!(serde_json::from_str::<RequestSettings>(r#"{"totals": 1}"#).is_err());
+}
+
+#[test]
+fn memory_stands_behind_the_header_and_for_the_facts() {
+    let case = case();
+    let settings = RequestSettings::default();
+    let input = RequestInput {
+        rules: "Answer briefly.",
+        tools: &case.tools,
+        profile: case.profile,
+        memory: Some("## Known Information\n- the sky is blue"),
+        history: &case.history,
+        facts: &case.facts,
+        artefacts: &case.artefacts,
+        user_turn: case.turn,
+        tokenizer: Tokenizer::Estimate,
+    };
+    let with = assemble_request(&input, &settings).expect("fits");
+    let without = assembled(&case, &settings).expect("fits");
+    let memory = with.memory.as_ref().expect("memory");
+    assert_eq!((memory.role, memory.shown().contains("sky")), (Role::System, true));
+    assert!(!with.working_set.last().expect("the turn").shown().contains("Known facts"));
+    assert_ne!(with.cache_key, without.cache_key);
+    assert_eq!(with.header, without.header);
+    let tight = RequestSettings { total: 120, ..settings };
+    let least = assemble_request(&input, &tight).expect("the minimum fits");
+    assert_eq!(least.memory, None);
 }

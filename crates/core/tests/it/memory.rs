@@ -145,6 +145,7 @@ proptest! {
         let input = RequestInput {
             rules: "Answer.",
             tools: &tools,
+            memory: None,
             profile: &turn,
             history: &history,
             facts: &facts,

@@ -1,8 +1,12 @@
 //! Use cases on the store in memory, with models that say what a test tells them.
 
+mod answers;
 mod cards;
 mod import;
+mod memories;
 mod models;
 mod page;
 mod recall;
+mod remember;
 mod selection;
+mod tool_registry;

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use plimsoll_core::lazy_tools::NativeSearch;
 use plimsoll_core::{Block, Image, Message, Opaque, Role, Thinking, ToolCall};
 use plimsoll_engine::{
-    Caching, ChatEvent, ChatReply, ChatRequest, ChatUsage, ModelError, Response, StopReason,
+    Caching, ChatEvent, ChatReply, ChatRequest, ChatUsage, ModelError, Response, StopReason, Tool,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -24,7 +25,7 @@ struct Body<'a> {
     system: Vec<Value>,
     messages: Vec<Turn>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    tools: Vec<Entry<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -36,10 +37,19 @@ struct Body<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(untagged)]
+enum Entry<'a> {
+    Search { r#type: &'static str, name: &'static str },
+    Tool(WireTool<'a>),
+}
+
+#[derive(Serialize)]
 struct WireTool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: Box<RawValue>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    defer_loading: bool,
 }
 
 #[derive(Serialize)]
@@ -61,10 +71,18 @@ pub(super) fn body(
         let last = turns.last_mut().and_then(|turn| turn.content.last_mut());
         system.last_mut().into_iter().chain(last).for_each(mark);
     }
+    let is_deferred = |tool: &Tool| {
+        let deferral = request.deferral.as_ref().filter(|with| with.search != NativeSearch::Off);
+        deferral.is_some_and(|deferral| deferral.tools.contains(&tool.name))
+    };
+    let search = request.tools.iter().any(is_deferred).then(|| search_of(request)).flatten();
     let tools = request.tools.iter().map(|tool| {
         let input_schema = raw(&tool.schema, "the schema of a tool")?;
-        Ok(WireTool { name: &tool.name, description: &tool.description, input_schema })
+        let (name, description) = (&*tool.name, &*tool.description);
+        let defer_loading = is_deferred(tool);
+        Ok(Entry::Tool(WireTool { name, description, input_schema, defer_loading }))
     });
+    let tools = search.into_iter().map(Ok).chain(tools);
     let output_config = match (&request.response, provider.json) {
         (Response::Json { schema }, JsonBy::Schema) => {
             let schema: Value = serde_json::from_str(schema)
@@ -84,6 +102,23 @@ pub(super) fn body(
         output_config,
         stream: (delivery == Delivery::Streamed).then_some(true),
     })
+}
+
+/// Returns the provider's own search; it is never deferred itself.
+///
+/// Source: platform.claude.com, agents and tools, tool search tool.
+fn search_of(request: &ChatRequest) -> Option<Entry<'static>> {
+    match request.deferral.as_ref()?.search {
+        NativeSearch::Off => None,
+        NativeSearch::Regex => Some(Entry::Search {
+            r#type: "tool_search_tool_regex_20251119",
+            name: "tool_search_tool_regex",
+        }),
+        NativeSearch::Bm25 => Some(Entry::Search {
+            r#type: "tool_search_tool_bm25_20251119",
+            name: "tool_search_tool_bm25",
+        }),
+    }
 }
 
 /// Marks a block as the end of what the cache keeps; thinking takes no mark.
@@ -170,7 +205,16 @@ fn content(block: &Block) -> Option<Value> {
         Block::Opaque(opaque) if &*opaque.kind == REDACTED => {
             serde_json::from_str(&opaque.raw).ok()
         }
-        Block::Opaque(_) => None,
+        Block::Opaque(opaque) => serde_json::from_str(&opaque.raw).ok().filter(is_of_search),
+    }
+}
+
+/// Tells whether a block belongs to the provider's search of tools: what it found is loaded as long as it is sent back.
+fn is_of_search(block: &Value) -> bool {
+    let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
+    match text("type") {
+        "server_tool_use" => text("name").starts_with("tool_search_tool"),
+        kind => kind == "tool_search_tool_result",
     }
 }
 
@@ -346,9 +390,19 @@ enum Delta {
 #[derive(Debug)]
 enum Part {
     Text(String),
-    Thinking { text: String, signature: String },
-    Call { number: u32, call: Growing },
-    Other(Value),
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    Call {
+        number: u32,
+        call: Growing,
+    },
+    /// A block of the provider's own, and the input that it gets piece by piece.
+    Other {
+        block: Value,
+        input: String,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -425,6 +479,9 @@ fn grow(part: &mut Part, delta: Delta, pieces: &mut VecDeque<ChatEvent>) {
                 pieces.push_back(ChatEvent::CallArguments { index: *number, text: partial_json });
             }
         }
+        (Part::Other { input, .. }, Delta::InputJson { partial_json }) => {
+            input.push_str(&partial_json);
+        }
         _ => {}
     }
 }
@@ -448,7 +505,7 @@ impl Assembly {
                 let (id, name) = (call.id.to_string(), call.name.to_string());
                 Part::Call { number, call: Growing { id, name, arguments: String::new() } }
             }
-            _ => Part::Other(started.clone()),
+            _ => Part::Other { block: started.clone(), input: String::new() },
         }
     }
 
@@ -459,7 +516,14 @@ impl Assembly {
                 Block::Thinking(Thinking { text: text.into(), signature: signature.into() })
             }
             Part::Call { call, .. } => Block::ToolCall(call.whole()),
-            Part::Other(value) => block(&value),
+            Part::Other { block: mut value, input } => {
+                if let (Ok(input), Value::Object(fields)) =
+                    (serde_json::from_str(&input), &mut value)
+                {
+                    fields.insert("input".into(), input);
+                }
+                block(&value)
+            }
         });
         let blocks = blocks.collect();
         let stop = stop_reason(self.stop.as_deref());

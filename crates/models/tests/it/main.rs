@@ -14,3 +14,4 @@ mod replies;
 mod spending;
 mod start;
 mod streams;
+mod tool_search;

@@ -3,7 +3,7 @@
 use deadpool_postgres::{GenericClient, Object};
 use pgvector::Vector;
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::{Answer, Embedding, Hit, StoreError, TenantId};
+use plimsoll_engine::{Answer, AnswerQuota, Embedding, Hit, StoreError, TenantId};
 use tokio_postgres::Row;
 
 use super::cards::{columns, embedding};
@@ -124,6 +124,39 @@ pub(super) async fn similar<C: GenericClient>(
     ];
     let found = rows(client, sql, values).await?;
     Ok(found.iter().map(|row| Hit { item: read(tenant, row), score: row.get("score") }).collect())
+}
+
+/// Returns the newest answers.
+pub(super) async fn newest<C: GenericClient>(
+    client: &C,
+    tenant: &TenantId,
+    most: usize,
+) -> Result<Vec<Answer>, StoreError> {
+    let sql = "SELECT * FROM semantic_cache WHERE tenant = $1 \
+               ORDER BY created_at DESC, cache_key LIMIT $2";
+    let found = rows(client, sql, &[&tenant.as_str(), &limit(most)]).await?;
+    Ok(found.iter().map(|row| read(tenant, row)).collect())
+}
+
+/// Removes what is past its time and the oldest beyond a quota, in one statement: a tenant's rows are seen as they were once.
+pub(super) async fn trim<C: GenericClient>(
+    client: &C,
+    tenant: &TenantId,
+    now: MillisSinceEpoch,
+    most: AnswerQuota,
+) -> Result<u64, StoreError> {
+    let sql = "DELETE FROM semantic_cache WHERE tenant = $1 AND (ttl_expires_at <= $2 \
+               OR answer_key IN (SELECT answer_key FROM (SELECT answer_key, \
+               row_number() OVER newest AS entries, \
+               sum(octet_length(query_text) + octet_length(answer_text)) OVER newest AS bytes \
+               FROM semantic_cache WHERE tenant = $1 \
+               AND (ttl_expires_at IS NULL OR ttl_expires_at > $2) \
+               WINDOW newest AS (ORDER BY created_at DESC, cache_key ROWS UNBOUNDED PRECEDING)\
+               ) AS counted WHERE entries > $3 OR bytes > $4))";
+    let clamped = |number| i64::try_from(number).unwrap_or(i64::MAX);
+    let values: super::Values<'_> =
+        &[&tenant.as_str(), &now.0, &clamped(most.entries), &clamped(most.bytes)];
+    change(client, sql, values).await
 }
 
 /// Removes answers by key and by the refs that they rest on.

@@ -5,7 +5,7 @@ use plimsoll_core::{ContentHash, Ref};
 use plimsoll_engine::{Forgotten, Scope, SessionId, StoreError, TenantId};
 
 use super::failure::{of_client, of_commit};
-use super::text::{corrupt, escape_opt, limit};
+use super::text::{corrupt, escape, escape_opt, limit};
 use super::{answers, artefacts, change, rows};
 
 /// Removes what a scope covers. Vectors go by the tables' triggers, states and words of records by their keys.
@@ -26,12 +26,50 @@ pub(super) async fn forget(
         &escape_opt(scope.agent.as_ref()),
     ];
     let memories = change(&transaction, sql, values).await?;
+    count_removal(&transaction, tenant, memories).await?;
     let mut forgotten = Forgotten { memories, ..Forgotten::default() };
     if let Some(session) = scope.session_alone() {
         forget_session(&transaction, tenant, session, &mut forgotten).await?;
     }
     transaction.commit().await.map_err(of_commit)?;
     Ok(forgotten)
+}
+
+/// Removes what was taken from a source.
+pub(super) async fn forget_source(
+    client: &mut Object,
+    tenant: &TenantId,
+    source: &str,
+) -> Result<Forgotten, StoreError> {
+    let transaction = client.transaction().await.map_err(of_client)?;
+    let escaped = escape(source);
+    let values: super::Values<'_> = &[&tenant.as_str(), &escaped];
+    let sql = "DELETE FROM memories WHERE tenant = $1 AND source_ref = $2";
+    let memories = change(&transaction, sql, values).await?;
+    count_removal(&transaction, tenant, memories).await?;
+    artefacts::lock_contents(&transaction, tenant).await?;
+    let sql = "DELETE FROM cas_refs WHERE tenant = $1 AND (ref_id = $2 OR starts_with(ref_id, $2 || ':')) \
+               RETURNING kind, digest, view";
+    let gone = rows(&transaction, sql, values).await?;
+    let digests: Vec<String> = gone.iter().map(|row| row.get("digest")).collect();
+    artefacts::drop_contents(&transaction, tenant, &digests).await?;
+    let answers = answers::remove(&transaction, tenant, &[], &[source]).await?;
+    transaction.commit().await.map_err(of_commit)?;
+    let artefacts = limit(gone.len()).unsigned_abs();
+    Ok(Forgotten { memories, artefacts, answers, ..Forgotten::default() })
+}
+
+/// Tells copies of memory that something is gone.
+async fn count_removal(
+    transaction: &Transaction<'_>,
+    tenant: &TenantId,
+    removed: u64,
+) -> Result<(), StoreError> {
+    if removed > 0 {
+        let sql = "UPDATE memory_versions SET epoch = epoch + 1 WHERE tenant = $1";
+        change(transaction, sql, &[&tenant.as_str()]).await?;
+    }
+    Ok(())
 }
 
 async fn forget_session(

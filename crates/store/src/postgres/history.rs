@@ -8,9 +8,11 @@ use plimsoll_engine::{
     TenantId,
 };
 
+use tokio_postgres::Row;
+
 use super::messages::message_columns;
 use super::text::{count, limit, session, unescape_opt};
-use super::{PostgresStore, cards, messages, rows, search};
+use super::{PostgresStore, cards, messages, row, rows, search};
 
 /// Messages that are hashed at once when all are verified (chosen).
 const CHUNK: i64 = 500;
@@ -48,16 +50,19 @@ impl HistoryStore for PostgresStore {
         let sql = "SELECT session_id, messages, tokens, first_at, last_at FROM sessions \
                    WHERE tenant = $1 ORDER BY last_at DESC, session_id LIMIT $2";
         let found = rows(&client, sql, &[&tenant.as_str(), &limit(most)]).await?;
-        let read = found.iter().map(|row| {
-            Ok(SessionSummary {
-                session: session(row.get(0))?,
-                messages: count(row.get(1)),
-                tokens: row.get::<_, i64>(2).unsigned_abs(),
-                first_at: MillisSinceEpoch(row.get(3)),
-                last_at: MillisSinceEpoch(row.get(4)),
-            })
-        });
-        read.collect()
+        found.iter().map(read_summary).collect()
+    }
+
+    async fn session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Option<SessionSummary>, StoreError> {
+        let client = self.client().await?;
+        let sql = "SELECT session_id, messages, tokens, first_at, last_at FROM sessions \
+                   WHERE tenant = $1 AND session_id = $2";
+        let found = row(&client, sql, &[&tenant.as_str(), &session.as_str()]).await?;
+        found.as_ref().map(read_summary).transpose()
     }
 
     async fn receipts(
@@ -141,4 +146,14 @@ impl HistoryStore for PostgresStore {
             (after, number) = (last.get("session_id"), last.get("number"));
         }
     }
+}
+
+fn read_summary(row: &Row) -> Result<SessionSummary, StoreError> {
+    Ok(SessionSummary {
+        session: session(row.get(0))?,
+        messages: count(row.get(1)),
+        tokens: row.get::<_, i64>(2).unsigned_abs(),
+        first_at: MillisSinceEpoch(row.get(3)),
+        last_at: MillisSinceEpoch(row.get(4)),
+    })
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Answer, Artefact, ArtefactRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome, JobState,
-    KnowledgeStore, MemoryId, MemoryQuery, MemoryRecord, NewJob, Quota, RefQuery, Scope,
-    StoreError, TenantId, ToolSchema,
+    Answer, AnswerQuota, Artefact, ArtefactRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome,
+    JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion,
+    NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
 };
 
 use super::{PostgresStore, answers, artefacts, forget, jobs, memories, tool_schemas};
@@ -44,9 +44,31 @@ impl KnowledgeStore for PostgresStore {
         artefacts::collect(&mut self.client().await?, tenant, before).await
     }
 
-    async fn put_memory(&self, record: &MemoryRecord) -> Result<(), StoreError> {
-        record.check()?;
-        memories::put(&mut self.client().await?, record).await
+    async fn put_memories(
+        &self,
+        tenant: &TenantId,
+        records: &[MemoryRecord],
+    ) -> Result<(), StoreError> {
+        for record in records {
+            record.check_of(tenant)?;
+        }
+        memories::put(&mut self.client().await?, tenant, records).await
+    }
+
+    async fn memory_changes(
+        &self,
+        tenant: &TenantId,
+        since: MemoryVersion,
+    ) -> Result<MemoryChanges, StoreError> {
+        memories::changes(&self.client().await?, tenant, since).await
+    }
+
+    async fn forget_source(
+        &self,
+        tenant: &TenantId,
+        source_ref: &str,
+    ) -> Result<Forgotten, StoreError> {
+        forget::forget_source(&mut self.client().await?, tenant, source_ref).await
     }
 
     async fn memory(
@@ -145,6 +167,19 @@ impl KnowledgeStore for PostgresStore {
         embedding.check()?;
         let client = self.client().await?;
         answers::similar(&client, tenant, context_signature, embedding, now, limit).await
+    }
+
+    async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError> {
+        answers::newest(&self.client().await?, tenant, limit).await
+    }
+
+    async fn trim_answers(
+        &self,
+        tenant: &TenantId,
+        now: MillisSinceEpoch,
+        most: AnswerQuota,
+    ) -> Result<u64, StoreError> {
+        answers::trim(&self.client().await?, tenant, now, most).await
     }
 
     async fn drop_answers(

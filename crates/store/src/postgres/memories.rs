@@ -4,8 +4,8 @@ use deadpool_postgres::{GenericClient, Object, Transaction};
 use pgvector::Vector;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Embedding, Hit, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, SessionId, StoreError,
-    TenantId,
+    Embedding, Hit, MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryVersion,
+    SessionId, StoreError, TenantId,
 };
 use tokio_postgres::Row;
 
@@ -18,8 +18,9 @@ use super::{change, row, rows, words};
 const PUT: &str = "
     INSERT INTO memories (tenant, id_key, id, kind, state, is_current, workspace_id, user_id,
         session_id, agent_id, micro, source_ref, tags, confidence, created_at, updated_at, embedding,
-        embedding_model, model_key, record)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+        embedding_model, model_key, record, generation)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+        $21)
     ON CONFLICT (tenant, id_key) DO UPDATE SET
         kind = excluded.kind, state = excluded.state, is_current = excluded.is_current,
         workspace_id = excluded.workspace_id, user_id = excluded.user_id,
@@ -27,7 +28,14 @@ const PUT: &str = "
         source_ref = excluded.source_ref, tags = excluded.tags, confidence = excluded.confidence,
         created_at = excluded.created_at, updated_at = excluded.updated_at,
         embedding = excluded.embedding, embedding_model = excluded.embedding_model,
-        model_key = excluded.model_key, record = excluded.record";
+        model_key = excluded.model_key, record = excluded.record,
+        generation = excluded.generation";
+
+/// Holds the tenant's row until the transaction ends.
+const NEXT_GENERATION: &str = "
+    INSERT INTO memory_versions (tenant, generation, epoch) VALUES ($1, 1, 0)
+    ON CONFLICT (tenant) DO UPDATE SET generation = memory_versions.generation + 1
+    RETURNING generation";
 
 const PUT_STATE: &str = "
     INSERT INTO memory_states (tenant, id_key, updated_at, confidence, embedding, embedding_model,
@@ -43,16 +51,37 @@ const PUT_WORDS: &str = "
     SELECT $1, $2, part::integer, words::tsvector
     FROM unnest($3::text[]) WITH ORDINALITY AS new(words, part)";
 
-/// Stores a record, its state and its words.
-pub(super) async fn put(client: &mut Object, record: &MemoryRecord) -> Result<(), StoreError> {
-    open_spaces(&*client, &record.tenant, "memory", record.embedding.iter()).await?;
+/// Stores records, their states and their words.
+pub(super) async fn put(
+    client: &mut Object,
+    tenant: &TenantId,
+    records: &[MemoryRecord],
+) -> Result<(), StoreError> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let embeddings = records.iter().filter_map(|record| record.embedding.as_ref());
+    open_spaces(&*client, tenant, "memory", embeddings).await?;
+    let transaction = client.transaction().await.map_err(of_client)?;
+    let counted = row(&transaction, NEXT_GENERATION, &[&tenant.as_str()]).await?;
+    let generation: i64 = counted.ok_or_else(|| corrupt("a tenant's version"))?.get(0);
+    for record in records {
+        put_one(&transaction, record, generation).await?;
+    }
+    transaction.commit().await.map_err(of_commit)
+}
+
+async fn put_one(
+    transaction: &Transaction<'_>,
+    record: &MemoryRecord,
+    generation: i64,
+) -> Result<(), StoreError> {
     let tenant = record.tenant.as_str();
     let id_key = key(&record.id.0);
     let (vector, model, model_key) = columns(record.embedding.as_ref());
     // The vector and the confidence stand in columns, which keep every bit of a number.
     let whole = MemoryRecord { embedding: None, ..record.clone() };
     let json = serde_json::to_string(&whole).map_err(|error| StoreError::Other(Box::new(error)))?;
-    let transaction = client.transaction().await.map_err(of_client)?;
     let values: super::Values<'_> = &[
         &tenant,
         &id_key,
@@ -74,16 +103,37 @@ pub(super) async fn put(client: &mut Object, record: &MemoryRecord) -> Result<()
         &model,
         &model_key,
         &json,
+        &generation,
     ];
-    change(&transaction, PUT, values).await?;
-    change(&transaction, PUT_STATE, &[&tenant, &id_key]).await?;
+    change(transaction, PUT, values).await?;
+    change(transaction, PUT_STATE, &[&tenant, &id_key]).await?;
     let sql = "DELETE FROM memory_words WHERE tenant = $1 AND id_key = $2";
-    change(&transaction, sql, &[&tenant, &id_key]).await?;
+    change(transaction, sql, &[&tenant, &id_key]).await?;
     let texts = [Some(&record.micro), record.summary.as_ref(), record.full.as_ref()];
     let texts = texts.into_iter().flatten().chain(&record.tags).map(String::as_str);
     let parts = words::parts(&record.tenant, texts);
-    change(&transaction, PUT_WORDS, &[&tenant, &id_key, &parts]).await?;
-    transaction.commit().await.map_err(of_commit)
+    change(transaction, PUT_WORDS, &[&tenant, &id_key, &parts]).await?;
+    Ok(())
+}
+
+/// Returns what changed after `since`, or everything.
+pub(super) async fn changes<C: GenericClient>(
+    client: &C,
+    tenant: &TenantId,
+    since: MemoryVersion,
+) -> Result<MemoryChanges, StoreError> {
+    let sql = "SELECT generation, epoch FROM memory_versions WHERE tenant = $1";
+    // Read before the records: one that changes in between is read again the next time.
+    let version =
+        row(client, sql, &[&tenant.as_str()]).await?.map_or_else(MemoryVersion::default, |found| {
+            MemoryVersion { generation: found.get(0), epoch: found.get(1) }
+        });
+    let is_whole = since.generation == 0 || since.epoch != version.epoch;
+    let after = if is_whole { -1 } else { since.generation };
+    let sql = "SELECT * FROM memories WHERE tenant = $1 AND generation > $2";
+    let found = rows(client, sql, &[&tenant.as_str(), &after]).await?;
+    let records = found.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(MemoryChanges { version, is_whole, records })
 }
 
 fn read(row: &Row) -> Result<MemoryRecord, StoreError> {

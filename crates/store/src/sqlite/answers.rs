@@ -1,7 +1,7 @@
 //! Cached answers.
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::{Answer, Embedding, Hit, TenantId};
+use plimsoll_engine::{Answer, AnswerQuota, Embedding, Hit, TenantId};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::failure::Failure;
@@ -111,6 +111,55 @@ pub(super) fn similar(
     hits.sort_by(|a, b| b.score.total_cmp(&a.score));
     hits.truncate(most);
     Ok(hits)
+}
+
+/// Returns the newest answers.
+pub(super) fn newest(
+    connection: &Connection,
+    tenant: &TenantId,
+    most: usize,
+) -> Result<Vec<Answer>, Failure> {
+    let mut query = connection.prepare_cached(concat!(
+        "SELECT ",
+        answer_columns!(),
+        " FROM semantic_cache WHERE tenant = ?1 ORDER BY created_at DESC, cache_key LIMIT ?2"
+    ))?;
+    let mut rows = query.query((tenant.as_str(), i64::try_from(most).unwrap_or(i64::MAX)))?;
+    let mut answers = Vec::new();
+    while let Some(row) = rows.next()? {
+        answers.push(read(tenant, row)?);
+    }
+    Ok(answers)
+}
+
+/// Removes what is past its time, then the oldest beyond a quota.
+pub(super) fn trim(
+    connection: &Connection,
+    tenant: &TenantId,
+    now: MillisSinceEpoch,
+    most: AnswerQuota,
+) -> Result<u64, Failure> {
+    let past = connection
+        .prepare_cached("DELETE FROM semantic_cache WHERE tenant = ?1 AND ttl_expires_at <= ?2")?
+        .execute((tenant.as_str(), now.0))?;
+    let beyond = connection
+        .prepare_cached(
+            "DELETE FROM semantic_cache WHERE tenant = ?1 AND cache_key IN (
+                 SELECT cache_key FROM (
+                     SELECT cache_key, row_number() OVER newest AS entries,
+                         sum(length(CAST(query_text AS BLOB)) + length(CAST(answer_text AS BLOB)))
+                             OVER newest AS bytes
+                     FROM semantic_cache WHERE tenant = ?1
+                     WINDOW newest AS (ORDER BY created_at DESC, cache_key
+                         ROWS UNBOUNDED PRECEDING))
+                 WHERE entries > ?2 OR bytes > ?3)",
+        )?
+        .execute((tenant.as_str(), clamped(most.entries), clamped(most.bytes)))?;
+    Ok((past + beyond) as u64)
+}
+
+fn clamped(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Removes the answer of a key.

@@ -36,6 +36,40 @@ pub(super) fn forget(
     Ok(forgotten)
 }
 
+/// Removes what was taken from a source.
+pub(super) fn forget_source(
+    connection: &Connection,
+    tenant: &TenantId,
+    source: &str,
+) -> Result<Forgotten, Failure> {
+    let Some(number) = tenants::find(connection, tenant)? else { return Ok(Forgotten::default()) };
+    let mut query = connection.prepare_cached(
+        "SELECT id, memory_id FROM memory_records
+         WHERE tenant = ?1 AND is_present = 1 AND source_ref = ?2",
+    )?;
+    let rows = query.query_map([tenant.as_str(), source], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let gone: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
+    let mut forgotten = Forgotten {
+        memories: remove(connection, tenant, number, &gone)?,
+        answers: answers::drop_ref(connection, tenant, source)?,
+        ..Forgotten::default()
+    };
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM cas_refs
+         WHERE tenant = ?1 AND (ref_id = ?2 OR substr(ref_id, 1, length(?2) + 1) = ?2 || ':')
+         RETURNING digest, kind, view",
+    )?;
+    let rows = delete.query_map([tenant.as_str(), source], artefacts::reference)?;
+    for reference in rows.collect::<Result<Vec<_>, _>>()? {
+        artefacts::drop_unused(connection, tenant, &reference.digest)?;
+        forgotten.artefacts += 1;
+    }
+    if forgotten.memories > 0 {
+        tenants::next_epoch(connection, tenant)?;
+    }
+    Ok(forgotten)
+}
+
 fn memories(
     connection: &Connection,
     tenant: &TenantId,
@@ -58,9 +92,19 @@ fn memories(
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     let gone: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
+    remove(connection, tenant, number, &gone)
+}
+
+/// Removes records, given by present row and id, with all their states.
+fn remove(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+    gone: &[(i64, String)],
+) -> Result<u64, Failure> {
     let mut delete = connection
         .prepare_cached("DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2")?;
-    for (row, id) in &gone {
+    for (row, id) in gone {
         text::delete(connection, number, &text::MEMORIES, *row)?;
         delete.execute([tenant.as_str(), id])?;
     }

@@ -50,6 +50,15 @@ impl HistoryStore for SqliteStore {
         self.read(move |connection| messages::by_hash(connection, &tenant, &prefix)).await
     }
 
+    async fn session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Option<SessionSummary>, StoreError> {
+        let (tenant, session) = (tenant.clone(), session.clone());
+        self.read(move |connection| messages::session_summary(connection, &tenant, &session)).await
+    }
+
     async fn sessions(
         &self,
         tenant: &TenantId,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Answer, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome,
-    JobState, KnowledgeStore, MemoryId, MemoryQuery, MemoryRecord, NewJob, Quota, RefQuery, Scope,
-    StoreError, TenantId, ToolSchema,
+    Answer, AnswerQuota, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId,
+    JobOutcome, JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord,
+    MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
 };
 
 use super::{SqliteStore, answers, artefacts, forget, jobs, memories, memory_search, tool_schemas};
@@ -60,10 +60,19 @@ impl KnowledgeStore for SqliteStore {
         self.write(move |connection| artefacts::collect(connection, &tenant, before)).await
     }
 
-    async fn put_memory(&self, record: &MemoryRecord) -> Result<(), StoreError> {
-        record.check()?;
-        let record = record.clone();
-        self.write(move |connection| memories::put(connection, &record)).await
+    async fn put_memories(
+        &self,
+        tenant: &TenantId,
+        records: &[MemoryRecord],
+    ) -> Result<(), StoreError> {
+        for record in records {
+            record.check_of(tenant)?;
+        }
+        let records = records.to_vec();
+        self.write(move |connection| {
+            records.iter().try_for_each(|record| memories::put(connection, record))
+        })
+        .await
     }
 
     async fn memory(
@@ -85,6 +94,24 @@ impl KnowledgeStore for SqliteStore {
         let (tenant, query, caches) = (tenant.clone(), query.clone(), self.caches.clone());
         self.read(move |connection| memory_search::search(connection, &caches, &tenant, &query))
             .await
+    }
+
+    async fn memory_changes(
+        &self,
+        tenant: &TenantId,
+        since: MemoryVersion,
+    ) -> Result<MemoryChanges, StoreError> {
+        let tenant = tenant.clone();
+        self.read(move |connection| memories::changes(connection, &tenant, since)).await
+    }
+
+    async fn forget_source(
+        &self,
+        tenant: &TenantId,
+        source_ref: &str,
+    ) -> Result<Forgotten, StoreError> {
+        let (tenant, source) = (tenant.clone(), source_ref.to_owned());
+        self.write(move |connection| forget::forget_source(connection, &tenant, &source)).await
     }
 
     async fn forget(&self, tenant: &TenantId, scope: &Scope) -> Result<Forgotten, StoreError> {
@@ -191,6 +218,21 @@ impl KnowledgeStore for SqliteStore {
             answers::similar(connection, &tenant, &signature, &asked, now, limit)
         })
         .await
+    }
+
+    async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError> {
+        let tenant = tenant.clone();
+        self.read(move |connection| answers::newest(connection, &tenant, limit)).await
+    }
+
+    async fn trim_answers(
+        &self,
+        tenant: &TenantId,
+        now: MillisSinceEpoch,
+        most: AnswerQuota,
+    ) -> Result<u64, StoreError> {
+        let tenant = tenant.clone();
+        self.write(move |connection| answers::trim(connection, &tenant, now, most)).await
     }
 
     async fn drop_answers(

@@ -2,14 +2,15 @@
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    MemoryId, MemoryKind, MemoryRecord, MemoryState, Scope, SessionId, StoreError, TenantId,
+    MemoryChanges, MemoryId, MemoryKind, MemoryRecord, MemoryState, MemoryVersion, Scope,
+    SessionId, StoreError, TenantId,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::failure::{Failure, unreadable};
 use super::messages::session;
 use super::receipts::{list, strings};
-use super::tenants::{self, TenantNumber, next_generation};
+use super::tenants::{self, TenantNumber, Version, next_generation};
 use super::{text, vectors};
 
 /// Columns of a record as [`read`] expects them.
@@ -25,12 +26,8 @@ macro_rules! memory_columns {
 pub(super) fn put(connection: &Connection, record: &MemoryRecord) -> Result<(), Failure> {
     let tenant = &record.tenant;
     let number = tenants::ensure(connection, tenant)?;
-    let had_vector = retire(connection, tenant, number, record)?;
-    let generation = if had_vector || record.embedding.is_some() {
-        next_generation(connection, tenant)?
-    } else {
-        0
-    };
+    retire(connection, tenant, number, record)?;
+    let generation = next_generation(connection, tenant)?;
     let row = insert(connection, record, generation)?;
     let mut tags = connection.prepare_cached(
         "INSERT OR IGNORE INTO memory_tags (tenant, tag, record) VALUES (?1, ?2, ?3)",
@@ -43,13 +40,13 @@ pub(super) fn put(connection: &Connection, record: &MemoryRecord) -> Result<(), 
     text::insert(connection, number, &text::MEMORIES, row, texts)
 }
 
-/// Unmarks the present state, and removes the one of the same time; tells whether the former had a vector.
+/// Unmarks the present state, and removes the one of the same time.
 fn retire(
     connection: &Connection,
     tenant: &TenantId,
     number: TenantNumber,
     record: &MemoryRecord,
-) -> Result<bool, Failure> {
+) -> Result<(), Failure> {
     let mut present = connection.prepare_cached(
         "SELECT id, embedding IS NOT NULL FROM memory_records
          WHERE tenant = ?1 AND memory_id = ?2 AND is_present = 1",
@@ -79,7 +76,7 @@ fn retire(
         // The row is gone, so no count of changes can tell that its vector is.
         tenants::next_epoch(connection, tenant)?;
     }
-    Ok(found.is_some_and(|(_, had_vector)| had_vector))
+    Ok(())
 }
 
 fn insert(connection: &Connection, record: &MemoryRecord, generation: i64) -> Result<i64, Failure> {
@@ -155,6 +152,39 @@ pub(super) fn by_row(
     ))?;
     let mut rows = query.query((tenant.as_str(), row))?;
     rows.next()?.map(|row| read(tenant, row)).transpose()
+}
+
+/// Returns what changed after `since`, or everything.
+pub(super) fn changes(
+    connection: &Connection,
+    tenant: &TenantId,
+    since: MemoryVersion,
+) -> Result<MemoryChanges, Failure> {
+    let Version { generation, epoch } = tenants::version(connection, tenant)?;
+    let version = MemoryVersion { generation, epoch };
+    // Records of older files have no generation, so nothing is left out of a first reading.
+    let is_whole = since.generation == 0 || since.epoch != epoch;
+    let mut query = connection.prepare_cached(if is_whole {
+        concat!(
+            "SELECT ",
+            memory_columns!(),
+            " FROM memory_records WHERE tenant = ?1 AND is_present = 1 AND generation >= ?2"
+        )
+    } else {
+        concat!(
+            "SELECT ",
+            memory_columns!(),
+            " FROM memory_records
+             WHERE tenant = ?1 AND generation > ?2 AND generation > 0 AND is_present = 1"
+        )
+    })?;
+    let after = if is_whole { 0 } else { since.generation };
+    let mut rows = query.query((tenant.as_str(), after))?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        records.push(read(tenant, row)?);
+    }
+    Ok(MemoryChanges { version, is_whole, records })
 }
 
 fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, Failure> {

@@ -220,16 +220,34 @@ pub(super) fn sessions(
     let mut rows = query.query((tenant.as_str(), limit(most)))?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
-        let tokens: i64 = row.get(2)?;
-        sessions.push(SessionSummary {
-            session: session(row, 0)?,
-            messages: row.get(1)?,
-            tokens: u64::try_from(tokens).map_err(|_| unreadable("tokens"))?,
-            first_at: MillisSinceEpoch(row.get(3)?),
-            last_at: MillisSinceEpoch(row.get(4)?),
-        });
+        sessions.push(read_summary(row)?);
     }
     Ok(sessions)
+}
+
+/// Returns one session.
+pub(super) fn session_summary(
+    connection: &Connection,
+    tenant: &TenantId,
+    of: &SessionId,
+) -> Result<Option<SessionSummary>, Failure> {
+    let mut query = connection.prepare_cached(
+        "SELECT session_id, messages, tokens, first_at, last_at FROM sessions
+         WHERE tenant = ?1 AND session_id = ?2",
+    )?;
+    let mut rows = query.query([tenant.as_str(), of.as_str()])?;
+    rows.next()?.map(read_summary).transpose()
+}
+
+fn read_summary(row: &Row<'_>) -> Result<SessionSummary, Failure> {
+    let tokens: i64 = row.get(2)?;
+    Ok(SessionSummary {
+        session: session(row, 0)?,
+        messages: row.get(1)?,
+        tokens: u64::try_from(tokens).map_err(|_| unreadable("tokens"))?,
+        first_at: MillisSinceEpoch(row.get(3)?),
+        last_at: MillisSinceEpoch(row.get(4)?),
+    })
 }
 
 /// Hashes every message again.

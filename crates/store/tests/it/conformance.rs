@@ -29,4 +29,5 @@ async fn both() -> ((Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>), TempDir) {
 
 plimsoll_testkit::history_conformance!(super::history_store);
 plimsoll_testkit::knowledge_conformance!(super::knowledge_store);
+plimsoll_testkit::memory_conformance!(super::knowledge_store);
 plimsoll_testkit::together_conformance!(super::both);

@@ -1,5 +1,6 @@
 //! The stores against their ports, and what only one of them promises.
 
+mod answers;
 #[cfg(feature = "clickhouse")]
 mod clickhouse;
 mod conformance;

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Artefact, ArtefactKind, JobId, JobOutcome, JobState, KnowledgeStore, MemoryId, MemoryKind,
-    MemoryQuery, MemoryRecord, MemoryState, Quota, RefQuery, Scope, SearchQuery, StoreError,
+    AnswerQuota, Artefact, ArtefactKind, JobId, JobOutcome, JobState, KnowledgeStore, MemoryId,
+    MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Quota, RefQuery, Scope, SearchQuery,
+    StoreError,
 };
 
+use super::memory::{everything, recalled, remember};
 use crate::sample::{
     HOSTILE, answer, artefact, embedding, job, memory, session, tenant, tool_schema,
 };
@@ -23,23 +25,6 @@ async fn put(store: &Store, artefacts: &[&Artefact]) {
     for artefact in artefacts {
         store.put_artefact(artefact).await.expect("an artefact that is in order");
     }
-}
-
-async fn remember(store: &Store, records: &[MemoryRecord]) {
-    for record in records {
-        store.put_memory(record).await.expect("a record that is in order");
-    }
-}
-
-async fn recalled(store: &Store, query: &MemoryQuery) -> Vec<String> {
-    let hits = store.memories(&tenant("a"), query).await.expect("hits");
-    assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score), "best first");
-    hits.into_iter().map(|hit| hit.item.id.0).collect()
-}
-
-fn everything() -> MemoryQuery {
-    let search = SearchQuery { limit: 100, ..SearchQuery::default() };
-    MemoryQuery { search, ..MemoryQuery::default() }
 }
 
 async fn lease(store: &Store, owner: &str, now: i64, quota: &Quota) -> Option<JobId> {
@@ -187,47 +172,6 @@ pub async fn refs_past_their_time_are_collected(store: Store) {
     assert_eq!(again.expect("stored anew").content, b"just");
 }
 
-pub async fn a_record_takes_the_place_of_its_earlier_state(store: Store) {
-    let a = tenant("a");
-    let mut first = memory("a", "id", "zebra");
-    first.embedding = Some(embedding("m", 0.0));
-    let mut second = memory("a", "id", "giraffe");
-    second.updated_at = MillisSinceEpoch(2_000);
-    second.state = MemoryState::Confirmed;
-    second.full = Some("all there is".into());
-    second.superseded_by = Some(MemoryId("next".into()));
-    second.event_at = None;
-    second.tags = vec!["other".into(), "more".into()];
-    remember(&store, &[first.clone(), second.clone()]).await;
-    let id = MemoryId("id".into());
-    let at = async |time: i64| store.memory(&a, &id, Some(MillisSinceEpoch(time))).await;
-    assert_eq!(store.memory(&a, &id, None).await.expect("present"), second);
-    assert_eq!(at(1_999).await.expect("first"), first);
-    assert_eq!(at(1_000).await.expect("first"), first);
-    assert_eq!(at(2_000).await.expect("second"), second);
-    assert!(matches!(at(999).await, Err(StoreError::NotFound { .. })));
-    let text = |text: &str| {
-        let mut query = everything();
-        query.search.text = Some(text.to_owned());
-        query
-    };
-    assert_eq!(recalled(&store, &text("zebra")).await, [""; 0]);
-    assert_eq!(recalled(&store, &text("giraffe")).await, ["id"]);
-    let mut vector = everything();
-    vector.search.embedding = Some(embedding("m", 0.0));
-    assert_eq!(recalled(&store, &vector).await, [""; 0], "the present state has no vector");
-    assert_eq!(recalled(&store, &everything()).await, ["id"]);
-    // Of one time the last one stands.
-    let mut third = second.clone();
-    third.micro = "lion".into();
-    remember(&store, std::slice::from_ref(&third)).await;
-    assert_eq!(at(2_000).await.expect("third"), third);
-    assert_eq!(at(1_999).await.expect("first"), first);
-    let mut wrong = first;
-    wrong.confidence = f32::INFINITY;
-    assert!(matches!(store.put_memory(&wrong).await, Err(StoreError::Invalid { .. })));
-}
-
 pub async fn hostile_ids_and_texts_are_taken_literally(store: Store) {
     let megabyte = "m'\"%_\0".repeat((1 << 20) / 6);
     let mut texts: Vec<&str> = HOSTILE.to_vec();
@@ -274,83 +218,6 @@ pub async fn hostile_ids_and_texts_are_taken_literally(store: Store) {
     assert_eq!(percent, 1, "% is a key like any other");
     let unknown = store.memory(&tenant("a"), &MemoryId("' OR 1=1 --".into()), None).await;
     assert!(matches!(unknown, Err(StoreError::NotFound { .. })));
-}
-
-pub async fn records_are_filtered(store: Store) {
-    let mut records: Vec<MemoryRecord> =
-        (0..6).map(|i| memory("a", &format!("r{i}"), "same words")).collect();
-    for (record, at) in records.iter_mut().zip([5, 4, 3, 2, 1, 1]) {
-        record.updated_at = MillisSinceEpoch(1_000 + at);
-    }
-    records[0].kind = MemoryKind::Decision;
-    records[1].scope.user = Some("u".into());
-    records[2].scope = Scope { workspace: Some("w".into()), ..Scope::default() };
-    records[2].scope.user = Some("u".into());
-    records[2].scope.session = Some(session("s"));
-    records[2].scope.agent = Some("g".into());
-    records[3].tags = vec!["x".into(), "y".into()];
-    records[4].state = MemoryState::Superseded;
-    remember(&store, &records).await;
-    assert_eq!(recalled(&store, &everything()).await, ["r0", "r1", "r2", "r3", "r5"]);
-    let all = MemoryQuery { all_states: true, ..everything() };
-    assert_eq!(recalled(&store, &all).await, ["r0", "r1", "r2", "r3", "r4", "r5"]);
-    let kinds = vec![MemoryKind::Decision, MemoryKind::Censor];
-    assert_eq!(recalled(&store, &MemoryQuery { kinds, ..everything() }).await, ["r0"]);
-    let user = Scope { user: Some("u".into()), ..Scope::default() };
-    let of_user = MemoryQuery { scope: user.clone(), ..everything() };
-    assert_eq!(recalled(&store, &of_user).await, ["r1", "r2"]);
-    let both = Scope { workspace: Some("w".into()), ..user };
-    let of_both = MemoryQuery { scope: both, ..everything() };
-    assert_eq!(recalled(&store, &of_both).await, ["r2"]);
-    let tags = vec!["y".to_owned(), "x".to_owned()];
-    assert_eq!(recalled(&store, &MemoryQuery { tags, ..everything() }).await, ["r3"]);
-    let tags = vec!["x".to_owned(), "z".to_owned()];
-    assert_eq!(recalled(&store, &MemoryQuery { tags, ..everything() }).await, [""; 0]);
-    let mut limited = everything();
-    limited.search.limit = 2;
-    assert_eq!(recalled(&store, &limited).await, ["r0", "r1"]);
-    // The same filters hold for a search by words, and by vector.
-    let mut query = of_both;
-    query.search.text = Some("words".into());
-    assert_eq!(recalled(&store, &query).await, ["r2"]);
-    for record in &mut records {
-        record.embedding = Some(embedding("m", 3.0));
-        record.updated_at = MillisSinceEpoch(9_000);
-    }
-    remember(&store, &records).await;
-    query.search.embedding = Some(embedding("m", 0.0));
-    query.search.text = None;
-    assert_eq!(recalled(&store, &query).await, ["r2"]);
-    query.scope = Scope::default();
-    query.all_states = false;
-    assert_eq!(recalled(&store, &query).await.len(), 5);
-    query.tags = vec!["x".into()];
-    query.search.limit = 1;
-    assert_eq!(recalled(&store, &query).await, ["r3"]);
-}
-
-pub async fn records_are_ranked(store: Store) {
-    let texts = ["postgres over sqlite", "sqlite in a test", "tabs or spaces", "fourth"];
-    let mut records: Vec<MemoryRecord> = texts.iter().map(|text| memory("a", text, text)).collect();
-    for (record, angle) in records.iter_mut().zip([80.0, 10.0, 20.0, 60.0]) {
-        record.embedding = Some(embedding("m", angle));
-    }
-    records[3].full = Some("a word in full: walrus".into());
-    records[2].summary = Some("style of indentation".into());
-    remember(&store, &records).await;
-    let by = |text: Option<&str>, angle: Option<f32>, limit| {
-        let embedding = angle.map(|angle| embedding("m", angle));
-        let search = SearchQuery { text: text.map(str::to_owned), embedding, limit };
-        MemoryQuery { search, ..MemoryQuery::default() }
-    };
-    assert_eq!(recalled(&store, &by(Some("sqlite postgres"), None, 5)).await[0], texts[0]);
-    assert_eq!(recalled(&store, &by(Some("walrus"), None, 5)).await, [texts[3]]);
-    assert_eq!(recalled(&store, &by(Some("indentation"), None, 5)).await, [texts[2]]);
-    assert_eq!(recalled(&store, &by(Some("plimsoll"), None, 5)).await.len(), 4, "by tags");
-    let near = recalled(&store, &by(None, Some(12.0), 3)).await;
-    assert_eq!(near, [texts[1], texts[2], texts[3]]);
-    let fused = recalled(&store, &by(Some("sqlite"), Some(12.0), 9)).await;
-    assert_eq!((fused[0].as_str(), fused.len()), (texts[1], 4));
 }
 
 pub async fn a_job_is_one_by_its_key(store: Store) {
@@ -574,6 +441,46 @@ pub async fn answers_are_dropped_by_key_and_by_ref(store: Store) {
     assert_eq!(dropped(None, Some("both")).await, 1);
 }
 
+pub async fn answers_are_listed_newest_first_and_trimmed(store: Store) {
+    let a = tenant("a");
+    for (key, at, text) in [("old", 1, "four"), ("b", 3, "four"), ("a", 3, "fünf"), ("new", 9, "")]
+    {
+        let mut kept = answer("a", key);
+        (kept.created_at, kept.query_text) = (MillisSinceEpoch(at), text.into());
+        kept.answer_text = "six666".into();
+        kept.ttl_expires_at = (key == "new").then_some(NOW);
+        store.put_answer(&kept).await.expect("stored");
+    }
+    let keys = async |limit| {
+        let found = store.answers(&a, limit).await.expect("answers").into_iter();
+        found.map(|answer| (answer.cache_key, answer.hit_count)).collect::<Vec<_>>()
+    };
+    let named =
+        |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 0)).collect::<Vec<_>>();
+    assert_eq!(keys(9).await, named(&["new", "a", "b", "old"]));
+    assert_eq!(keys(2).await, named(&["new", "a"]));
+    assert_eq!(keys(0).await, []);
+    let trim = async |now, entries, bytes| {
+        store.trim_answers(&a, now, AnswerQuota { entries, bytes }).await.expect("trimmed")
+    };
+    let roomy = u64::MAX;
+    assert_eq!(trim(MillisSinceEpoch(NOW.0 - 1), roomy, roomy).await, 0);
+    assert_eq!(trim(NOW, roomy, roomy).await, 1, "past its time");
+    assert_eq!(trim(NOW, roomy, 31).await, 0, "eleven bytes and twice ten");
+    assert_eq!(trim(NOW, roomy, 30).await, 1, "by bytes");
+    assert_eq!(keys(9).await, named(&["a", "b"]));
+    assert_eq!(
+        store
+            .trim_answers(&tenant("b"), NOW, AnswerQuota { entries: 0, bytes: 0 })
+            .await
+            .expect("trimmed"),
+        0
+    );
+    assert_eq!(trim(NOW, 1, roomy).await, 1, "by entries");
+    assert_eq!(keys(9).await, named(&["a"]));
+    assert_eq!(trim(NOW, 0, roomy).await, 1);
+}
+
 pub async fn tenants_never_meet(store: Store) {
     let (a, b) = (tenant("a"), tenant("b"));
     let page = artefact("a", "page", "secret");
@@ -602,6 +509,7 @@ pub async fn tenants_never_meet(store: Store) {
     assert_eq!(store.answer(&b, "k", NOW).await.expect("read"), None);
     let similar = store.similar_answers(&b, "signature", &embedding("m", 0.0), NOW, 9).await;
     assert_eq!(similar.expect("hits"), []);
+    assert_eq!(store.answers(&b, 9).await.expect("answers"), []);
     let dropped = store.drop_answers(&b, Some("k"), Some("ref:a:0011223344556677")).await;
     assert_eq!(dropped.expect("dropped"), 0);
     assert_eq!(store.tool_schemas(&b).await.expect("schemas"), []);

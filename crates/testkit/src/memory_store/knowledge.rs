@@ -1,14 +1,15 @@
 //! Knowledge in memory.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Answer, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome,
-    JobState, KnowledgeStore, MemoryId, MemoryQuery, MemoryRecord, NewJob, Quota, RefQuery, Scope,
-    StoreError, TenantId, ToolSchema, digest, words,
+    Answer, AnswerQuota, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId,
+    JobOutcome, JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord,
+    MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema, digest, words,
 };
 
 use super::{Arrival, Memory, MemoryStore, Records, cosine, rank};
@@ -43,6 +44,7 @@ impl Records {
         let before = self.memories.len();
         self.memories.retain(|_, memory| !scope.covers(&memory.present.scope));
         forgotten.memories = (before - self.memories.len()) as u64;
+        self.memory_version.epoch += i64::from(forgotten.memories > 0);
         let Some(session) = scope.session_alone() else { return forgotten };
         let mut refs: HashSet<String> = HashSet::new();
         if let Some(messages) = self.messages.remove(session.as_str()) {
@@ -171,16 +173,69 @@ impl KnowledgeStore for MemoryStore {
         })
     }
 
-    async fn put_memory(&self, record: &MemoryRecord) -> Result<(), StoreError> {
-        record.check()?;
-        self.with(&record.tenant, |records| {
-            let memory = records
-                .memories
-                .entry(record.id.0.clone())
-                .or_insert_with(|| Memory { present: record.clone(), states: BTreeMap::new() });
-            memory.present = record.clone();
-            memory.states.insert(record.updated_at.0, record.clone());
+    async fn put_memories(
+        &self,
+        tenant: &TenantId,
+        new: &[MemoryRecord],
+    ) -> Result<(), StoreError> {
+        for record in new {
+            record.check_of(tenant)?;
+        }
+        self.with(tenant, |records| {
+            for record in new {
+                records.memory_version.generation += 1;
+                let generation = records.memory_version.generation;
+                let memory = records.memories.entry(record.id.0.clone()).or_insert_with(|| {
+                    Memory { present: record.clone(), generation, states: BTreeMap::new() }
+                });
+                memory.present = record.clone();
+                memory.generation = generation;
+                memory.states.insert(record.updated_at.0, record.clone());
+            }
             Ok(())
+        })
+    }
+
+    async fn memory_changes(
+        &self,
+        tenant: &TenantId,
+        since: MemoryVersion,
+    ) -> Result<MemoryChanges, StoreError> {
+        self.with(tenant, |records| {
+            let version = records.memory_version;
+            let is_whole = since.generation == 0 || since.epoch != version.epoch;
+            let changed = records
+                .memories
+                .values()
+                .filter(|memory| is_whole || memory.generation > since.generation);
+            let records = changed.map(|memory| memory.present.clone()).collect();
+            Ok(MemoryChanges { version, is_whole, records })
+        })
+    }
+
+    async fn forget_source(
+        &self,
+        tenant: &TenantId,
+        source_ref: &str,
+    ) -> Result<Forgotten, StoreError> {
+        self.with(tenant, |records| {
+            let mut forgotten = Forgotten::default();
+            let before = records.memories.len();
+            records
+                .memories
+                .retain(|_, memory| memory.present.source_ref.as_deref() != Some(source_ref));
+            forgotten.memories = (before - records.memories.len()) as u64;
+            records.memory_version.epoch += i64::from(forgotten.memories > 0);
+            let before = records.artefacts.len();
+            records.artefacts.retain(|_, artefact| {
+                let whole = ArtefactRef { view: None, ..artefact.reference.clone() };
+                whole.print() != source_ref && artefact.reference.print() != source_ref
+            });
+            forgotten.artefacts = (before - records.artefacts.len()) as u64;
+            let before = records.answers.len();
+            records.answers.retain(|_, answer| answer.used_refs.iter().all(|r| r != source_ref));
+            forgotten.answers = (before - records.answers.len()) as u64;
+            Ok(forgotten)
         })
     }
 
@@ -424,6 +479,38 @@ impl KnowledgeStore for MemoryStore {
             hits.sort_by(|a, b| b.score.total_cmp(&a.score));
             hits.truncate(limit);
             Ok(hits)
+        })
+    }
+
+    async fn answers(&self, tenant: &TenantId, limit: usize) -> Result<Vec<Answer>, StoreError> {
+        self.with(tenant, |records| {
+            let mut answers: Vec<Answer> = records.answers.values().cloned().collect();
+            answers.sort_by_key(|answer| Reverse(answer.created_at));
+            answers.truncate(limit);
+            Ok(answers)
+        })
+    }
+
+    async fn trim_answers(
+        &self,
+        tenant: &TenantId,
+        now: MillisSinceEpoch,
+        most: AnswerQuota,
+    ) -> Result<u64, StoreError> {
+        self.with(tenant, |records| {
+            let before = records.answers.len();
+            records.answers.retain(|_, answer| is_alive(answer, now));
+            let mut answers: Vec<&Answer> = records.answers.values().collect();
+            answers.sort_by_key(|answer| Reverse(answer.created_at));
+            let (mut entries, mut bytes) = (0, 0);
+            let within = answers.into_iter().take_while(|answer| {
+                entries += 1;
+                bytes += (answer.query_text.len() + answer.answer_text.len()) as u64;
+                entries <= most.entries && bytes <= most.bytes
+            });
+            let kept: HashSet<String> = within.map(|answer| answer.cache_key.clone()).collect();
+            records.answers.retain(|key, _| kept.contains(key));
+            Ok((before - records.answers.len()) as u64)
         })
     }
 

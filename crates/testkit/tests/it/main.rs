@@ -25,6 +25,7 @@ fn both() -> Ready<(Stores, ())> {
 
 plimsoll_testkit::history_conformance!(super::history_store);
 plimsoll_testkit::knowledge_conformance!(super::knowledge_store);
+plimsoll_testkit::memory_conformance!(super::knowledge_store);
 plimsoll_testkit::together_conformance!(super::both);
 
 #[tokio::test]

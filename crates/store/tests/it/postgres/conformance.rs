@@ -31,6 +31,7 @@ async fn knowledge_store() -> (Arc<dyn KnowledgeStore>, Option<Database>) {
 
 plimsoll_testkit::history_conformance!(super::history_store);
 plimsoll_testkit::knowledge_conformance!(super::knowledge_store);
+plimsoll_testkit::memory_conformance!(super::knowledge_store);
 plimsoll_testkit::together_conformance!(super::both);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,330 @@
+//! The arguments of `plimsoll memory` and `plimsoll assemble`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use plimsoll_core::memory::{MemoryKind, MemoryState, Outcome};
+
+use crate::arguments::StoreArguments;
+
+#[derive(Debug, Args)]
+pub(crate) struct MemoryArguments {
+    #[command(subcommand)]
+    pub(crate) command: MemoryCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemoryCommand {
+    /// Write a record: a decision, a fact, a procedure, an episode, a censor
+    Add(AddArguments),
+    /// List records, the newest first
+    List(ListArguments),
+    /// Show all there is of a record, as it is or as it was
+    Show(ShowArguments),
+    /// Search records of all kinds by meaning and by words
+    Search(SearchMemoryArguments),
+    /// Read what the messages of a session say: decisions, tasks, entities, metrics, links, facts; no model is asked
+    Extract(ExtractArguments),
+    /// Say that a fact was met again
+    Confirm(OneArguments),
+    /// Mark a fact as core
+    Mark(OneArguments),
+    /// Say that a fact is wrong: it is shown no more
+    Disprove(OneArguments),
+    /// Say that a procedure was used, or that a censor spoke
+    Used(UsedArguments),
+    /// Take a procedure or a censor out of use
+    Retire(OneArguments),
+    /// Put a new record in the place of an old one
+    Supersede(SupersedeArguments),
+    /// Record what came of a decision
+    Outcome(OutcomeArguments),
+    /// Let time pass: old episodes are summarized and put away
+    Age(PlainArguments),
+    /// Remove all that belongs to a person, session, workspace or agent, or that came from a source
+    Forget(ForgetArguments),
+    /// Write all records as lines of JSON
+    Export(ExportArguments),
+    /// Read records: lines that `export` wrote, or new ones such as `{"kind": "fact", "text": "…"}`
+    Import(ImportMemoryArguments),
+    /// Show how memory does: relevance, use of the budget, confirmations, growth
+    Stats(PlainArguments),
+}
+
+/// Whom a record is for.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ScopeArguments {
+    #[arg(long, value_name = "ID")]
+    pub(crate) workspace: Option<String>,
+    #[arg(long, value_name = "ID")]
+    pub(crate) user: Option<String>,
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlainArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Settings instead of `plimsoll.toml`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a record says.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SaidArguments {
+    /// decision, fact, entity, task, metric, link, procedure, episode or censor
+    #[arg(value_parser = kind)]
+    pub(crate) kind: MemoryKind,
+    /// What was decided, is so or happened, in one sentence; of a censor why, of a procedure what it is for
+    #[arg(default_value = "")]
+    pub(crate) text: String,
+    /// The name of a procedure, or the pattern of a censor
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(crate) name: String,
+    /// A reason of a decision or a step of a procedure; once for each
+    #[arg(long = "point", value_name = "TEXT")]
+    pub(crate) points: Vec<String>,
+    /// A few lines in the place of those that are written by themselves
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) summary: Option<String>,
+    /// All there is to say; shown by `memory show` only
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) full: Option<String>,
+    /// Its id; without one it follows from what it says
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Who says so: only the operator's records may act as instructions
+    #[arg(long, default_value = "operator")]
+    pub(crate) origin: String,
+    /// How sure it is, 0 to 1
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) confidence: Option<f32>,
+    /// The ref of the text that it comes from
+    #[arg(long, value_name = "REF")]
+    pub(crate) source: Option<String>,
+    /// A tag; once for each
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// When it happened: `2026-01-31` or `2026-01-31T14:05:00Z`
+    #[arg(long, value_name = "DATE")]
+    pub(crate) at: Option<String>,
+    /// When it holds no more
+    #[arg(long, value_name = "DATE")]
+    pub(crate) expires: Option<String>,
+    /// A censor that blocks rather than warns
+    #[arg(long)]
+    pub(crate) block: bool,
+    /// What came of a decision: success, partial or failure
+    #[arg(long, value_parser = outcome)]
+    pub(crate) outcome: Option<Outcome>,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddArguments {
+    #[command(flatten)]
+    pub(crate) said: SaidArguments,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SupersedeArguments {
+    /// The id of the record that is superseded
+    pub(crate) old: String,
+    #[command(flatten)]
+    pub(crate) said: SaidArguments,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only records of this kind; once for each
+    #[arg(long = "kind", value_parser = kind)]
+    pub(crate) kinds: Vec<MemoryKind>,
+    /// Only records with this tag; once for each
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// Only records in this state
+    #[arg(long, value_parser = state)]
+    pub(crate) state: Option<MemoryState>,
+    /// Also superseded, inactive, archived and retired ones
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// The most records
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    pub(crate) id: String,
+    /// As it was at this time: `2026-01-31` or `2026-01-31T14:05:00Z`
+    #[arg(long, value_name = "DATE")]
+    pub(crate) as_of: Option<String>,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchMemoryArguments {
+    #[arg(required = true)]
+    pub(crate) words: Vec<String>,
+    /// Only records with this tag; once for each
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// The most records
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExtractArguments {
+    /// Whose messages are read, and whom the facts are for; without a session all sessions are read
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneArguments {
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UsedArguments {
+    pub(crate) id: String,
+    /// It did not help, or the censor spoke where it should not have
+    #[arg(long)]
+    pub(crate) wrong: bool,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutcomeArguments {
+    pub(crate) id: String,
+    /// success, partial or failure
+    #[arg(value_parser = outcome)]
+    pub(crate) outcome: Outcome,
+    /// What came of it, in a sentence
+    #[arg(default_value = "")]
+    pub(crate) result: String,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArguments {
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+    /// The ref of a source: what was taken from it goes, wherever it is
+    #[arg(long, value_name = "REF", conflicts_with_all = ["workspace", "user", "session", "agent"])]
+    pub(crate) source: Option<String>,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Where to; standard output without it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportMemoryArguments {
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AssembleArguments {
+    /// What the user says now; without it the session's newest messages are the turn
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) turn: String,
+    /// question, decision, debugging, task, creative, conversation, quick_capture, context_lookup, deep_analysis, planning, or one
+    /// of your own; without it the turn decides
+    #[arg(long, visible_alias = "intent", value_name = "NAME")]
+    pub(crate) frame: Option<String>,
+    /// The ceiling in tokens
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<u64>,
+    /// Only what is known, as a system prompt: no header, no messages
+    #[arg(long)]
+    pub(crate) memory_only: bool,
+    /// The current task, in the place of the session's
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) focus: Option<String>,
+    /// Only records with this tag; once for each
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// Something is about to be decided or done
+    #[arg(long)]
+    pub(crate) about_to_act: bool,
+    /// Make it anew even if the one before still holds
+    #[arg(long)]
+    pub(crate) force_refresh: bool,
+    /// What an earlier call printed with `--json`: what still holds keeps its text and its place
+    #[arg(long, value_name = "FILE")]
+    pub(crate) previous: Option<PathBuf>,
+    /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR`
+    #[arg(long, value_name = "TOKENIZER", default_value = "o200k")]
+    pub(crate) tokens: String,
+    /// Why each record is in it or not
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+fn kind(name: &str) -> Result<MemoryKind, String> {
+    known(name, MemoryKind::ALL, |kind| kind.as_str())
+}
+
+fn state(name: &str) -> Result<MemoryState, String> {
+    known(name, MemoryState::ALL, |state| state.as_str())
+}
+
+fn outcome(name: &str) -> Result<Outcome, String> {
+    known(name, Outcome::ALL, |outcome| outcome.as_str())
+}
+
+/// Reads one of a few names, and tells the nearest of another.
+fn known<T: Copy>(name: &str, all: &[T], called: impl Fn(T) -> &'static str) -> Result<T, String> {
+    if let Some(found) = all.iter().find(|one| called(**one) == name) {
+        return Ok(*found);
+    }
+    let names = all.iter().map(|one| called(*one));
+    match plimsoll_core::nearest(name, names.clone()) {
+        Some(nearest) => Err(format!("the nearest is `{nearest}`")),
+        None => Err(format!("one of {}", names.collect::<Vec<_>>().join(", "))),
+    }
+}

@@ -1,0 +1,48 @@
+//! `[memory]` and `[request]`: how what is known is kept, found and shown.
+
+use plimsoll_core::memory::assemble::MemorySettings;
+use plimsoll_core::memory::extract::Extraction;
+use plimsoll_core::memory::frame::{Frame, FrameSelection, Frames};
+use plimsoll_core::memory::lifecycle::Lifecycles;
+use plimsoll_core::request::RequestSettings;
+use plimsoll_engine::assemble::AssembleSettings;
+use plimsoll_engine::memories::MemorySearch;
+use plimsoll_engine::remember::SourceConfidence;
+use serde::Deserialize;
+
+use crate::error::CommandError;
+
+/// Settings of memory.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct MemoryConfig {
+    /// Who the agent is.
+    pub(crate) identity: String,
+    /// What every request begins with.
+    pub(crate) rules: String,
+    /// Project, time zone and role of the user.
+    pub(crate) profile: String,
+    pub(crate) search: MemorySearch,
+    pub(crate) context: MemorySettings,
+    pub(crate) lifecycles: Lifecycles,
+    pub(crate) confidence: SourceConfidence,
+    pub(crate) extraction: Extraction,
+    pub(crate) frame_selection: FrameSelection,
+    /// Frames of one's own; they stand before the built-in ones and replace those of the same name.
+    pub(crate) frames: Vec<Frame>,
+}
+
+impl MemoryConfig {
+    pub(crate) fn frames(&self) -> Result<Frames, CommandError> {
+        Frames::with_own(self.frames.clone())
+            .map_err(|error| CommandError::usage(anyhow::Error::new(error).context("[memory]")))
+    }
+
+    pub(crate) fn assemble(&self, request: &RequestSettings) -> AssembleSettings {
+        AssembleSettings {
+            context: self.context.clone(),
+            frames: self.frame_selection.clone(),
+            request: request.clone(),
+        }
+    }
+}

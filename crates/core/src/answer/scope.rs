@@ -1,0 +1,89 @@
+//! What a question was asked in: equal for equal surroundings, and for no others.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::hash::ContentHash;
+
+/// All that an answer depends on besides its question.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnswerScope<'a> {
+    pub tenant: &'a str,
+    /// Whose answers may be shared: a user, a team; never empty where answers depend on who asks.
+    pub user: &'a str,
+    pub model: &'a str,
+    pub system_prompt: &'a str,
+    /// The tools' definitions, as they are sent.
+    pub tools: &'a str,
+    /// Sampling, length, form of the answer.
+    pub parameters: &'a str,
+    /// Hash of what stood before the question.
+    pub context_hash: &'a str,
+    pub policy_version: u32,
+}
+
+impl AnswerScope<'_> {
+    /// Returns the hash of it all, 64 hex digits: the signature within which questions are compared.
+    pub fn signature(&self) -> String {
+        let version = self.policy_version.to_string();
+        hashed(&[
+            "plimsoll answer scope",
+            self.tenant,
+            self.user,
+            self.model,
+            self.system_prompt,
+            self.tools,
+            self.parameters,
+            self.context_hash,
+            &version,
+        ])
+    }
+}
+
+/// Returns the key of a question within a signature, 64 hex digits; white space around the question makes no difference.
+pub fn cache_key(question: &str, signature: &str) -> String {
+    hashed(&["plimsoll answer", signature, question.trim()])
+}
+
+fn hashed(parts: &[&str]) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        // Lengths keep "a" "bc" apart from "ab" "c".
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part.as_bytes());
+    }
+    ContentHash(digest.finalize().into()).full()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_makes_another_signature() {
+        let base = AnswerScope::default();
+        let mut seen = vec![base.signature()];
+        for changed in [
+            AnswerScope { tenant: "x", ..base },
+            AnswerScope { user: "x", ..base },
+            AnswerScope { model: "x", ..base },
+            AnswerScope { system_prompt: "x", ..base },
+            AnswerScope { tools: "x", ..base },
+            AnswerScope { parameters: "x", ..base },
+            AnswerScope { context_hash: "x", ..base },
+            AnswerScope { policy_version: 1, ..base },
+        ] {
+            let signature = changed.signature();
+            assert!(!seen.contains(&signature), "{changed:?}");
+            assert_ne!(cache_key("q", &signature), cache_key("q", &seen[0]));
+            seen.push(signature);
+        }
+    }
+
+    #[test]
+    fn a_key_is_that_of_the_question_as_it_stands() {
+        assert_eq!(cache_key(" why?\n", "s"), cache_key("why?", "s"));
+        assert_ne!(cache_key("why", "s"), cache_key("why?", "s"));
+        assert_ne!(cache_key("Why?", "s"), cache_key("why?", "s"));
+        assert_ne!(cache_key("a  b", "s"), cache_key("a b", "s"), "spaces may be code");
+    }
+}

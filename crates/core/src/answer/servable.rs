@@ -1,0 +1,171 @@
+//! Which requests may be answered from the cache, and which answers may be kept.
+
+use crate::safety;
+
+use super::lexicon::TIME_BOUND;
+use super::settings::AnswerSettings;
+use super::split::split;
+
+/// What of a request decides whether its answer may come from the cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of the request by itself")]
+pub struct RequestFacts {
+    /// Tools are offered: the answer may act.
+    pub tools: bool,
+    /// The provider keeps a state, or calls and their results stand in the conversation.
+    pub state: bool,
+    /// The question holds more than text.
+    pub attachments: bool,
+    /// More than one answer is asked for.
+    pub several: bool,
+    /// `None` where the request does not say.
+    pub temperature: Option<f32>,
+}
+
+/// What of an answer decides whether it may be kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of the answer by itself")]
+pub struct AnswerFacts {
+    pub error: bool,
+    /// It ended for want of room, or the stream broke off.
+    pub cut: bool,
+    /// The model, or a filter, would not.
+    pub refused: bool,
+    pub calls: bool,
+}
+
+/// Why the cache has no part in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Unservable {
+    #[error("the answer cache is off")]
+    Off,
+    #[error("tools are offered")]
+    Tools,
+    #[error("the conversation has a state")]
+    State,
+    #[error("the question holds more than text")]
+    Attachments,
+    #[error("several answers are asked for")]
+    Several,
+    #[error("sampling asks for variety")]
+    Variety,
+    #[error("the question has another answer later")]
+    TimeBound,
+    #[error("the question is empty")]
+    Empty,
+    #[error("the answer is an error")]
+    Error,
+    #[error("the answer is cut")]
+    Cut,
+    #[error("the model would not answer")]
+    Refused,
+    #[error("the answer calls tools")]
+    Calls,
+    #[error("the answer is empty")]
+    EmptyAnswer,
+    #[error("the question or its answer holds a secret")]
+    Secret,
+}
+
+/// Tells whether a request may be answered from the cache at all; the same holds for keeping its answer.
+pub fn servable(
+    question: &str,
+    facts: &RequestFacts,
+    settings: &AnswerSettings,
+) -> Result<(), Unservable> {
+    // What is no number is not known to be low.
+    let is_varied = facts.temperature.is_some_and(|t| t.is_nan() || t > settings.most_temperature);
+    let reasons = [
+        (!settings.enabled, Unservable::Off),
+        (facts.tools, Unservable::Tools),
+        (facts.state, Unservable::State),
+        (facts.attachments, Unservable::Attachments),
+        (facts.several, Unservable::Several),
+        (is_varied, Unservable::Variety),
+        (question.trim().is_empty(), Unservable::Empty),
+        (settings.refuse_time_bound && is_time_bound(question), Unservable::TimeBound),
+    ];
+    first(&reasons)
+}
+
+/// Tells whether an answer may be kept under its question.
+pub fn keepable(question: &str, answer: &str, facts: &AnswerFacts) -> Result<(), Unservable> {
+    let holds_secret = |text| safety::find(text).iter().any(|found| !found.kind.is_personal());
+    first(&[
+        (facts.error, Unservable::Error),
+        (facts.calls, Unservable::Calls),
+        (facts.cut, Unservable::Cut),
+        (facts.refused, Unservable::Refused),
+        (answer.trim().is_empty(), Unservable::EmptyAnswer),
+        (holds_secret(question) || holds_secret(answer), Unservable::Secret),
+    ])
+}
+
+fn first(reasons: &[(bool, Unservable)]) -> Result<(), Unservable> {
+    reasons.iter().find(|(holds, _)| *holds).map_or(Ok(()), |(_, why)| Err(*why))
+}
+
+fn is_time_bound(question: &str) -> bool {
+    split(question).iter().any(|token| TIME_BOUND.contains(&&*token.text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on() -> AnswerSettings {
+        AnswerSettings { enabled: true, ..AnswerSettings::default() }
+    }
+
+    #[test]
+    fn tools_state_and_variety_are_never_served() {
+        let plain = RequestFacts::default();
+        let served = |facts: &RequestFacts| servable("Why is the sky blue?", facts, &on());
+        assert_eq!(served(&plain), Ok(()));
+        assert_eq!(served(&RequestFacts { temperature: Some(0.0), ..plain }), Ok(()));
+        for (facts, why) in [
+            (RequestFacts { tools: true, ..plain }, Unservable::Tools),
+            (RequestFacts { state: true, ..plain }, Unservable::State),
+            (RequestFacts { attachments: true, ..plain }, Unservable::Attachments),
+            (RequestFacts { several: true, ..plain }, Unservable::Several),
+            (RequestFacts { temperature: Some(0.2), ..plain }, Unservable::Variety),
+            (RequestFacts { temperature: Some(f32::NAN), ..plain }, Unservable::Variety),
+        ] {
+            assert_eq!(served(&facts), Err(why));
+        }
+        assert_eq!(servable(" \n", &plain, &on()), Err(Unservable::Empty));
+    }
+
+    #[test]
+    fn settings_decide() {
+        let warm = RequestFacts { temperature: Some(0.2), ..RequestFacts::default() };
+        let settings = AnswerSettings { most_temperature: 0.3, ..on() };
+        assert_eq!(servable("why?", &warm, &settings), Ok(()));
+        assert_eq!(servable("why?", &warm, &AnswerSettings::default()), Err(Unservable::Off));
+        let plain = RequestFacts::default();
+        let later = "What is the latest version of Rust?";
+        assert_eq!(servable(later, &plain, &on()), Err(Unservable::TimeBound));
+        let settings = AnswerSettings { refuse_time_bound: false, ..on() };
+        assert_eq!(servable(later, &plain, &settings), Ok(()));
+    }
+
+    #[test]
+    fn only_whole_answers_are_kept() {
+        let good = AnswerFacts::default();
+        let kept = |text, facts: &AnswerFacts| keepable("why?", text, facts);
+        assert_eq!(kept("so", &good), Ok(()));
+        assert_eq!(kept(" \n", &good), Err(Unservable::EmptyAnswer));
+        let secret = concat!("gh", "p_0123456789abcdefghijklmnopqrstuvwxyzAB");
+        assert_eq!(kept(secret, &good), Err(Unservable::Secret));
+        assert_eq!(keepable(secret, "so", &good), Err(Unservable::Secret));
+        for (facts, why) in [
+            (AnswerFacts { error: true, ..good }, Unservable::Error),
+            (AnswerFacts { cut: true, ..good }, Unservable::Cut),
+            (AnswerFacts { refused: true, ..good }, Unservable::Refused),
+            (AnswerFacts { calls: true, ..good }, Unservable::Calls),
+        ] {
+            assert_eq!(kept("so", &facts), Err(why));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A session's tools: which schemas were loaded, in which order, and what a call of one that was not comes to.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::LazySettings;
+use super::definition::ToolDefinition;
+use crate::spelling::nearest;
+
+/// The tool that loads schemas.
+pub const DESCRIBE_TOOL: &str = "describe_tool";
+
+/// What a session has loaded, and how its tools were used; kept with the session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolSession {
+    loaded: Vec<String>,
+    uses: u64,
+    lazy_uses: u64,
+}
+
+/// What a model's call comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OnCall {
+    /// It is run.
+    Run,
+    /// It is answered with this text; the schema that was asked for is sent from the next request on.
+    Described(String),
+    /// It is answered with this text, as an error: the schema was not known, and the arguments do not fit it.
+    Unfit(String),
+    /// It is answered with this text, as an error: there is no such tool.
+    Unknown(String),
+}
+
+impl ToolSession {
+    /// Returns the names of the tools that were loaded, in the order in which they were.
+    pub fn loaded(&self) -> &[String] {
+        &self.loaded
+    }
+
+    /// Decides a call, and loads what it asks for.
+    ///
+    /// A call of a tool that was never described is run if its arguments fit: the model knew them from the directory or from
+    /// elsewhere, and asking it again costs a turn.
+    pub fn on_call(
+        &mut self,
+        name: &str,
+        arguments: &str,
+        tools: &[ToolDefinition],
+        settings: &LazySettings,
+    ) -> OnCall {
+        let find = |name: &str| tools.iter().find(|tool| tool.name == name);
+        if let Some(tool) = find(name) {
+            let is_always = settings.always.contains(&tool.name);
+            let is_known = is_always || self.loaded.contains(&tool.name);
+            if !is_always {
+                self.load(name);
+            }
+            if is_known || tool.takes(arguments) {
+                self.uses += 1;
+                self.lazy_uses += u64::from(!is_always);
+                return OnCall::Run;
+            }
+            return OnCall::Unfit(format!(
+                "These arguments do not fit, and nothing was done. Call it again by this schema.\n\n{}",
+                described(tool)
+            ));
+        }
+        let asked = if name == DESCRIBE_TOOL {
+            let asked = serde_json::from_str::<Value>(arguments).ok();
+            let asked = asked.as_ref().and_then(|asked| asked.get("name")?.as_str());
+            asked.unwrap_or_default().trim().to_owned()
+        } else {
+            name.to_owned()
+        };
+        if let Some(tool) = find(&asked) {
+            self.load(&tool.name);
+            return OnCall::Described(described(tool));
+        }
+        let known = nearest(&asked, tools.iter().map(|tool| &*tool.name));
+        let hint = known.map_or(String::new(), |known| format!(" The nearest is `{known}`."));
+        OnCall::Unknown(format!("There is no tool `{asked}`.{hint}"))
+    }
+
+    /// Returns the share of uses whose schema was loaded on demand; `None` before the first use.
+    pub fn lazy_rate(&self) -> Option<f64> {
+        (self.uses > 0).then(|| self.lazy_uses as f64 / self.uses as f64)
+    }
+
+    fn load(&mut self, name: &str) {
+        if !self.loaded.iter().any(|loaded| loaded == name) {
+            self.loaded.push(name.to_owned());
+        }
+    }
+}
+
+/// Returns the definition of the tool that loads schemas.
+pub fn describe_tool() -> ToolDefinition {
+    ToolDefinition {
+        name: DESCRIBE_TOOL.to_owned(),
+        description: "Shows what a tool of the directory takes; call it before the tool's first use.".to_owned(),
+        schema: r#"{"type":"object","properties":{"name":{"type":"string","description":"the tool's name, as in the directory"}},"required":["name"],"additionalProperties":false}"#.to_owned(),
+    }
+}
+
+/// Returns what `describe_tool` answers: the tool's whole description and its schema.
+pub fn described(tool: &ToolDefinition) -> String {
+    let schema = tool.canonical_schema().unwrap_or_else(|_| tool.schema.clone());
+    let mut text = tool.name.clone();
+    if !tool.description.trim().is_empty() {
+        text.push_str(": ");
+        text.push_str(tool.description.trim());
+    }
+    text.push_str("\nArguments, as JSON Schema: ");
+    text.push_str(&schema);
+    text
+}

@@ -1,0 +1,126 @@
+//! The tools that give a model back what was left out: what they are called, what they say of themselves, what they answer.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use crate::hash::Ref;
+use crate::recall::{RecallIndex, RecallSettings, Said};
+use crate::render::push_cut;
+use crate::transcript::{Position, Transcript};
+use crate::words::words;
+
+/// A tool as a model is told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lookup {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// A JSON Schema of an object.
+    pub parameters: &'static str,
+}
+
+/// Gives back the original behind a ref.
+pub const EXPAND_REF: Lookup = Lookup {
+    name: "expand_ref",
+    description: "Returns the original text behind a reference such as ref:message:0123456789abcdef, which stands where earlier content of this conversation was shortened. Use it when the shortened text is not enough. Give `lines` or `search` to get only a part.",
+    parameters: r#"{"type":"object","properties":{"ref":{"type":"string","description":"The reference, as it is shown"},"lines":{"type":"string","description":"Only these lines, FIRST-LAST, counted from 1"},"search":{"type":"string","description":"Only lines that hold this text"}},"required":["ref"]}"#,
+};
+
+/// Finds earlier messages by words.
+pub const SEARCH_CONTEXT: Lookup = Lookup {
+    name: "search_context",
+    description: "Searches everything said earlier in this conversation, shortened parts included, and returns the lines that match best with the references of their messages.",
+    parameters: r#"{"type":"object","properties":{"query":{"type":"string","description":"Words to look for"}},"required":["query"]}"#,
+};
+
+/// All of them, in the order in which they are offered.
+pub const LOOKUPS: [Lookup; 2] = [EXPAND_REF, SEARCH_CONTEXT];
+
+/// Characters of one answer (chosen: some 25,000 tokens; a model asks for further lines if it needs them).
+pub const LONGEST_ANSWER: usize = 100_000;
+/// Messages that a search tells of, lines of each, and characters of a line (chosen: about 2,000 tokens in all).
+const HITS: usize = 8;
+const LINES: usize = 4;
+const WIDTH: usize = 240;
+
+/// Cuts an answer that is too long behind a whole line, and says where to go on; `first` is the number of its first line.
+pub fn cut_answer(text: &str, first: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(LONGEST_ANSWER) else { return text.to_owned() };
+    let end = text[..end].rfind('\n').map_or(end, |line| line + 1);
+    let shown = text[..end].lines().count();
+    let left = text[end..].lines().count();
+    format!("{}[… {left} more lines; go on with lines \"{}-\"]", &text[..end], first + shown)
+}
+
+/// Returns what a model is told that asked for something which is not there.
+pub fn not_found(reference: &str) -> String {
+    let mut out = String::from("There is nothing behind `");
+    push_cut(&mut out, reference, 80);
+    out.push_str("`. References are shown as ref:message: and 16 hexadecimal digits.");
+    out
+}
+
+/// Returns what a model is told that asks further after all that one turn may have.
+pub const NO_MORE: &str = "No more lookups are answered in this turn. Go on with what you have; ask again later if need be.";
+
+/// Answers a search in the messages before `end`.
+pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
+    let entries = &transcript.entries()[..end.min(transcript.entries().len())];
+    let texts: Vec<String> = entries.iter().map(|entry| entry.message.shown()).collect();
+    let mut index = RecallIndex::new(RecallSettings::default(), None);
+    index.add(texts.iter().map(|text| Said { session: "", speaker: None, time: None, text }));
+    index.embed();
+    let wanted: HashSet<String> = words(query).collect();
+    let mut out = String::new();
+    for found in index.search(query).into_iter().take(HITS) {
+        let (entry, text) = (&entries[found.message], &texts[found.message]);
+        let mut lines: Vec<(usize, &str)> = text
+            .lines()
+            .map(|line| (words(line).filter(|word| wanted.contains(word)).count(), line))
+            .filter(|(hits, _)| *hits > 0)
+            .collect();
+        lines.sort_by_key(|(hits, _)| std::cmp::Reverse(*hits));
+        let role = entry.message.role.as_str();
+        let _ = writeln!(out, "{} ({role}, message {})", Ref::message(entry.hash), found.message);
+        for (_, line) in lines.into_iter().take(LINES) {
+            out.push_str("  ");
+            push_cut(&mut out, line.trim(), WIDTH);
+            out.push('\n');
+        }
+    }
+    if out.is_empty() { "Nothing said earlier holds these words.".to_owned() } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Message, Role};
+    use crate::tokens::Tokenizer;
+
+    #[test]
+    fn a_search_tells_lines_and_refs() {
+        let mut transcript = Transcript::new(Tokenizer::Estimate);
+        transcript.push(Message::text(Role::User, "please look\ninto the harbour\nand elsewhere"));
+        transcript.push(Message::text(Role::Assistant, "I saw nothing"));
+        transcript.push(Message::text(Role::User, "harbour again, but too late to be found"));
+        let hash = transcript.entries()[0].hash;
+        assert_eq!(
+            search(&transcript, 2, "the harbour"),
+            format!("ref:message:{hash} (user, message 0)\n  into the harbour\n")
+        );
+        assert!(search(&transcript, 3, "zebra").starts_with("Nothing"));
+    }
+
+    #[test]
+    fn long_answers_say_where_to_go_on() {
+        let text = "0123456789\n".repeat(20_000);
+        let cut = cut_answer(&text, 1);
+        assert!(cut.chars().count() < LONGEST_ANSWER + 100);
+        let shown = cut.lines().count() - 1;
+        assert!(cut.ends_with(&format!(
+            "[… {} more lines; go on with lines \"{}-\"]",
+            20_000 - shown,
+            shown + 1
+        )));
+        assert_eq!(cut_answer("short", 1), "short");
+    }
+}

@@ -1,0 +1,113 @@
+//! Writing: the one line and the few lines in which a record stands in a context (`memory-context.md`, Memory Record Sizes).
+//!
+//! They are made when a record is written and when its outcome is known, never when it is asked for. Where the caller gives a
+//! summary of its own, that stands.
+
+use crate::memory::{MemoryKind, Outcome};
+
+/// What a caller says of a record.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Said<'a> {
+    /// What was decided, is so, is to be done or happened, in one sentence; of a censor why, of a procedure what it is for.
+    pub text: &'a str,
+    /// The name of a procedure, the pattern of a censor.
+    pub name: &'a str,
+    /// Why a decision was taken, or the steps of a procedure.
+    pub points: &'a [String],
+    /// What came of a decision, in words.
+    pub result: &'a str,
+    pub outcome: Option<Outcome>,
+    pub confidence: f64,
+}
+
+/// The levels of detail that a context may show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Levels {
+    pub micro: String,
+    /// `None` where one line says it all.
+    pub summary: Option<String>,
+}
+
+/// Writes the levels of a record of `kind`.
+///
+/// Shape: a decision is `text [outcome, confidence]` and, as a summary, its reasons behind it; a procedure is `name: text`, its
+/// steps listed under `Core patterns:`; of all others the text is both.
+pub fn levels(kind: MemoryKind, said: &Said<'_>) -> Levels {
+    let text = said.text.trim();
+    match kind {
+        MemoryKind::Decision => {
+            let outcome = said.outcome.unwrap_or(Outcome::Pending).as_str();
+            let micro = format!("{text} [{outcome}, {:.2}]", said.confidence);
+            let mut why: Vec<String> = said.points.iter().map(|point| sentence(point)).collect();
+            why.extend(Some(sentence(said.result)).filter(|result| !result.is_empty()));
+            why.retain(|point| !point.is_empty());
+            let summary = (!why.is_empty()).then(|| format!("{micro} — {}", why.join(" ")));
+            Levels { micro, summary }
+        }
+        MemoryKind::Procedure => {
+            let steps: Vec<&str> =
+                said.points.iter().map(|point| point.trim()).filter(|p| !p.is_empty()).collect();
+            let micro = match (text.is_empty(), steps.is_empty()) {
+                (true, false) => steps.join(" → "),
+                (true, true) => said.name.trim().to_owned(),
+                (false, _) => text.to_owned(),
+            };
+            let summary = format!("Core patterns:\n- {}", steps.join("\n- "));
+            Levels { micro, summary: (!steps.is_empty()).then_some(summary) }
+        }
+        _ => Levels { micro: text.to_owned(), summary: None },
+    }
+}
+
+/// Returns `text` ending as a sentence does.
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    if text.is_empty() || text.ends_with(['.', '!', '?', '…', '"', '”', ')']) {
+        return text.to_owned();
+    }
+    format!("{text}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use MemoryKind::{Decision, Fact, Procedure};
+
+    #[track_caller]
+    fn check(kind: MemoryKind, said: &Said<'_>, micro: &str, summary: Option<&str>) {
+        let levels = levels(kind, said);
+        assert_eq!((&*levels.micro, levels.summary.as_deref()), (micro, summary));
+    }
+
+    #[test]
+    fn each_kind_has_its_own_form() {
+        let points =
+            ["Unification reduces operational surface".to_owned(), "One backup.".to_owned()];
+        let decided = Said {
+            text: "Chose Postgres over ChromaDB",
+            points: &points,
+            outcome: Some(Outcome::Success),
+            confidence: 0.85,
+            ..Said::default()
+        };
+        let micro = "Chose Postgres over ChromaDB [success, 0.85]";
+        let summary = format!("{micro} — Unification reduces operational surface. One backup.");
+        check(Decision, &decided, micro, Some(&summary));
+        let result = Said { result: "8.5x faster", ..decided.clone() };
+        check(Decision, &result, micro, Some(&format!("{summary} 8.5x faster.")));
+        let bare = Said { points: &[], outcome: None, ..decided };
+        check(Decision, &bare, "Chose Postgres over ChromaDB [pending, 0.85]", None);
+
+        let steps = ["branch".to_owned(), " ".to_owned(), "merge".to_owned()];
+        let procedure = Said { name: "Deploy", points: &steps, ..Said::default() };
+        check(Procedure, &procedure, "branch → merge", Some("Core patterns:\n- branch\n- merge"));
+        let named = Said { name: "Deploy", ..Said::default() };
+        check(Procedure, &named, "Deploy", None);
+        check(
+            Fact,
+            &Said { text: " Tim prefers Celsius ", ..Said::default() },
+            "Tim prefers Celsius",
+            None,
+        );
+    }
+}

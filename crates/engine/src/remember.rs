@@ -1,0 +1,633 @@
+//! Remembering: writing what is known, and what happens to it afterwards.
+//!
+//! Whoever knows something writes it directly; what messages say is extracted without a model. The rules are core's
+//! lifecycles; here they meet the store. A record that is met again is confirmed, not stored twice: its id follows from what it
+//! says and whom it is for.
+
+mod details;
+mod extracted;
+mod transfer;
+
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_core::memory::extract::normalised;
+use plimsoll_core::memory::lifecycle::{
+    BrokenChain, Event, Life, Lifecycles, Refused, Severity, check_supersession,
+};
+use plimsoll_core::memory::score::{OPERATOR, first_state};
+use plimsoll_core::memory::write::{Levels, Said, levels};
+use plimsoll_core::memory::{MemoryKind, MemoryState, Outcome};
+use plimsoll_core::safety::{Handling, redact};
+use serde::{Deserialize, Serialize};
+
+use crate::embedder::Embedder;
+use crate::error::StoreError;
+use crate::id::TenantId;
+use crate::knowledge::{Forgotten, KnowledgeStore};
+use crate::memory::{MemoryId, MemoryQuery, MemoryRecord, Scope};
+use crate::model_error::ModelError;
+use crate::search::{Embedding, SearchQuery};
+use crate::valid::digest;
+
+pub use details::Details;
+pub use extracted::{ExtractedFacts, extract_session};
+pub use transfer::{from_line, to_line};
+
+/// How sure a record is when its caller does not say, by who said it.
+///
+/// "Confidence = source confidence", says `memory-context.md` and names no numbers; these are chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SourceConfidence {
+    pub operator: f32,
+    pub user: f32,
+    pub assistant: f32,
+    pub tool: f32,
+    /// Anybody else.
+    pub other: f32,
+}
+
+impl Default for SourceConfidence {
+    fn default() -> Self {
+        Self { operator: 1.0, user: 0.9, assistant: 0.7, tool: 0.6, other: 0.5 }
+    }
+}
+
+impl SourceConfidence {
+    fn of(&self, origin: &str) -> f32 {
+        match origin {
+            OPERATOR => self.operator,
+            "user" => self.user,
+            "assistant" => self.assistant,
+            "tool" => self.tool,
+            _ => self.other,
+        }
+    }
+}
+
+/// Something to be remembered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewMemory {
+    /// Without one it follows from kind, scope and text.
+    #[serde(default)]
+    pub id: Option<MemoryId>,
+    pub kind: MemoryKind,
+    #[serde(default)]
+    pub scope: Scope,
+    /// One sentence: what was decided, is so, is to be done, happened; of a censor why, of a procedure what it is for.
+    #[serde(default)]
+    pub text: String,
+    /// The name of a procedure, the pattern of a censor.
+    #[serde(default)]
+    pub name: String,
+    /// Why a decision was taken; the steps of a procedure.
+    #[serde(default)]
+    pub points: Vec<String>,
+    /// In the place of the written one.
+    #[serde(default)]
+    pub summary: Option<String>,
+    /// All there is; only asked for by id.
+    #[serde(default)]
+    pub full: Option<String>,
+    #[serde(default = "operator")]
+    pub origin: String,
+    #[serde(default)]
+    pub confidence: Option<f32>,
+    /// The ref of the text that it was taken from.
+    #[serde(default)]
+    pub source_ref: Option<String>,
+    #[serde(default)]
+    pub tags: Vec<String>,
+    #[serde(default)]
+    pub event_at: Option<MillisSinceEpoch>,
+    /// After this it is shown no more.
+    #[serde(default)]
+    pub expires_at: Option<MillisSinceEpoch>,
+    /// Censors only.
+    #[serde(default)]
+    pub severity: Severity,
+    /// Decisions only.
+    #[serde(default)]
+    pub outcome: Option<Outcome>,
+}
+
+fn operator() -> String {
+    OPERATOR.to_owned()
+}
+
+impl NewMemory {
+    /// Makes a record of `kind` by the operator that says `text` and nothing else.
+    pub fn new(kind: MemoryKind, text: impl Into<String>) -> Self {
+        Self {
+            id: None,
+            kind,
+            scope: Scope::default(),
+            text: text.into(),
+            name: String::new(),
+            points: Vec::new(),
+            summary: None,
+            full: None,
+            origin: operator(),
+            confidence: None,
+            source_ref: None,
+            tags: Vec::new(),
+            event_at: None,
+            expires_at: None,
+            severity: Severity::Warn,
+            outcome: None,
+        }
+    }
+
+    /// Returns the id that follows from what is said and for whom, whatever the case, spacing and session.
+    fn own_id(&self) -> MemoryId {
+        let scope = &self.scope;
+        let part = |part: &Option<String>| part.clone().unwrap_or_default();
+        let parts = [
+            self.kind.as_str().to_owned(),
+            part(&scope.workspace),
+            part(&scope.user),
+            part(&scope.agent),
+            normalised(&self.name),
+            normalised(&self.text),
+            self.points.iter().map(|point| normalised(point)).collect::<Vec<_>>().join("\u{1e}"),
+        ];
+        MemoryId(digest(parts.join("\u{1f}").as_bytes())[..16].to_owned())
+    }
+
+    fn redacted(mut self, handling: Handling) -> Self {
+        let clean = |text: &mut String| {
+            if let (std::borrow::Cow::Owned(without), _) = redact(text, handling) {
+                *text = without;
+            }
+        };
+        clean(&mut self.text);
+        clean(&mut self.name);
+        self.points.iter_mut().for_each(clean);
+        self.summary.iter_mut().for_each(clean);
+        self.full.iter_mut().for_each(clean);
+        self.tags.iter_mut().for_each(clean);
+        self
+    }
+}
+
+/// What became of something that was to be remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Met {
+    /// It was not known.
+    New,
+    /// It was known, and is now by one source more.
+    Confirmed,
+    /// It was known, and nothing changed.
+    Known,
+}
+
+/// Why something can't be remembered or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the record has no vector: {0}")]
+    Model(#[from] ModelError),
+    /// Its lifecycle has no such event now.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error(transparent)]
+    Circle(#[from] BrokenChain),
+    #[error("a {kind} needs {what}", kind = kind.as_str())]
+    Incomplete { kind: MemoryKind, what: &'static str },
+    /// Another record has its id.
+    #[error("`{}` says something else already; supersede it or give another id", id.0)]
+    Taken { id: MemoryId },
+}
+
+/// What remembering works with. Without an embedder records have no vectors and are found by their words.
+#[derive(Debug, Clone, Copy)]
+pub struct Remember<'a> {
+    pub knowledge: &'a dyn KnowledgeStore,
+    pub embedder: Option<&'a dyn Embedder>,
+    pub tenant: &'a TenantId,
+    pub lifecycles: &'a Lifecycles,
+    pub confidence: &'a SourceConfidence,
+    /// What is done about secrets and personal data before anything is stored.
+    pub handling: Handling,
+}
+
+impl Remember<'_> {
+    /// Remembers one thing; see [`Self::add_all`].
+    pub async fn add(
+        &self,
+        new: NewMemory,
+        now: MillisSinceEpoch,
+    ) -> Result<(MemoryRecord, Met), MemoryError> {
+        let mut added = self.add_all(vec![new], now).await?;
+        added.pop().ok_or_else(|| StoreError::NotFound { what: "the new record".into() }.into())
+    }
+
+    /// Remembers all of `new` in one transaction, or nothing.
+    ///
+    /// What is known already is confirmed if it comes from a source that it did not come from before. Returned in the order of
+    /// `new`.
+    pub async fn add_all(
+        &self,
+        new: Vec<NewMemory>,
+        now: MillisSinceEpoch,
+    ) -> Result<Vec<(MemoryRecord, Met)>, MemoryError> {
+        let mut added: Vec<(MemoryRecord, Met)> = Vec::with_capacity(new.len());
+        let mut places = std::collections::HashMap::new();
+        for one in new {
+            let one = one.redacted(self.handling);
+            complete(&one)?;
+            let id = one.id.clone().unwrap_or_else(|| one.own_id());
+            // Of two that say the same the second confirms the first.
+            let place: Option<usize> = places.get(&id).copied();
+            let known = match place {
+                Some(at) => Some(added[at].0.clone()),
+                None => self.known(&id).await?,
+            };
+            let met = match known {
+                None => (self.record(one, id.clone(), now)?, Met::New),
+                Some(known) => self.again(known, &one, now)?,
+            };
+            match place {
+                Some(at) => {
+                    let was_new = added[at].1 == Met::New;
+                    added[at] = (met.0.clone(), if was_new { Met::New } else { met.1 });
+                    added.push(met);
+                }
+                None => {
+                    places.insert(id, added.len());
+                    added.push(met);
+                }
+            }
+        }
+        let mut changed: Vec<MemoryRecord> = places
+            .values()
+            .map(|at| &added[*at])
+            .filter(|(_, met)| *met != Met::Known)
+            .map(|(record, _)| record.clone())
+            .collect();
+        changed.sort_by(|a, b| a.id.cmp(&b.id));
+        self.embed(&mut changed).await?;
+        self.knowledge.put_memories(self.tenant, &changed).await?;
+        for (record, _) in &mut added {
+            if let Ok(at) = changed.binary_search_by(|other| other.id.cmp(&record.id)) {
+                record.embedding.clone_from(&changed[at].embedding);
+            }
+        }
+        Ok(added)
+    }
+
+    /// Stores records as they are, with vectors of the present model; returns how many.
+    pub async fn put_back(&self, mut records: Vec<MemoryRecord>) -> Result<u64, MemoryError> {
+        self.embed(&mut records).await?;
+        self.knowledge.put_memories(self.tenant, &records).await?;
+        Ok(records.len() as u64)
+    }
+
+    /// Lets something happen to a record.
+    ///
+    /// A decision that is reviewed before its work was marked as done is marked first: whoever knows what came of it knows that.
+    pub async fn change(
+        &self,
+        id: &MemoryId,
+        event: &Event,
+        now: MillisSinceEpoch,
+    ) -> Result<MemoryRecord, MemoryError> {
+        let record = self.knowledge.memory(self.tenant, id, None).await?;
+        let changed = self.changed(&record, event, now)?;
+        if changed != record {
+            self.knowledge.put_memory(&changed).await?;
+        }
+        Ok(changed)
+    }
+
+    /// Records what came of a decision, in a word and, if given, in a sentence.
+    pub async fn review(
+        &self,
+        id: &MemoryId,
+        outcome: Outcome,
+        result: &str,
+        now: MillisSinceEpoch,
+    ) -> Result<MemoryRecord, MemoryError> {
+        let record = self.knowledge.memory(self.tenant, id, None).await?;
+        let mut changed = if record.state == MemoryState::Recorded {
+            self.changed(&record, &Event::WorkDone, now)?
+        } else {
+            record
+        };
+        let mut details = Details::of(&changed);
+        details.result = redact(result, self.handling).0.into_owned();
+        details.put_in(&mut changed)?;
+        let changed = self.changed(&changed, &Event::Reviewed(outcome), now)?;
+        self.knowledge.put_memory(&changed).await?;
+        Ok(changed)
+    }
+
+    /// Puts `newer` in the place of `older`, both in one transaction.
+    pub async fn supersede(
+        &self,
+        older: &MemoryId,
+        newer: NewMemory,
+        now: MillisSinceEpoch,
+    ) -> Result<(MemoryRecord, MemoryRecord), MemoryError> {
+        let record = self.knowledge.memory(self.tenant, older, None).await?;
+        let newer = newer.redacted(self.handling);
+        complete(&newer)?;
+        let id = newer.id.clone().unwrap_or_else(|| newer.own_id());
+        let mut next = match self.known(&id).await? {
+            Some(known) => known,
+            None => self.record(newer, id.clone(), now)?,
+        };
+        self.check_chain(older, &next).await?;
+        let event = Event::SupersededBy(id.0.clone());
+        let mut before = self.changed(&record, &event, now)?;
+        before.superseded_by = Some(id);
+        self.embed(std::slice::from_mut(&mut next)).await?;
+        let both = [before, next];
+        self.knowledge.put_memories(self.tenant, &both).await?;
+        let [before, next] = both;
+        Ok((before, next))
+    }
+
+    /// Tells every record that time has passed, in one transaction; returns those that changed.
+    ///
+    /// An episode's detail is given up when it is put away: its summary stays.
+    pub async fn age(&self, now: MillisSinceEpoch) -> Result<Vec<MemoryRecord>, MemoryError> {
+        let query = MemoryQuery {
+            kinds: vec![MemoryKind::Episode],
+            all_states: true,
+            search: SearchQuery { limit: usize::MAX >> 1, ..SearchQuery::default() },
+            ..MemoryQuery::default()
+        };
+        let mut changed = Vec::new();
+        for hit in self.knowledge.memories(self.tenant, &query).await? {
+            let mut after = self.changed(&hit.item, &Event::TimePassed, now)?;
+            if after.state == hit.item.state {
+                continue;
+            }
+            if after.state == MemoryState::Archived {
+                after.full = None;
+            }
+            changed.push(after);
+        }
+        self.knowledge.put_memories(self.tenant, &changed).await?;
+        Ok(changed)
+    }
+
+    /// Removes all that belongs to a scope; see [`KnowledgeStore::forget`].
+    pub async fn forget(&self, scope: &Scope) -> Result<Forgotten, MemoryError> {
+        Ok(self.knowledge.forget(self.tenant, scope).await?)
+    }
+
+    /// Removes a source and all that came from it.
+    ///
+    /// A record that first came from elsewhere stays, without the confirmation of this source.
+    pub async fn forget_source(
+        &self,
+        source: &str,
+        now: MillisSinceEpoch,
+    ) -> Result<Forgotten, MemoryError> {
+        let forgotten = self.knowledge.forget_source(self.tenant, source).await?;
+        let since = crate::memory::MemoryVersion::default();
+        let all = self.knowledge.memory_changes(self.tenant, since).await?.records;
+        let mut changed = Vec::new();
+        for mut record in all {
+            let mut details = Details::of(&record);
+            if !details.sources.iter().any(|other| other == source) {
+                continue;
+            }
+            details.sources.retain(|other| other != source);
+            details.confirmations = details.confirmations.saturating_sub(1);
+            record.state = unconfirmed(&record, &details, self.lifecycles);
+            details.put_in(&mut record)?;
+            record.updated_at = later(&record, now);
+            changed.push(record);
+        }
+        self.knowledge.put_memories(self.tenant, &changed).await?;
+        Ok(forgotten)
+    }
+
+    async fn known(&self, id: &MemoryId) -> Result<Option<MemoryRecord>, StoreError> {
+        match self.knowledge.memory(self.tenant, id, None).await {
+            Ok(record) => Ok(Some(record)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn record(
+        &self,
+        new: NewMemory,
+        id: MemoryId,
+        now: MillisSinceEpoch,
+    ) -> Result<MemoryRecord, MemoryError> {
+        let confidence = new.confidence.unwrap_or_else(|| self.confidence.of(&new.origin));
+        let details = Details {
+            text: new.text,
+            name: new.name,
+            points: new.points,
+            sources: new.source_ref.iter().cloned().collect(),
+            own_summary: new.summary.is_some(),
+            expires_at: new.expires_at,
+            severity: (new.kind == MemoryKind::Censor).then_some(new.severity),
+            happened_at: (new.kind == MemoryKind::Episode).then(|| new.event_at.unwrap_or(now)),
+            has_summary: (new.kind == MemoryKind::Episode)
+                .then_some(new.summary.is_some() || new.full.is_some()),
+            ..Details::default()
+        };
+        let mut record = MemoryRecord {
+            tenant: self.tenant.clone(),
+            id,
+            kind: new.kind,
+            state: first_state(new.kind),
+            scope: new.scope,
+            micro: String::new(),
+            summary: new.summary,
+            full: new.full,
+            origin: new.origin,
+            confidence,
+            source_ref: new.source_ref,
+            tags: new.tags,
+            event_at: new.event_at,
+            created_at: now,
+            updated_at: now,
+            superseded_by: None,
+            embedding: None,
+            details: String::new(),
+        };
+        details.put_in(&mut record)?;
+        write_levels(&mut record)?;
+        if let Some(outcome) = new.outcome.filter(|outcome| *outcome != Outcome::Pending) {
+            record = self.changed(&record, &Event::WorkDone, now)?;
+            record = self.changed(&record, &Event::Reviewed(outcome), now)?;
+        }
+        Ok(record)
+    }
+
+    /// Confirms a record that was met again.
+    fn again(
+        &self,
+        mut known: MemoryRecord,
+        new: &NewMemory,
+        now: MillisSinceEpoch,
+    ) -> Result<(MemoryRecord, Met), MemoryError> {
+        let mut details = Details::of(&known);
+        let same = normalised(&details.text) == normalised(&new.text)
+            && normalised(&details.name) == normalised(&new.name);
+        if !same || known.kind != new.kind {
+            return Err(MemoryError::Taken { id: known.id });
+        }
+        let source = new.source_ref.as_ref();
+        // Without a source nobody can tell a repetition from a confirmation.
+        let is_new_source = source.is_some_and(|source| !details.sources.contains(source));
+        let is_fact = matches!(Life::from(&known), Life::Fact(_));
+        let counts =
+            matches!(known.state, MemoryState::New | MemoryState::Confirmed | MemoryState::Core);
+        // What the operator says again is the operator's from then on; nobody else takes a record over.
+        let is_raised = new.origin == OPERATOR && known.origin != OPERATOR;
+        if !(is_raised || is_new_source && is_fact && counts) {
+            return Ok((known, Met::Known));
+        }
+        if is_raised {
+            known.origin.clone_from(&new.origin);
+            known.confidence = known.confidence.max(self.confidence.operator);
+        }
+        details.sources.extend(source.filter(|_| is_new_source).cloned());
+        details.put_in(&mut known)?;
+        let known = if is_new_source && is_fact && counts {
+            self.changed(&known, &Event::Confirmed, now)?
+        } else {
+            known.updated_at = later(&known, now);
+            known
+        };
+        Ok((known, Met::Confirmed))
+    }
+
+    fn changed(
+        &self,
+        record: &MemoryRecord,
+        event: &Event,
+        now: MillisSinceEpoch,
+    ) -> Result<MemoryRecord, MemoryError> {
+        let life = Life::from(record).after(event, now, self.lifecycles)?;
+        let mut changed = record.clone();
+        changed.state = life.state();
+        let mut details = Details::of(record);
+        details.take(&life);
+        details.put_in(&mut changed)?;
+        write_levels(&mut changed)?;
+        if changed != *record {
+            changed.updated_at = later(record, now);
+        }
+        Ok(changed)
+    }
+
+    async fn check_chain(&self, older: &MemoryId, next: &MemoryRecord) -> Result<(), MemoryError> {
+        let mut known = std::collections::HashMap::new();
+        let mut at = Some(next.clone());
+        while let Some(record) = at {
+            let by = record.superseded_by.clone();
+            at = match &by {
+                Some(by) if !known.contains_key(&by.0) => self.known(by).await?,
+                _ => None,
+            };
+            known.insert(record.id.0, by.map(|by| by.0));
+        }
+        check_supersession(&older.0, &next.id.0, |id| known.get(id).cloned().flatten())?;
+        Ok(())
+    }
+
+    /// Gives vectors to records that have none of the present model.
+    async fn embed(&self, records: &mut [MemoryRecord]) -> Result<(), MemoryError> {
+        let Some(embedder) = self.embedder else { return Ok(()) };
+        let lacks = |record: &MemoryRecord| {
+            record.embedding.as_ref().is_none_or(|vector| vector.model != embedder.model())
+        };
+        let places: Vec<usize> = (0..records.len()).filter(|at| lacks(&records[*at])).collect();
+        if places.is_empty() {
+            return Ok(());
+        }
+        let texts: Vec<String> = places.iter().map(|at| embedded_text(&records[*at])).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let vectors = embedder.embed(&texts).await?;
+        for (at, vector) in places.into_iter().zip(vectors) {
+            // A vector of zeros is like nothing; no store keeps it.
+            records[at].embedding = Some(vector).filter(|vector| Embedding::check(vector).is_ok());
+        }
+        Ok(())
+    }
+}
+
+/// Returns the words of a record that say what it is about.
+fn embedded_text(record: &MemoryRecord) -> String {
+    let details = Details::of(record);
+    let own = record.summary.as_deref().filter(|_| details.own_summary);
+    let mut text = details.name.clone();
+    for part in [Some(&*details.text), own].into_iter().flatten() {
+        text.push(' ');
+        text.push_str(part);
+    }
+    for point in &details.points {
+        text.push(' ');
+        text.push_str(point);
+    }
+    text
+}
+
+/// Writes what a context may show of a record.
+fn write_levels(record: &mut MemoryRecord) -> Result<(), MemoryError> {
+    let details = Details::of(record);
+    let said = Said {
+        text: &details.text,
+        name: &details.name,
+        points: &details.points,
+        result: &details.result,
+        outcome: details.outcome,
+        confidence: f64::from(record.confidence),
+    };
+    // A record that somebody else stored has no text of its own to write from.
+    if details.text.is_empty() && details.name.is_empty() {
+        return Ok(());
+    }
+    let Levels { micro, summary } = levels(record.kind, &said);
+    record.micro = micro;
+    if !details.own_summary {
+        record.summary = summary;
+    }
+    Ok(())
+}
+
+/// Returns the state of a record that lost a confirmation: back where it was before that one.
+fn unconfirmed(record: &MemoryRecord, details: &Details, numbers: &Lifecycles) -> MemoryState {
+    match record.state {
+        MemoryState::Core if details.confirmations + 1 == numbers.confirmations_to_core => {
+            MemoryState::Confirmed
+        }
+        MemoryState::Confirmed if details.confirmations == 0 => MemoryState::New,
+        state => state,
+    }
+}
+
+fn complete(new: &NewMemory) -> Result<(), MemoryError> {
+    let kind = new.kind;
+    let incomplete = |what| Err(MemoryError::Incomplete { kind, what });
+    let is_empty = |text: &str| text.trim().is_empty();
+    match kind {
+        MemoryKind::Procedure if is_empty(&new.name) => incomplete("a name"),
+        MemoryKind::Procedure if is_empty(&new.text) && new.points.iter().all(|p| is_empty(p)) => {
+            incomplete("a text or steps")
+        }
+        MemoryKind::Censor if is_empty(&new.name) && is_empty(&new.text) => {
+            incomplete("a pattern or a reason")
+        }
+        MemoryKind::Procedure | MemoryKind::Censor => Ok(()),
+        _ if is_empty(&new.text) => incomplete("a text"),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the time of a change: after the one before, so that both can be asked for.
+fn later(record: &MemoryRecord, now: MillisSinceEpoch) -> MillisSinceEpoch {
+    now.max(MillisSinceEpoch(record.updated_at.0.saturating_add(1)))
+}

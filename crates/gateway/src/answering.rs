@@ -1,0 +1,198 @@
+//! An answer on its way to the client: watched, our own calls answered, and its end held until what was said is kept.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use plimsoll_core::lookup::NO_MORE;
+use plimsoll_core::{Message, ToolCall, ToolResult};
+use plimsoll_formats::provider::{
+    AnswerUsage, Edits, Ending, Further, Progress, Reply, Request, Wire,
+};
+use tokio::task::JoinHandle;
+
+use crate::gateway::Gateway;
+use crate::handle::{ask, incoming};
+use crate::lookup::{self, Place};
+use crate::prepare::{Open, Prepared};
+use crate::relay::Incoming;
+use crate::turn::{Said, Turn};
+use crate::upstream::Upstream;
+use crate::withheld;
+
+/// The turn that an answer ends, where it has one.
+#[derive(Debug)]
+pub(crate) enum Ender {
+    Now(Turn),
+    /// It was not ready when the request had to go.
+    Later(JoinHandle<Result<Prepared, Open>>),
+    None,
+}
+
+impl Ender {
+    /// Ends the turn, as soon as there is one.
+    pub(crate) async fn end(&mut self, said: Said) -> Result<(), String> {
+        match std::mem::replace(self, Self::None) {
+            Self::Now(mut turn) => turn.end(said).await,
+            Self::Later(task) => match task.await {
+                Ok(Ok(mut prepared)) => prepared.turn.end(said).await,
+                _ => Ok(()),
+            },
+            Self::None => Ok(()),
+        }
+    }
+}
+
+/// What is needed to ask the upstream again within one request of the client.
+#[derive(Debug)]
+pub(crate) struct Again {
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) request: Arc<Request>,
+    pub(crate) edits: Edits,
+    pub(crate) place: Place,
+}
+
+/// An answer, put together from one or several of the provider's.
+#[derive(Debug)]
+pub(crate) struct Answering {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) wire: Wire,
+    pub(crate) reply: Reply,
+    ender: Ender,
+    again: Option<Again>,
+    /// Of the answers before the last.
+    usage: AnswerUsage,
+    rounds: usize,
+}
+
+impl Answering {
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        wire: Wire,
+        ender: Ender,
+        again: Option<Again>,
+    ) -> Self {
+        // Without a way to ask again, nothing of ours was offered.
+        let own = again.iter().flat_map(|again| &again.edits.add_tools);
+        let reply = Reply::new(wire, own.map(|tool| tool.name.clone()));
+        Self { gateway, wire, reply, ender, again, usage: AnswerUsage::default(), rounds: 0 }
+    }
+
+    async fn results(&self, calls: &[ToolCall]) -> Vec<ToolResult> {
+        let mut results = Vec::new();
+        let Some(again) = &self.again else { return results };
+        for call in calls {
+            results.push(lookup::answer(&self.gateway, &again.place, call).await);
+        }
+        results
+    }
+
+    /// Answers the calls that are ours and asks the upstream again.
+    ///
+    /// Errors: in words for the client, where the upstream does not go on.
+    pub(crate) async fn go_on(&mut self) -> Result<Incoming, String> {
+        let calls = self.reply.own_calls();
+        let most = self.gateway.config.limits.expansions;
+        let results = match self.rounds {
+            rounds if rounds < most => self.results(&calls).await,
+            // Told once that this is all; a model that goes on all the same is left.
+            rounds if rounds == most => calls.iter().map(no_more).collect(),
+            _ => return Err(format!("the model asked {most} times for what was left out")),
+        };
+        self.rounds += 1;
+        self.add_usage();
+        let further = self.reply.answered(&results);
+        self.ask_further(further).await
+    }
+
+    async fn ask_further(&self, further: Vec<Further>) -> Result<Incoming, String> {
+        let Some(again) = &self.again else { return Err("nobody to ask".to_owned()) };
+        let edits = Edits { further, ..again.edits.clone() };
+        let body = again.request.rewrite(&edits).map_err(|error| error.to_string())?;
+        let response = ask(
+            &self.gateway,
+            &again.upstream,
+            again.method.clone(),
+            &again.path,
+            again.headers.clone(),
+            Bytes::from(body),
+        )
+        .await
+        .map_err(|refusal| refusal.to_string())?;
+        if !response.status().is_success() {
+            return Err(format!(
+                "the upstream answered {} when it was asked further",
+                response.status().as_u16()
+            ));
+        }
+        Ok(incoming(&self.gateway, response))
+    }
+
+    fn add_usage(&mut self) {
+        if let Some(usage) = self.reply.answer().usage {
+            self.usage.input += usage.input;
+            self.usage.cached += usage.cached;
+            self.usage.written += usage.written;
+            self.usage.output += usage.output;
+        }
+    }
+
+    /// Keeps what was said; returns when it is kept.
+    ///
+    /// Errors: the store did not take it, in its words.
+    pub(crate) async fn keep(&mut self) -> Result<(), String> {
+        self.add_usage();
+        let answer = self.reply.answer();
+        if answer.ending != Ending::Complete {
+            return self.ender.end(Said { usage: self.counted(), ..Said::default() }).await;
+        }
+        // Calls of ours beside the client's: answered now, and put into the next request.
+        let results = self.results(&self.reply.own_calls()).await;
+        let held_back = self.reply.withheld(&results);
+        let shown = held_back.as_ref().map(|held_back| held_back.shown.clone());
+        let message: Option<Arc<Message>> = shown.or(answer.message);
+        let said = Said {
+            message: message.map(|message| (*message).clone()),
+            usage: self.counted(),
+            carried: held_back.iter().map(withheld::write).collect(),
+        };
+        self.ender.end(said).await
+    }
+
+    fn counted(&self) -> Option<AnswerUsage> {
+        (self.usage != AnswerUsage::default()).then_some(self.usage)
+    }
+
+    /// Takes a whole body: returns what the client gets, asking again as often as the model wants.
+    ///
+    /// Errors: in words for the client.
+    pub(crate) async fn whole(&mut self, mut body: Bytes) -> Result<Bytes, String> {
+        loop {
+            let shown = self.reply.body(&body);
+            let asks = self.reply.progress() == Progress::Asks;
+            match shown {
+                Some(shown) if !asks => {
+                    // The same bytes need no second copy.
+                    return Ok(if *shown == *body { body } else { Bytes::from(shown) });
+                }
+                _ => {
+                    let mut incoming = self.go_on().await?;
+                    let most = self.gateway.config.limits.answer_bytes;
+                    body = incoming.whole(most).await.map_err(|cut| cut.to_string())?;
+                }
+            }
+        }
+    }
+}
+
+fn no_more(call: &ToolCall) -> ToolResult {
+    ToolResult {
+        call_id: call.id.clone(),
+        text: NO_MORE.into(),
+        images: Vec::new(),
+        is_error: true,
+    }
+}

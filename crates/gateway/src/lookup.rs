@@ -1,0 +1,117 @@
+//! Answers to the calls of our own tools, from the session and, beyond it, from its tenant's history.
+
+use std::sync::Arc;
+
+use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
+use plimsoll_core::{Ref, ToolCall, ToolResult};
+use plimsoll_engine::expand::{ExpandOptions, Part, expand_text};
+use plimsoll_formats::provider::ToolDefinition;
+use serde::Deserialize;
+
+use crate::gateway::Gateway;
+use crate::sessions::{Held, Key};
+
+/// Where a call comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) key: Key,
+    pub(crate) held: Held,
+    pub(crate) branch: usize,
+    /// Messages that the request had.
+    pub(crate) end: usize,
+}
+
+/// Returns the definitions of our tools.
+pub(crate) fn definitions() -> Vec<ToolDefinition> {
+    LOOKUPS
+        .iter()
+        .map(|tool| ToolDefinition {
+            name: tool.name.to_owned(),
+            description: tool.description.to_owned(),
+            parameters: tool.parameters.to_owned(),
+        })
+        .collect()
+}
+
+#[derive(Debug, Deserialize)]
+struct Expand {
+    #[serde(rename = "ref")]
+    reference: String,
+    #[serde(default)]
+    lines: Option<String>,
+    #[serde(default)]
+    search: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Search {
+    query: String,
+}
+
+/// Answers a call; whatever cannot be answered is told to the model.
+pub(crate) async fn answer(gateway: &Gateway, place: &Place, call: &ToolCall) -> ToolResult {
+    gateway.metrics.expansion(&call.name);
+    let answered = if *call.name == *EXPAND_REF.name {
+        expand(gateway, place, &call.arguments).await
+    } else if *call.name == *SEARCH_CONTEXT.name {
+        look(place, &call.arguments).await
+    } else {
+        Err("there is no tool of this name".to_owned())
+    };
+    let is_error = answered.is_err();
+    let text: Arc<str> = answered.unwrap_or_else(|told| told).into();
+    tracing::info!(tool = %call.name, characters = text.len(), is_error, "looked up");
+    ToolResult { call_id: call.id.clone(), text, images: Vec::new(), is_error }
+}
+
+async fn expand(gateway: &Gateway, place: &Place, arguments: &str) -> Result<String, String> {
+    let asked: Expand = serde_json::from_str(arguments)
+        .map_err(|error| format!("the arguments cannot be read: {error}"))?;
+    let prefix = Ref::prefix(&asked.reference).ok_or_else(|| not_found(&asked.reference))?;
+    let original = original(gateway, place, &prefix).await;
+    let original = original.ok_or_else(|| not_found(&asked.reference))?;
+    let (part, first) = match (&asked.lines, &asked.search) {
+        (Some(lines), _) => {
+            let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+            let first: usize = first.trim().parse().unwrap_or(1);
+            let last = last.trim().parse().unwrap_or(usize::MAX);
+            (Part::Lines { first, last }, first.max(1))
+        }
+        (None, Some(text)) => {
+            (Part::Search { text: text.clone(), around: 1, limit: usize::MAX }, 1)
+        }
+        (None, None) => (Part::Whole, 1),
+    };
+    let options = ExpandOptions { fields: Vec::new(), part };
+    let found = expand_text(&original, &options).map_err(|error| error.to_string())?;
+    if found.text.is_empty() {
+        return Err("nothing of it is in this part".to_owned());
+    }
+    Ok(cut_answer(&found.text, first))
+}
+
+/// Finds an original: in the session, where it may not be stored yet, else among all that its tenant has.
+async fn original(gateway: &Gateway, place: &Place, prefix: &str) -> Option<String> {
+    {
+        let guard = place.held.lock().await;
+        let session = guard.as_ref().and_then(|all| all.branch(place.branch));
+        let transcript = session.map(plimsoll_engine::live::LiveSession::transcript);
+        let found = transcript.and_then(|transcript| {
+            Some(transcript.entries()[transcript.find(prefix)?].message.shown())
+        });
+        if found.is_some() {
+            return found;
+        }
+    }
+    let record = gateway.history.message_by_hash(&place.key.0, prefix).await.ok()?;
+    Some(record.message.shown())
+}
+
+async fn look(place: &Place, arguments: &str) -> Result<String, String> {
+    let asked: Search = serde_json::from_str(arguments)
+        .map_err(|error| format!("the arguments cannot be read: {error}"))?;
+    let guard = place.held.lock().await;
+    let session = guard.as_ref().and_then(|all| all.branch(place.branch));
+    let transcript = session.ok_or_else(|| "the session is not there".to_owned())?.transcript();
+    Ok(search(transcript, place.end, &asked.query))
+}

@@ -1,0 +1,74 @@
+//! Calls of ours that the client did not see, as they are kept with a request's receipt and put into later requests.
+
+use std::sync::Arc;
+
+use plimsoll_core::{Message, ToolResult};
+use plimsoll_formats::provider::{OwnCall, Withheld, WithheldCall};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    shown: Arc<Message>,
+    calls: Vec<KeptCall>,
+    rounds: Vec<usize>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct KeptCall {
+    before: usize,
+    round: usize,
+    raw: Arc<str>,
+    name: Arc<str>,
+    result: ToolResult,
+}
+
+/// Writes what was withheld.
+pub(crate) fn write(withheld: &Withheld) -> Arc<str> {
+    let calls = withheld.calls.iter().map(|one| KeptCall {
+        before: one.before,
+        round: one.round,
+        raw: one.call.raw.clone(),
+        name: one.call.name.clone(),
+        result: one.call.result.clone(),
+    });
+    let kept = Kept {
+        shown: withheld.shown.clone(),
+        calls: calls.collect(),
+        rounds: withheld.rounds.clone(),
+    };
+    serde_json::to_string(&kept).unwrap_or_default().into()
+}
+
+/// Reads what was withheld; `None` for what is something else.
+pub(crate) fn read(text: &str) -> Option<Withheld> {
+    let Kept { shown, calls, rounds } = serde_json::from_str(text).ok()?;
+    let calls = calls.into_iter().map(|one| {
+        let call = OwnCall { raw: one.raw, name: one.name, result: one.result };
+        WithheldCall { before: one.before, round: one.round, call }
+    });
+    Some(Withheld { shown, calls: calls.collect(), rounds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_core::Role;
+
+    #[test]
+    fn what_was_withheld_is_read_back() {
+        let result = ToolResult {
+            call_id: "1".into(),
+            text: "whole".into(),
+            images: Vec::new(),
+            is_error: false,
+        };
+        let call = OwnCall { raw: "{}".into(), name: "expand_ref".into(), result };
+        let withheld = Withheld {
+            shown: Arc::new(Message::text(Role::Assistant, "a")),
+            calls: vec![WithheldCall { before: 1, round: 0, call }],
+            rounds: vec![1],
+        };
+        assert_eq!(read(&write(&withheld)), Some(withheld));
+        assert_eq!(read("{}"), None);
+    }
+}
