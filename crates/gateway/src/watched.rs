@@ -109,6 +109,10 @@ impl<T: Send> Pieces for Watched<T> {
     async fn next(&mut self) -> Option<Result<Bytes, Cut>> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
+                if piece.is_err() {
+                    // What stands before a cut is written only while there is nothing to read.
+                    tokio::task::yield_now().await;
+                }
                 return Some(piece);
             }
             if let Some(end) = self.end.take() {

@@ -1,6 +1,10 @@
 //! The gateway over real HTTP on loopback, against scripted upstreams.
 
 mod forward;
+mod gate;
 mod harness;
 mod limits;
+mod lookups;
 mod routes;
+mod sessions;
+mod talk;

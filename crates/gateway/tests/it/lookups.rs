@@ -1,0 +1,155 @@
+//! Our own tools: answered within the gateway, unseen by the client, on every wire.
+
+use plimsoll_core::ContentHash;
+use plimsoll_engine::{SessionId, TenantId};
+use plimsoll_formats::provider::{Wire, check};
+use plimsoll_testkit::upstream::Upstream;
+use serde_json::json;
+
+use crate::harness::Running;
+use crate::talk::{Talk, WIRES, terminal};
+
+const FILE: &str = "fn first() {}\nfn second() {}\n";
+
+fn own(id: &'static str) -> (&'static str, &'static str, serde_json::Value) {
+    let original = plimsoll_core::Message::result("call_0", FILE);
+    let reference = format!("ref:message:{}", ContentHash::of(&original));
+    (id, "expand_ref", json!({"ref": reference}))
+}
+
+fn read(id: &'static str) -> (&'static str, &'static str, serde_json::Value) {
+    (id, "read", json!({"path": "a.rs"}))
+}
+
+/// A client that has read a file.
+fn begun(wire: Wire, streams: bool) -> Talk {
+    let mut talk = Talk::new(wire, streams, "Read.");
+    talk.said("", &[read("call_0")]);
+    talk.result("call_0", FILE);
+    talk
+}
+
+#[tokio::test]
+async fn a_lookup_is_answered_and_not_seen() {
+    for wire in WIRES {
+        for streams in [true, false] {
+            let talk = begun(wire, streams);
+            let upstream = Upstream::start([
+                talk.answer("Let me look.", &[own("own_1")]),
+                talk.answer("It has two functions.", &[]),
+            ])
+            .await;
+            let gateway = Running::start(upstream.address(), |_| {}).await;
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            let text = answer.text();
+            assert_eq!(answer.status, 200, "{wire} {streams}: {text}");
+            assert!(
+                text.contains("Let me look.") && text.contains("It has two functions."),
+                "{wire} {streams}: {text}"
+            );
+            assert!(
+                !text.contains("expand_ref") && !text.contains("own_1"),
+                "{wire} {streams}: {text}"
+            );
+            if streams {
+                assert_eq!(
+                    text.matches(terminal(wire)).count(),
+                    if wire == Wire::ChatCompletions { 1 } else { 2 },
+                    "{text}"
+                );
+            }
+            let sent = upstream.requests();
+            assert_eq!(sent.len(), 2);
+            for request in &sent {
+                assert_eq!(check(wire, &request.body), [], "{wire} {streams}");
+                assert!(
+                    request.text().contains("search_context"),
+                    "offered from the first request on"
+                );
+            }
+            let again = sent[1].text();
+            assert!(
+                again.contains("own_1") && again.matches("fn second() {}").count() == 2,
+                "{again}"
+            );
+            // The prefix of what was sent before is kept: only something is added behind it.
+            let session = answer.header("x-plimsoll-session").expect("a session");
+            let session = SessionId::new(session).expect("an id");
+            let kept = gateway.store.messages(&TenantId::default(), &session, 0, 9).await;
+            let last = kept.expect("a store").pop().expect("messages");
+            assert_eq!(
+                last.message.usage.map(|usage| usage.output_tokens),
+                Some(14),
+                "{wire} {streams}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lookup_beside_the_clients_call_is_put_back_also_after_a_restart() {
+    for wire in WIRES {
+        for streams in [true, false] {
+            let mut talk = begun(wire, streams);
+            let upstream = Upstream::start([
+                talk.answer("Both.", &[own("own_1"), read("call_1")]),
+                talk.answer("Done.", &[]),
+            ])
+            .await;
+            let gateway = Running::start(upstream.address(), |_| {}).await;
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            let text = answer.text();
+            assert!(text.contains("call_1") && !text.contains("own_1"), "{wire} {streams}: {text}");
+            let store = gateway.store.clone();
+            drop(gateway);
+            let gateway = Running::with_store(upstream.address(), store, |_| {}).await;
+            talk.said("Both.", &[read("call_1")]);
+            talk.result("call_1", "a file");
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            let sent = upstream.requests()[1].clone();
+            assert_eq!(check(wire, &sent.body), [], "{wire} {streams}: {}", sent.text());
+            let text = sent.text();
+            assert!(text.contains("own_1"), "{wire} {streams}: {text}");
+            assert_eq!(text.matches("fn second() {}").count(), 2, "{wire} {streams}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn lookups_have_an_end() {
+    let talk = begun(Wire::AnthropicMessages, true);
+    let upstream = Upstream::start((0..9).map(|_| talk.answer("", &[own("own_1")]))).await;
+    let gateway = Running::start(upstream.address(), |config| config.limits.expansions = 2).await;
+    let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+    assert!(!answer.text().contains("message_stop") && !answer.is_whole);
+    // Two that are answered, one that is told that this was all, and one more.
+    assert_eq!(upstream.requests().len(), 4);
+    assert!(upstream.requests()[3].text().contains("No more lookups"));
+}
+
+#[tokio::test]
+async fn without_the_setting_nothing_is_offered() {
+    let talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
+    let upstream = Upstream::start([talk.answer("x", &[])]).await;
+    let gateway = Running::start(upstream.address(), |config| config.add.tools = false).await;
+    let body = talk.body();
+    gateway.post(talk.path(), &[], &body).await;
+    assert_eq!(upstream.requests()[0].body, body);
+}
+
+#[tokio::test]
+async fn a_search_finds_what_was_said_before() {
+    let talk = begun(Wire::ChatCompletions, false);
+    let search = ("own_1", "search_context", json!({"query": "second"}));
+    let nothing = ("own_2", "expand_ref", json!({"ref": "ref:message:0000000000000000"}));
+    let upstream =
+        Upstream::start([talk.answer("", &[search, nothing]), talk.answer("Found.", &[])]).await;
+    let gateway = Running::start(upstream.address(), |_| {}).await;
+    gateway.post(talk.path(), &[], &talk.body()).await;
+    let text = upstream.requests()[1].text();
+    assert!(
+        text.contains("(tool, message 3)") && text.contains("There is nothing behind"),
+        "{text}"
+    );
+}

@@ -1,0 +1,399 @@
+//! Sessions: bounded by their policy, kept before their end, the same after a restart.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_core::{MillisSinceEpoch, Role};
+use plimsoll_engine::{HistoryStore, SessionId, TenantId};
+use plimsoll_formats::provider::{Wire, check};
+use plimsoll_gateway::{Durability, Mode};
+use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
+use plimsoll_testkit::{ManualClock, MemoryStore};
+use serde_json::json;
+
+use crate::harness::Running;
+use crate::talk::{Call, Talk, WIRES, terminal};
+
+const IDS: [&str; 8] =
+    ["call_0", "call_1", "call_2", "call_3", "call_4", "call_5", "call_6", "call_7"];
+
+fn lines(turn: usize) -> String {
+    (0..120).map(|line| format!("turn {turn} line {line} of a file that was read\n")).collect()
+}
+
+fn call(turn: usize) -> Call {
+    (IDS[turn], "read", json!({"path": format!("src/file{turn}.rs")}))
+}
+
+fn session(answer: &crate::harness::Answer) -> SessionId {
+    let id = answer.header("x-plimsoll-session").expect("a session is named");
+    SessionId::new(id).expect("an id")
+}
+
+/// Plays a session of `turns` turns; a gateway is made anew before the turns in `restarts`.
+async fn play(
+    wire: Wire,
+    policy: &'static str,
+    turns: usize,
+    restarts: &[usize],
+    pause: u64,
+) -> Vec<Received> {
+    let mut talk = Talk::new(wire, true, "Read all files and tell me what is in them.");
+    let script: Vec<Scripted> =
+        (0..turns).map(|turn| talk.answer("I read on.", &[call(turn)])).collect();
+    let upstream = Upstream::start(script).await;
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
+    let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
+    let start = async || {
+        let (store, clock) = (store.clone(), clock.clone());
+        Running::with_clock(upstream.address(), store, clock, |config| {
+            config.policy = policy.to_owned();
+        })
+        .await
+    };
+    let mut gateway = start().await;
+    for turn in 0..turns {
+        if restarts.contains(&turn) {
+            gateway = start().await;
+        }
+        let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert!(answer.text().contains(terminal(wire)) && answer.is_whole);
+        talk.said("I read on.", &[call(turn)]);
+        talk.result(IDS[turn], &lines(turn));
+        clock.advance(Duration::from_secs(pause));
+    }
+    let requests = upstream.requests();
+    for request in &requests {
+        assert_eq!(check(wire, &request.body), []);
+    }
+    requests
+}
+
+#[tokio::test]
+async fn a_restart_between_any_two_turns_changes_no_byte() {
+    for (wire, policy, pause) in [
+        (Wire::AnthropicMessages, "plimsoll", 30),
+        (Wire::AnthropicMessages, "window", 30),
+        (Wire::ChatCompletions, "window", 400),
+        (Wire::Responses, "plimsoll", 400),
+    ] {
+        let bodies = |requests: Vec<Received>| -> Vec<Vec<u8>> {
+            requests.into_iter().map(|request| request.body).collect()
+        };
+        let through = bodies(play(wire, policy, 7, &[], pause).await);
+        let whole: usize = (0..6).map(|turn| lines(turn).len()).sum();
+        assert!(through[6].len() < whole, "{wire} {policy}: nothing was bounded");
+        for turn in 1..7 {
+            let restarted = bodies(play(wire, policy, 7, &[turn], pause).await);
+            assert!(through == restarted, "{wire} {policy}: a restart before turn {turn}");
+        }
+        let every = bodies(play(wire, policy, 7, &[1, 2, 3, 4, 5, 6], pause).await);
+        assert!(through == every, "{wire} {policy}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_observed_goes_out_as_it_came() {
+    let mut talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
+    let script: Vec<Scripted> = (0..5).map(|turn| talk.answer("", &[call(turn)])).collect();
+    let upstream = Upstream::start(script).await;
+    let gateway = Running::start(upstream.address(), |config| config.mode = Mode::Observe).await;
+    let mut saved = 0;
+    for turn in 0..5 {
+        let body = talk.body();
+        let answer = gateway.post(talk.path(), &[("x-plimsoll-policy", "window")], &body).await;
+        assert_eq!(upstream.requests()[turn].body, body);
+        assert_eq!(answer.header("x-plimsoll-outcome"), Some("observed"));
+        saved = answer.header("x-plimsoll-tokens-saved").and_then(|n| n.parse().ok()).unwrap_or(0);
+        talk.said("", &[call(turn)]);
+        talk.result(IDS[turn], &lines(turn));
+    }
+    assert!(saved > 1000, "what would have been saved is told: {saved}");
+}
+
+#[tokio::test]
+async fn headers_choose_mode_policy_budget_and_session() {
+    let mut talk = Talk::new(Wire::ChatCompletions, false, "Read.");
+    for turn in 0..4 {
+        talk.said("", &[call(turn)]);
+        talk.result(IDS[turn], &lines(turn));
+    }
+    let body = talk.body();
+    let upstream = Upstream::start((0..5).map(|_| talk.answer("done", &[]))).await;
+    let gateway = Running::start(upstream.address(), |_| {}).await;
+    let post = async |headers: &[(&str, &str)]| gateway.post(talk.path(), headers, &body).await;
+    let off = post(&[("x-plimsoll-mode", "off")]).await;
+    assert_eq!(off.header("x-plimsoll-session"), None);
+    assert_eq!(upstream.requests()[0].body, body);
+    let full = post(&[("x-plimsoll-policy", "full"), ("x-plimsoll-session", "a")]).await;
+    assert!(session(&full).as_str().starts_with("a:"));
+    assert_eq!(full.header("x-plimsoll-tokens-saved"), Some("0"));
+    let small = post(&[("x-plimsoll-budget", "3000"), ("x-plimsoll-session", "b")]).await;
+    let tokens = small.header("x-plimsoll-tokens-after").and_then(|n| n.parse::<u64>().ok());
+    assert!(tokens.is_some_and(|tokens| tokens <= 3000), "{tokens:?}");
+    assert_eq!(check(Wire::ChatCompletions, &upstream.requests()[2].body), []);
+    for bad in
+        [("x-plimsoll-mode", "maybe"), ("x-plimsoll-policy", "x"), ("x-plimsoll-budget", "many")]
+    {
+        assert_eq!(post(&[bad]).await.status, 400, "{bad:?}");
+    }
+    assert_eq!(upstream.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn what_was_said_is_kept_with_what_the_provider_counted() {
+    for wire in WIRES {
+        for streams in [true, false] {
+            let talk = Talk::new(wire, streams, "Say hello.");
+            let upstream = Upstream::start([talk.answer("hello", &[])]).await;
+            let gateway = Running::start(upstream.address(), |_| {}).await;
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            assert_eq!(answer.status, 200);
+            let tenant = TenantId::default();
+            let id = session(&answer);
+            let kept = gateway.store.messages(&tenant, &id, 0, 10).await.expect("a store");
+            let roles: Vec<Role> = kept.iter().map(|record| record.message.role).collect();
+            assert_eq!(roles, [Role::System, Role::User, Role::Assistant], "{wire} {streams}");
+            let last = &kept[2].message;
+            assert_eq!(last.shown(), "hello");
+            assert_eq!(
+                last.usage.map(|usage| (usage.prompt_tokens, usage.output_tokens)),
+                Some((15, 7))
+            );
+            let receipts = gateway.store.receipts(&tenant, &id).await.expect("a store");
+            let receipt: serde_json::Value =
+                serde_json::from_str(&receipts[0].receipt).expect("JSON");
+            assert_eq!(receipt["request"]["usage"]["output_tokens"], 7);
+            assert_eq!(receipt["request"]["misses"], json!(["first"]));
+        }
+    }
+}
+
+#[tokio::test]
+async fn going_back_begins_a_branch_and_forgets_nothing() {
+    let mut talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
+    let upstream = Upstream::start((0..4).map(|turn| talk.answer("", &[call(turn)]))).await;
+    let gateway = Running::start(upstream.address(), |_| {}).await;
+    let headers = [("x-claude-code-session-id", "s")];
+    let mut ids = Vec::new();
+    for turn in 0..2 {
+        ids.push(session(&gateway.post(talk.path(), &headers, &talk.body()).await));
+        talk.said("", &[call(turn)]);
+        talk.result(IDS[turn], &lines(turn));
+    }
+    talk.back_to(3);
+    talk.asks("Something else instead.");
+    let other = session(&gateway.post(talk.path(), &headers, &talk.body()).await);
+    assert_eq!(ids[0], ids[1]);
+    assert_eq!(other.as_str(), format!("{}.2", ids[0]));
+    let count = async |id: &SessionId| {
+        let kept = gateway.store.messages(&TenantId::default(), id, 0, 100).await;
+        kept.expect("a store").len()
+    };
+    // System, task, call, result, call; and of the branch system, task, call, result, question, call.
+    assert_eq!((count(&ids[0]).await, count(&other).await), (5, 6));
+    // Another agent within the same session of the client.
+    let agent = Talk::new(Wire::AnthropicMessages, false, "You are another agent.");
+    let agent = session(&gateway.post(agent.path(), &headers, &agent.body()).await);
+    assert!(agent != ids[0] && agent.as_str().starts_with("s:"));
+}
+
+#[tokio::test]
+async fn the_same_asked_again_is_the_same() {
+    let mut talk = Talk::new(Wire::ChatCompletions, false, "Read.");
+    for turn in 0..4 {
+        talk.said("", &[call(turn)]);
+        talk.result(IDS[turn], &lines(turn));
+    }
+    let script = [Scripted::body(529, "{}"), talk.answer("one", &[]), talk.answer("two", &[])];
+    let upstream = Upstream::start(script).await;
+    let gateway =
+        Running::start(upstream.address(), |config| config.policy = "window".into()).await;
+    let body = talk.body();
+    let mut ids = Vec::new();
+    for status in [529, 200, 200] {
+        let answer = gateway.post(talk.path(), &[], &body).await;
+        assert_eq!(answer.status, status);
+        ids.push(session(&answer));
+    }
+    let sent = upstream.requests();
+    assert!(sent[0].body == sent[1].body && sent[1].body == sent[2].body && sent[0].body != body);
+    // Both answers are kept, the second in a branch.
+    let branch = SessionId::new(&format!("{}.2", ids[0])).expect("an id");
+    for (id, said) in [(&ids[0], "one"), (&branch, "two")] {
+        let kept = gateway.store.messages(&TenantId::default(), id, 0, 100).await.expect("a store");
+        assert_eq!(kept.last().map(|record| record.message.shown()).as_deref(), Some(said));
+    }
+}
+
+#[tokio::test]
+async fn what_must_stay_untouched_does() {
+    let bodies = [
+        (r#"{"model":"gpt-5","previous_response_id":"r1","input":"hi"}"#, "/v1/responses"),
+        (r#"{"model":"gpt-5","input":[]}"#, "/v1/responses/compact"),
+        (
+            r#"{"model":"m","messages":[{"role":"user","content":"a title?"}]}"#,
+            "/v1/chat/completions",
+        ),
+        (
+            r#"{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":1,"max_tokens":2}"#,
+            "/v1/messages",
+        ),
+        ("no JSON at all", "/v1/messages"),
+    ];
+    let upstream = Upstream::start(bodies.map(|_| Scripted::body(200, "{}"))).await;
+    let gateway = Running::start(upstream.address(), |_| {}).await;
+    for (number, (body, path)) in bodies.into_iter().enumerate() {
+        assert_eq!(gateway.post(path, &[], body.as_bytes()).await.status, 200);
+        assert_eq!(upstream.requests()[number].body, body.as_bytes(), "{path}");
+    }
+    let sessions = gateway.store.sessions(&TenantId::default(), 10).await.expect("a store");
+    assert_eq!(sessions, []);
+}
+
+#[tokio::test]
+async fn nesting_is_counted_before_anything_is_read() {
+    let upstream = Upstream::start([]).await;
+    let gateway = Running::start(upstream.address(), |_| {}).await;
+    let deep = "[".repeat(100_000);
+    for body in [deep.clone(), format!(r#"{{"messages":[],"x":{deep}"#)] {
+        let answer = gateway.post("/v1/messages", &[], body.as_bytes()).await;
+        assert_eq!((answer.status, answer.header("x-plimsoll-refused")), (400, Some("too_deep")));
+    }
+    assert!(upstream.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_bounded_request_that_is_refused_goes_out_as_it_came() {
+    let talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
+    let upstream = Upstream::start([
+        Scripted::body(
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#,
+        ),
+        talk.answer("fine", &[]),
+    ])
+    .await;
+    let gateway = Running::start(upstream.address(), |_| {}).await;
+    let body = talk.body();
+    let answer = gateway.post(talk.path(), &[], &body).await;
+    assert_eq!((answer.status, answer.header("x-plimsoll-outcome")), (200, Some("failed_open")));
+    let sent = upstream.requests();
+    assert!(sent[0].body != body && sent[1].body == body);
+}
+
+#[tokio::test]
+async fn failures_of_the_upstream_stay_what_they_are() {
+    for wire in WIRES {
+        for streams in [true, false] {
+            let talk = Talk::new(wire, streams, "Say hello.");
+            let failed = r#"{"error":{"message":"no","type":"x"}}"#;
+            let cut = if streams {
+                Scripted::chunks(["event: ping\ndata: {\"type\":\"ping\"}\n\n"]).cut()
+            } else {
+                Scripted::body(200, "{\"id\":").header("content-type", "application/json").cut()
+            };
+            let cases = [
+                (Scripted::body(429, failed).header("retry-after", "3"), 429, failed),
+                (Scripted::body(500, failed), 500, failed),
+                (Scripted::body(503, failed), 503, failed),
+                (
+                    Scripted::body(200, failed).header("content-type", "application/json"),
+                    200,
+                    failed,
+                ),
+                (Scripted::body(200, "<html>").header("content-type", "text/html"), 200, "<html>"),
+                (cut, if streams { 200 } else { 502 }, ""),
+            ];
+            for (scripted, status, body) in cases {
+                let upstream = Upstream::start([scripted]).await;
+                let gateway = Running::start(upstream.address(), |_| {}).await;
+                let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+                assert_eq!(answer.status, status, "{wire} {streams} {body}");
+                if !body.is_empty() {
+                    assert_eq!(answer.text(), body);
+                }
+                assert!(!answer.text().contains(terminal(wire)), "no end is forged");
+                assert_eq!(answer.is_whole, status != 200 || !body.is_empty());
+                // Nothing partial counts as an answer; that it was asked is known.
+                let tenant = TenantId::default();
+                let sessions = gateway.store.sessions(&tenant, 9).await.expect("a store");
+                for found in sessions {
+                    let kept = gateway.store.messages(&tenant, &found.session, 0, 9).await;
+                    let kept = kept.expect("a store");
+                    assert!(kept.iter().all(|record| record.message.role != Role::Assistant));
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_ready_in_time_goes_out_as_it_came() {
+    use crate::gate::Gate;
+    let talk = Talk::new(Wire::AnthropicMessages, true, "Say hello.");
+    let upstream = Upstream::start([talk.answer("hello", &[])]).await;
+    let gate = Arc::new(Gate::default());
+    gate.close();
+    let gateway = Running::with_store(upstream.address(), gate.clone(), |_| {}).await;
+    let body = talk.body();
+    let (answer, ()) = tokio::join!(gateway.post(talk.path(), &[], &body), async {
+        gate.waiting().await;
+        gateway.clock.advance(Duration::from_secs(6));
+        upstream.received(1).await;
+        gate.open();
+    });
+    assert_eq!(answer.header("x-plimsoll-outcome"), Some("late"));
+    assert_eq!(upstream.requests()[0].body, body);
+    assert!(answer.text().contains("message_stop"));
+    // It was kept all the same.
+    let sessions = gateway.store.sessions(&TenantId::default(), 9).await.expect("a store");
+    assert_eq!(sessions[0].messages, 3);
+}
+
+#[tokio::test]
+async fn the_end_waits_until_all_is_kept_unless_told_not_to() {
+    use crate::gate::Gate;
+    for wire in WIRES {
+        let talk = Talk::new(wire, true, "Say hello.");
+        let upstream =
+            Upstream::start([talk.answer("hello", &[]), talk.answer("hello", &[])]).await;
+        let gate = Arc::new(Gate::default());
+        gate.refuse();
+        let gateway = Running::with_store(upstream.address(), gate.clone(), |_| {}).await;
+        let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+        assert!(answer.text().contains("hello"));
+        assert!(!answer.text().contains(terminal(wire)), "{wire}: {}", answer.text());
+        assert!(answer.text().contains("could not be kept") && !answer.is_whole);
+        let relaxed = Running::with_store(upstream.address(), gate.clone(), |config| {
+            config.durability = Durability::Relaxed;
+        })
+        .await;
+        let answer = relaxed.post(talk.path(), &[], &talk.body()).await;
+        assert!(answer.text().contains(terminal(wire)) && answer.is_whole);
+    }
+}
+
+#[tokio::test]
+async fn a_size_is_asked_for_as_it_will_be_sent() {
+    let mut talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
+    let mut script: Vec<Scripted> = (0..5).map(|turn| talk.answer("", &[call(turn)])).collect();
+    script.push(Scripted::body(200, r#"{"input_tokens":1}"#));
+    let upstream = Upstream::start(script).await;
+    let gateway =
+        Running::start(upstream.address(), |config| config.policy = "window".into()).await;
+    let mut last = Vec::new();
+    for turn in 0..5 {
+        last = talk.body();
+        gateway.post(talk.path(), &[], &last).await;
+        talk.said("", &[call(turn)]);
+        talk.result(IDS[turn], "short");
+    }
+    let before = gateway.store.sessions(&TenantId::default(), 9).await.expect("a store");
+    gateway.post("/v1/messages/count_tokens", &[], &last).await;
+    let sent = upstream.requests();
+    assert!(sent[5].body == sent[4].body && sent[5].body != last);
+    let after = gateway.store.sessions(&TenantId::default(), 9).await.expect("a store");
+    assert_eq!(before, after, "a prediction is no part of history");
+}

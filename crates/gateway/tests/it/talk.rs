@@ -1,0 +1,238 @@
+//! A client's side of a conversation on three wires, and the provider's answers to it.
+
+use plimsoll_formats::provider::{Wire, check};
+use plimsoll_testkit::upstream::Scripted;
+use serde_json::{Value, json};
+
+pub(crate) const WIRES: [Wire; 3] =
+    [Wire::AnthropicMessages, Wire::ChatCompletions, Wire::Responses];
+
+/// A call: id, name, arguments.
+pub(crate) type Call = (&'static str, &'static str, Value);
+
+/// What a client has of a conversation.
+#[derive(Debug, Clone)]
+pub(crate) struct Talk {
+    wire: Wire,
+    streams: bool,
+    items: Vec<Value>,
+}
+
+impl Talk {
+    pub(crate) fn new(wire: Wire, streams: bool, task: &str) -> Self {
+        Self { wire, streams, items: vec![json!({"role": "user", "content": task})] }
+    }
+
+    pub(crate) fn path(&self) -> &'static str {
+        match self.wire {
+            Wire::AnthropicMessages => "/v1/messages",
+            Wire::ChatCompletions => "/v1/chat/completions",
+            _ => "/v1/responses",
+        }
+    }
+
+    /// Writes the next request.
+    pub(crate) fn body(&self) -> Vec<u8> {
+        let schema = json!({"type": "object", "properties": {}});
+        let (items, stream) = (&self.items, self.streams);
+        let body = match self.wire {
+            Wire::AnthropicMessages => json!({
+                "model": "claude-sonnet-4-5", "max_tokens": 1000, "stream": stream, "system": "You help.",
+                "tools": [{"name": "read", "description": "reads", "input_schema": schema}],
+                "messages": items,
+            }),
+            Wire::ChatCompletions => {
+                let system = json!({"role": "system", "content": "You help."});
+                let all: Vec<&Value> = std::iter::once(&system).chain(items).collect();
+                json!({
+                    "model": "gpt-4.1", "stream": stream,
+                    "tools": [{"type": "function", "function": {"name": "read", "parameters": schema}}],
+                    "messages": all,
+                })
+            }
+            _ => json!({
+                "model": "gpt-5", "stream": stream, "instructions": "You help.",
+                "tools": [{"type": "function", "name": "read", "strict": false, "parameters": schema}],
+                "input": items,
+            }),
+        };
+        let body = serde_json::to_vec(&body).expect("plain data");
+        assert_eq!(check(self.wire, &body), [], "the client itself keeps the rules");
+        body
+    }
+
+    /// Repeats what the model said.
+    pub(crate) fn said(&mut self, text: &str, calls: &[Call]) {
+        let arguments = |call: &Call| call.2.to_string();
+        match self.wire {
+            Wire::AnthropicMessages => {
+                let mut content: Vec<Value> = Vec::new();
+                if !text.is_empty() {
+                    content.push(json!({"type": "text", "text": text}));
+                }
+                content.extend(calls.iter().map(
+                    |(id, name, input)| json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+                ));
+                self.items.push(json!({"role": "assistant", "content": content}));
+            }
+            Wire::ChatCompletions => {
+                let mut message = json!({"role": "assistant", "content": text});
+                if !calls.is_empty() {
+                    let calls: Vec<Value> = calls.iter().map(|call| json!({"id": call.0, "type": "function", "function": {"name": call.1, "arguments": arguments(call)}})).collect();
+                    message["tool_calls"] = json!(calls);
+                }
+                self.items.push(message);
+            }
+            _ => {
+                if !text.is_empty() {
+                    self.items.push(json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}));
+                }
+                self.items.extend(calls.iter().map(|call| json!({"type": "function_call", "call_id": call.0, "name": call.1, "arguments": arguments(call)})));
+            }
+        }
+    }
+
+    /// Answers a call.
+    pub(crate) fn result(&mut self, id: &str, text: &str) {
+        self.items.push(match self.wire {
+            Wire::AnthropicMessages => json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text}]}),
+            Wire::ChatCompletions => json!({"role": "tool", "tool_call_id": id, "content": text}),
+            _ => json!({"type": "function_call_output", "call_id": id, "output": text}),
+        });
+    }
+
+    pub(crate) fn asks(&mut self, text: &str) {
+        self.items.push(json!({"role": "user", "content": text}));
+    }
+
+    /// Goes back to the first `items` of what was said.
+    pub(crate) fn back_to(&mut self, items: usize) {
+        self.items.truncate(items);
+    }
+
+    /// Writes an answer as the provider does.
+    pub(crate) fn answer(&self, text: &str, calls: &[Call]) -> Scripted {
+        if self.streams {
+            Scripted::chunks(events(self.wire, text, calls))
+        } else {
+            let body = whole(self.wire, text, calls).to_string();
+            Scripted::body(200, body).header("content-type", "application/json")
+        }
+    }
+}
+
+fn whole(wire: Wire, text: &str, calls: &[Call]) -> Value {
+    match wire {
+        Wire::AnthropicMessages => {
+            let mut content: Vec<Value> = Vec::new();
+            if !text.is_empty() {
+                content.push(json!({"type": "text", "text": text}));
+            }
+            content.extend(calls.iter().map(|(id, name, input)| json!({"type": "tool_use", "id": id, "name": name, "input": input})));
+            let stop = if calls.is_empty() { "end_turn" } else { "tool_use" };
+            json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": content,
+                "stop_reason": stop, "stop_sequence": null, "usage": {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 7}})
+        }
+        Wire::ChatCompletions => {
+            let mut message = json!({"role": "assistant", "content": text});
+            if !calls.is_empty() {
+                let calls: Vec<Value> = calls.iter().map(|call| json!({"id": call.0, "type": "function", "function": {"name": call.1, "arguments": call.2.to_string()}})).collect();
+                message["tool_calls"] = json!(calls);
+            }
+            let stop = if calls.is_empty() { "stop" } else { "tool_calls" };
+            json!({"id": "c1", "object": "chat.completion", "created": 1, "model": "gpt-4.1",
+                "choices": [{"index": 0, "message": message, "finish_reason": stop}],
+                "usage": {"prompt_tokens": 15, "completion_tokens": 7, "total_tokens": 22, "prompt_tokens_details": {"cached_tokens": 5}}})
+        }
+        _ => {
+            json!({"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5", "status": "completed",
+            "output": output(text, calls),
+            "usage": {"input_tokens": 15, "input_tokens_details": {"cached_tokens": 5}, "output_tokens": 7, "total_tokens": 22}})
+        }
+    }
+}
+
+fn output(text: &str, calls: &[Call]) -> Vec<Value> {
+    let mut output: Vec<Value> = Vec::new();
+    if !text.is_empty() {
+        output.push(json!({"id": "m", "type": "message", "status": "completed", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}));
+    }
+    output.extend(calls.iter().map(|call| json!({"id": format!("fc_{}", call.0), "type": "function_call", "status": "completed", "call_id": call.0, "name": call.1, "arguments": call.2.to_string()})));
+    output
+}
+
+fn events(wire: Wire, text: &str, calls: &[Call]) -> Vec<String> {
+    let mut out: Vec<Value> = Vec::new();
+    match wire {
+        Wire::AnthropicMessages => {
+            out.push(json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": [], "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1}}}));
+            let mut index = 0;
+            if !text.is_empty() {
+                out.push(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}));
+                out.push(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}));
+                out.push(json!({"type": "content_block_stop", "index": 0}));
+                index += 1;
+            }
+            for (id, name, input) in calls {
+                out.push(json!({"type": "content_block_start", "index": index, "content_block": {"type": "tool_use", "id": id, "name": name, "input": {}}}));
+                out.push(json!({"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": input.to_string()}}));
+                out.push(json!({"type": "content_block_stop", "index": index}));
+                index += 1;
+            }
+            let stop = if calls.is_empty() { "end_turn" } else { "tool_use" };
+            out.push(json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null}, "usage": {"output_tokens": 7}}));
+            out.push(json!({"type": "message_stop"}));
+        }
+        Wire::ChatCompletions => {
+            let chunk = |delta: Value, stop: Value| json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4.1", "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]});
+            out.push(chunk(json!({"role": "assistant", "content": ""}), Value::Null));
+            if !text.is_empty() {
+                out.push(chunk(json!({"content": text}), Value::Null));
+            }
+            for (index, call) in calls.iter().enumerate() {
+                out.push(chunk(json!({"tool_calls": [{"index": index, "id": call.0, "type": "function", "function": {"name": call.1, "arguments": ""}}]}), Value::Null));
+                out.push(chunk(json!({"tool_calls": [{"index": index, "function": {"arguments": call.2.to_string()}}]}), Value::Null));
+            }
+            out.push(chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" })));
+            out.push(json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4.1", "choices": [], "usage": {"prompt_tokens": 15, "completion_tokens": 7, "total_tokens": 22}}));
+        }
+        _ => {
+            let whole = whole(wire, text, calls);
+            out.push(json!({"type": "response.created", "response": {"id": "resp_1", "object": "response", "status": "in_progress", "output": []}}));
+            for (index, item) in output(text, calls).into_iter().enumerate() {
+                out.push(json!({"type": "response.output_item.added", "output_index": index, "item": item}));
+                if item["type"] == "function_call" {
+                    out.push(json!({"type": "response.function_call_arguments.delta", "output_index": index, "item_id": item["id"], "delta": item["arguments"]}));
+                    out.push(json!({"type": "response.function_call_arguments.done", "output_index": index, "item_id": item["id"], "arguments": item["arguments"]}));
+                } else {
+                    out.push(json!({"type": "response.output_text.delta", "output_index": index, "content_index": 0, "item_id": item["id"], "delta": text}));
+                }
+                out.push(json!({"type": "response.output_item.done", "output_index": index, "item": item}));
+            }
+            out.push(json!({"type": "response.completed", "response": whole}));
+            for (number, event) in out.iter_mut().enumerate() {
+                event["sequence_number"] = json!(number);
+            }
+        }
+    }
+    let mut written: Vec<String> = out
+        .into_iter()
+        .map(|event| match event["type"].as_str() {
+            Some(name) => format!("event: {name}\ndata: {event}\n\n"),
+            None => format!("data: {event}\n\n"),
+        })
+        .collect();
+    if wire == Wire::ChatCompletions {
+        written.push("data: [DONE]\n\n".to_owned());
+    }
+    written
+}
+
+/// What ends a stream of a wire.
+pub(crate) fn terminal(wire: Wire) -> &'static str {
+    match wire {
+        Wire::AnthropicMessages => "message_stop",
+        Wire::ChatCompletions => "[DONE]",
+        _ => "response.completed",
+    }
+}
