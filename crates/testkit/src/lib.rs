@@ -1,4 +1,4 @@
-//! For tests: a strict store in memory, the checks that every store passes, a scripted upstream and a manual clock.
+//! For tests: a strict store in memory, the checks that every store passes, scripted servers and a manual clock.
 //!
 //! A backend runs the checks by [`history_conformance!`], [`knowledge_conformance!`], [`memory_conformance!`] and [`together_conformance!`], each
 //! given an async function that makes a fresh store; every check becomes a test of its own.
@@ -6,6 +6,7 @@
 pub mod conformance;
 mod manual_clock;
 mod memory_store;
+pub mod provider;
 pub mod sample;
 pub mod upstream;
 

@@ -1,5 +1,7 @@
 //! The store in memory passes its own checks.
 
+mod provider;
+
 use std::future::{Ready, ready};
 use std::sync::Arc;
 

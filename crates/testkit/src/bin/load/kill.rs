@@ -1,0 +1,199 @@
+//! Kills the gateway while it works, again and again, and looks whether everything that was acknowledged is in the store.
+
+use std::collections::HashSet;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::Args;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Duration, Instant, sleep};
+
+use crate::Failure;
+use crate::chance::Chance;
+use crate::client::{Asked, Client};
+use crate::conversation::{Conversation, Delivery, SHAPES, result_marker};
+use crate::figures::Times;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The address at which the gateway will listen.
+    #[arg(long)]
+    via: String,
+    #[arg(long, default_value_t = 100)]
+    kills: usize,
+    /// Clients that ask as fast as they are answered.
+    #[arg(long, default_value_t = 8)]
+    together: u64,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, default_value_t = 20)]
+    words: usize,
+    /// A command, split at spaces, that prints all that the store has.
+    #[arg(long)]
+    log: String,
+    /// The command that starts the gateway.
+    #[arg(last = true, required = true)]
+    gateway: Vec<String>,
+}
+
+/// The longest that a gateway lives behind its first acknowledgement. Chosen: some tens of requests.
+const LIFE: u64 = 250;
+
+/// What a client was told is done.
+#[derive(Debug, Default)]
+struct Acknowledged {
+    /// Words that must be in the store, each in one message only.
+    markers: Vec<String>,
+    /// Requests that were cut and asked again.
+    repeated: usize,
+}
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failure> {
+    let mut chance = Chance::new(arguments.seed);
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let (stop, stopped) = watch::channel(false);
+    let mut workers = JoinSet::new();
+    for number in 0..arguments.together {
+        let worker = worker(Work::of(arguments), number, acknowledged.clone(), stopped.clone());
+        workers.spawn(worker);
+    }
+    let mut starts = Vec::new();
+    let mut lives = Vec::new();
+    for _ in 0..arguments.kills {
+        let before = acknowledged.load(Ordering::Relaxed);
+        let (mut gateway, took) = start(arguments).await?;
+        starts.push(took);
+        // A kill before anything was acknowledged shows nothing.
+        while acknowledged.load(Ordering::Relaxed) == before {
+            if let Some(status) = gateway.try_wait()? {
+                return Err(format!("the gateway ended by itself: {status}").into());
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        sleep(Duration::from_millis(chance.below(LIFE))).await;
+        gateway.kill().await?;
+        lives.push(acknowledged.load(Ordering::Relaxed) - before);
+    }
+    stop.send_replace(true);
+    let told = workers.join_all().await;
+    let kept = log(&arguments.log).await?;
+    let is_between = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '-');
+    let kept: HashSet<&str> = kept.split(is_between).collect();
+    let markers: Vec<&String> = told.iter().flat_map(|told| &told.markers).collect();
+    let lost: Vec<_> = markers.iter().filter(|marker| !kept.contains(marker.as_str())).collect();
+    let starts = Times::new(starts.into_iter());
+    let repeated: usize = told.iter().map(|told| told.repeated).sum();
+    let total = acknowledged.load(Ordering::Relaxed);
+    let fewest = lives.iter().min().copied().unwrap_or(0);
+    let text = format!(
+        "{} kills, {total} answers acknowledged ({fewest} at least and {:.0} on average in a life), {repeated} cut and asked \
+         again; {} messages looked for, {} lost; ready again within {:.0} ms (p50) and {:.0} ms (most)\n",
+        arguments.kills,
+        total as f64 / arguments.kills.max(1) as f64,
+        markers.len(),
+        lost.len(),
+        starts.percentile(0.5),
+        starts.percentile(1.0),
+    );
+    let figures = json!({
+        "kills": arguments.kills,
+        "acknowledged": total,
+        "fewest_in_a_life": fewest,
+        "repeated": repeated,
+        "messages": markers.len(),
+        "lost": lost,
+        "start": starts.json(),
+    });
+    Ok((text, figures))
+}
+
+/// Starts the gateway and waits until it accepts connections.
+async fn start(arguments: &Arguments) -> Result<(Child, Duration), Failure> {
+    let begin = Instant::now();
+    let (program, options) = arguments.gateway.split_first().ok_or("no command")?;
+    let mut command = Command::new(program);
+    let mut gateway = command.args(options).stdout(Stdio::null()).kill_on_drop(true).spawn()?;
+    let authority = arguments.via.trim_start_matches("http://").trim_end_matches('/');
+    while TcpStream::connect(authority).await.is_err() {
+        if let Some(status) = gateway.try_wait()? {
+            return Err(format!("the gateway ended by itself: {status}").into());
+        }
+        if begin.elapsed() > Duration::from_secs(30) {
+            return Err("the gateway is not ready after 30 s".into());
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+    Ok((gateway, begin.elapsed()))
+}
+
+/// One client: it asks, and asks again what was cut, until it is told to stop.
+async fn worker(
+    work: Work,
+    number: u64,
+    acknowledged: Arc<AtomicU64>,
+    stopped: watch::Receiver<bool>,
+) -> Acknowledged {
+    let Work { via, words, seed } = work;
+    let client = Client::new(&via);
+    let mut told = Acknowledged::default();
+    // Numbers that no other client uses.
+    let mut request = number * 1_000_000_000 + 1;
+    'sessions: for session in 0.. {
+        let name = format!("kill-{seed}-{number}-{session}");
+        let mut conversation = Conversation::begin(name, SHAPES[0], seed + request);
+        let mut asked_by = conversation.session.clone();
+        for turn in 0..20 {
+            let delivery = if turn % 2 == 0 { Delivery::Streamed } else { Delivery::Whole };
+            loop {
+                if *stopped.borrow() {
+                    break 'sessions;
+                }
+                let body = conversation.request(delivery);
+                let asked = Asked { session: &conversation.session, request, body, delivery };
+                let outcome = client.ask(asked, Instant::now()).await;
+                if outcome.is_good() {
+                    break;
+                }
+                told.repeated += usize::from(outcome.status != 0);
+                sleep(Duration::from_millis(2)).await;
+            }
+            acknowledged.fetch_add(1, Ordering::Relaxed);
+            // What was asked and what was answered; the result that is made now is asked with next time.
+            told.markers.push(std::mem::take(&mut asked_by));
+            told.markers.push(format!("answer-{request}"));
+            conversation.hear(request, words);
+            asked_by = result_marker(&conversation.session, request);
+            request += 1;
+        }
+    }
+    told
+}
+
+/// What a client needs to know.
+struct Work {
+    via: String,
+    words: usize,
+    seed: u64,
+}
+
+impl Work {
+    fn of(arguments: &Arguments) -> Self {
+        let Arguments { via, words, seed, .. } = arguments;
+        Self { via: via.clone(), words: *words, seed: *seed }
+    }
+}
+
+async fn log(command: &str) -> Result<String, Failure> {
+    let mut words = command.split_whitespace();
+    let program = words.next().ok_or("--log names no command")?;
+    let output = Command::new(program).args(words).output().await?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

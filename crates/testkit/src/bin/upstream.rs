@@ -1,0 +1,90 @@
+//! `plimsoll-upstream`: the scripted provider as a program, for clients and load tools.
+
+use std::error::Error;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use plimsoll_testkit::provider::{Action, Answers, Config, Keep, Pace, Plan, Provider, strict};
+
+/// A scripted provider on loopback, until it is interrupted.
+///
+/// It speaks Anthropic Messages, Chat Completions, Responses and Gemini, and plays a plan of tool turns.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll-upstream")]
+struct Arguments {
+    /// Where to listen; port 0 takes a free one. The address is printed.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// How many tool turns of the plan to play.
+    #[arg(long, default_value_t = 14)]
+    turns: usize,
+    /// The folder in which the client works.
+    #[arg(long, default_value = ".")]
+    workspace: PathBuf,
+    /// Expand a ref after every so many turns, alone and beside another call in turn.
+    #[arg(long)]
+    expand_every: Option<usize>,
+    /// Keep every request and answer in this folder, which must exist.
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// Answer with so many words and without reading, for load.
+    #[arg(long, conflicts_with = "forward")]
+    plain: Option<usize>,
+    /// Hand everything on to this address, `http://HOST:PORT`.
+    #[arg(long)]
+    forward: Option<String>,
+    /// Accept what a provider would refuse.
+    #[arg(long)]
+    lenient: bool,
+    /// Milliseconds between two events of a stream; without it they follow at once.
+    #[arg(long)]
+    pace: Option<u64>,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let answers = match (arguments.plain, arguments.forward) {
+        (Some(words), _) => Answers::Plain { words },
+        (_, Some(to)) => Answers::Forwarded { to },
+        _ => {
+            let workspace = arguments.workspace.canonicalize()?;
+            let mut plan = Plan::mending(workspace.to_string_lossy());
+            plan.turns.truncate(arguments.turns);
+            if let Some(every) = arguments.expand_every {
+                plan = expanding(plan, every.max(1));
+            }
+            let check = (!arguments.lenient).then(strict);
+            Answers::Planned { plan, check }
+        }
+    };
+    let keep = arguments.keep.map_or(Keep::Nothing, Keep::Folder);
+    let pace = match arguments.pace {
+        Some(millis) => Pace::Apart(Duration::from_millis(millis)),
+        None if arguments.plain.is_some() => Pace::Together,
+        None => Pace::Apart(Duration::ZERO),
+    };
+    let config = Config { answers, keep, pace };
+    let provider = Provider::listen(arguments.listen, config).await?;
+    let mut output = std::io::stdout();
+    writeln!(output, "{}", provider.address())?;
+    output.flush()?;
+    tokio::signal::ctrl_c().await?;
+    Ok(())
+}
+
+/// Adds expansions: after one group of turns alone, after the next beside its last call.
+fn expanding(plan: Plan, every: usize) -> Plan {
+    let mut turns = Vec::new();
+    for (group, some) in plan.turns.chunks(every).enumerate() {
+        turns.extend(some.iter().cloned());
+        match turns.last_mut() {
+            Some(last) if group % 2 == 1 => last.insert(0, Action::Expand),
+            _ => turns.push(vec![Action::Expand]),
+        }
+    }
+    Plan { turns, ..plan }
+}

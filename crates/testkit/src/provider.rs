@@ -1,0 +1,138 @@
+//! A scripted provider on loopback: it speaks four APIs, whole and streamed, plays a plan of tool turns with whatever
+//! tools the client offers, reports usage with a prompt cache, and refuses what a provider would refuse.
+
+mod answer;
+mod anthropic;
+mod body;
+mod chat;
+mod endpoint;
+mod forward;
+mod gemini;
+mod kept;
+mod offered;
+mod plan;
+mod progress;
+mod responses;
+mod serve;
+mod sse;
+mod usage;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_formats::provider::{Wire, check};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub use kept::Kept;
+pub use plan::{Action, Plan};
+pub use progress::id as call_id;
+pub use usage::{Continuity, Usage};
+
+/// When answers say that they were made: the same at every run. Chosen.
+const CREATED: u64 = 1_767_225_600;
+
+/// The header by which a load tool names its request in plain answers.
+pub const LABEL: &str = "x-load-request";
+
+/// Says what a provider would refuse in the body of a request, nothing if it is right.
+pub type Check = Arc<dyn Fn(Wire, &[u8]) -> Vec<String> + Send + Sync>;
+
+/// Refuses whatever [`plimsoll_formats::provider::check()`] knows that providers refuse.
+pub fn strict() -> Check {
+    Arc::new(|wire, body| check(wire, body).iter().map(ToString::to_string).collect())
+}
+
+/// How the events of a stream follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// The first by itself, the others together: little work for a load tool.
+    Together,
+    /// Each by itself, so much time apart.
+    Apart(Duration),
+}
+
+/// How the provider answers.
+#[derive(Clone)]
+pub enum Answers {
+    /// Plays a plan; every request is read, checked and answered with usage.
+    Planned { plan: Plan, check: Option<Check> },
+    /// Answers without reading the request, for load: a text of so many words and, with a label ([`LABEL`]), one call.
+    Plain { words: usize },
+    /// Hands every request on to `http://HOST:PORT` and keeps both sides, byte for byte.
+    Forwarded { to: String },
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Planned { plan, .. } => formatter.debug_tuple("Planned").field(plan).finish(),
+            Self::Plain { words } => formatter.debug_tuple("Plain").field(words).finish(),
+            Self::Forwarded { to } => formatter.debug_tuple("Forwarded").field(to).finish(),
+        }
+    }
+}
+
+/// Where requests and answers are kept.
+#[derive(Debug, Clone)]
+pub enum Keep {
+    Nothing,
+    /// For [`Provider::kept`].
+    Memory,
+    /// Three files a request: `NUMBER.json` (headers without keys, what was found), `NUMBER.request`, `NUMBER.answer`.
+    Folder(PathBuf),
+}
+
+/// What a provider is told.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub answers: Answers,
+    pub keep: Keep,
+    pub pace: Pace,
+}
+
+/// The server; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Provider {
+    address: SocketAddr,
+    shared: Arc<serve::Shared>,
+    server: JoinHandle<()>,
+}
+
+impl Provider {
+    /// Starts a server that plays `plan`, checks with `check` and keeps what it was sent.
+    pub async fn start(plan: Plan, check: Option<Check>) -> io::Result<Self> {
+        let answers = Answers::Planned { plan, check };
+        let config = Config { answers, keep: Keep::Memory, pace: Pace::Apart(Duration::ZERO) };
+        Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), config).await
+    }
+
+    /// Starts a server at `address`; port 0 takes a free one.
+    pub async fn listen(address: SocketAddr, config: Config) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(serve::Shared::new(config));
+        let server = tokio::spawn(serve::accept(listener, shared.clone()));
+        Ok(Self { address, shared, server })
+    }
+
+    /// Returns `http://HOST:PORT`.
+    pub fn address(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Returns what was kept in memory, in the order in which answers ended.
+    pub fn kept(&self) -> Vec<Kept> {
+        self.shared.kept()
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}

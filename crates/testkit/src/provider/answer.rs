@@ -1,0 +1,106 @@
+//! What the scripted model says, before it is written in the words of an API.
+
+use plimsoll_formats::provider::Wire;
+use serde_json::{Value, json};
+
+use super::offered::Kind;
+use super::plan::{Call, Plan};
+use super::usage::Usage;
+use super::{offered, progress};
+
+/// An answer of the scripted model.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    /// The number of the request; ids are made of it.
+    pub(crate) request: u64,
+    pub(crate) turn: usize,
+    pub(crate) model: String,
+    /// Present when the request asks for reasoning.
+    pub(crate) reasoning: Option<String>,
+    pub(crate) text: String,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) usage: Usage,
+}
+
+impl Answer {
+    /// Decides what is said to `body`.
+    pub(crate) fn to(wire: Wire, body: &Value, raw: &str, plan: &Plan, request: u64) -> Self {
+        let tools = offered::offered(wire, body);
+        let turn = progress::next_turn(wire, body);
+        let calls = plan.calls(turn, &tools, raw);
+        let text = if !calls.is_empty() {
+            format!("Turn {}: going on with the investigation.", turn + 1)
+        } else if wants_json(wire, body) {
+            r#"{"title":"A scripted session","isNewTopic":true,"reasoning":"scripted","next_speaker":"user","model_choice":"pro","complexity_reasoning":"scripted","complexity_score":50}"#.to_owned()
+        } else if tools.is_empty() && !plan.turns.is_empty() {
+            "A scripted session".to_owned()
+        } else {
+            plan.last.clone()
+        };
+        let reasoning = wants_reasoning(wire, body)
+            .then(|| format!("Scripted reasoning of turn {}: what to look at next.", turn + 1));
+        let model = body["model"].as_str().unwrap_or("scripted").to_owned();
+        Self { request, turn, model, reasoning, text, calls, usage: Usage::default() }
+    }
+
+    /// Answers a load tool: so many words and, if it named its request, one call.
+    pub(crate) fn plain(label: Option<u64>, words: usize, bytes: usize) -> Self {
+        let request = label.unwrap_or_default();
+        let read = Call {
+            name: "read".to_owned(),
+            kind: Kind::Function,
+            arguments: json!({"path": format!("parts/{request}.py")}),
+        };
+        let usage = Usage {
+            input: super::usage::tokens(bytes),
+            output: words as u64 + 1,
+            ..Usage::default()
+        };
+        Self {
+            request,
+            turn: 0,
+            model: "scripted".to_owned(),
+            reasoning: None,
+            text: format!("answer-{request}{}", " word".repeat(words)),
+            calls: label.map(|_| read).into_iter().collect(),
+            usage,
+        }
+    }
+
+    /// Estimates the tokens of the answer.
+    pub(crate) fn tokens(&self) -> u64 {
+        let calls =
+            self.calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
+        let reasoning = self.reasoning.as_ref().map_or(0, String::len);
+        super::usage::tokens(self.text.len() + reasoning + calls.sum::<usize>()).max(1)
+    }
+}
+
+fn wants_reasoning(wire: Wire, body: &Value) -> bool {
+    match wire {
+        Wire::AnthropicMessages => {
+            matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive"))
+        }
+        Wire::Responses => {
+            let include = body["include"].as_array().into_iter().flatten();
+            include.into_iter().any(|what| what == "reasoning.encrypted_content")
+        }
+        // Chat has no form for it, and Gemini's is the signature of a call.
+        Wire::ChatCompletions | Wire::Gemini => false,
+    }
+}
+
+fn wants_json(wire: Wire, body: &Value) -> bool {
+    match wire {
+        Wire::AnthropicMessages => {
+            !body["output_config"]["format"].is_null() || !body["output_format"].is_null()
+        }
+        Wire::ChatCompletions => body["response_format"]["type"]
+            .as_str()
+            .is_some_and(|format| format.starts_with("json")),
+        Wire::Responses => {
+            body["text"]["format"]["type"].as_str().is_some_and(|format| format.starts_with("json"))
+        }
+        Wire::Gemini => body["generationConfig"]["responseMimeType"] == "application/json",
+    }
+}

@@ -1,0 +1,133 @@
+//! The tools that a request offers, whatever its wire, and the arguments that fit their schemas.
+
+use plimsoll_formats::provider::Wire;
+use serde_json::{Map, Value, json};
+
+/// A tool that the client offers.
+#[derive(Debug, Clone)]
+pub(crate) struct Offered {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    schema: Value,
+}
+
+/// How a call of the tool is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Function,
+    /// Responses: the input is free text.
+    Custom,
+    /// Responses: the provider's own shell.
+    LocalShell,
+}
+
+/// Returns the tools that `body` offers, in its order.
+pub(crate) fn offered(wire: Wire, body: &Value) -> Vec<Offered> {
+    let mut found = Vec::new();
+    let mut lists = vec![&body["tools"]];
+    if wire == Wire::Responses {
+        // Codex names its tools in the first item of its input.
+        let items = body["input"].as_array().into_iter().flatten();
+        lists.extend(
+            items.filter(|item| item["type"] == "additional_tools").map(|item| &item["tools"]),
+        );
+    }
+    for tool in lists.into_iter().filter_map(Value::as_array).flatten() {
+        match wire {
+            Wire::AnthropicMessages => function(&mut found, tool, "input_schema"),
+            Wire::ChatCompletions => function(&mut found, &tool["function"], "parameters"),
+            Wire::Responses => of_responses(&mut found, tool),
+            Wire::Gemini => {
+                for declared in tool["functionDeclarations"].as_array().into_iter().flatten() {
+                    let schemas = ["parametersJsonSchema", "parameters"];
+                    let key = schemas.into_iter().find(|key| !declared[*key].is_null());
+                    function(&mut found, declared, key.unwrap_or("parameters"));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn of_responses(found: &mut Vec<Offered>, tool: &Value) {
+    let name = tool["name"].as_str().unwrap_or_default().to_owned();
+    match tool["type"].as_str() {
+        Some("namespace") => {
+            tool["tools"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .for_each(|tool| of_responses(found, tool));
+        }
+        Some("custom") => found.push(Offered { name, kind: Kind::Custom, schema: Value::Null }),
+        Some("local_shell") => {
+            let name = "local_shell".to_owned();
+            found.push(Offered { name, kind: Kind::LocalShell, schema: Value::Null });
+        }
+        Some("function") => function(found, tool, "parameters"),
+        // Tools that run at the provider: this one has none of them.
+        _ => {}
+    }
+}
+
+fn function(found: &mut Vec<Offered>, tool: &Value, schema: &str) {
+    if let (Some(name), Value::Object(_)) = (tool["name"].as_str(), &tool[schema]) {
+        let schema = tool[schema].clone();
+        found.push(Offered { name: name.to_owned(), kind: Kind::Function, schema });
+    }
+}
+
+impl Offered {
+    /// Finds the first of `names` that is offered, in any spelling of upper and lower case.
+    pub(crate) fn find<'a>(all: &'a [Self], names: &[&str]) -> Option<&'a Self> {
+        names.iter().find_map(|name| all.iter().find(|tool| tool.name.eq_ignore_ascii_case(name)))
+    }
+
+    /// Whether the schema knows an argument.
+    pub(crate) fn takes(&self, argument: &str) -> bool {
+        !self.schema["properties"][argument].is_null()
+    }
+
+    /// Returns the properties of one item of a list argument.
+    pub(crate) fn item_takes(&self, list: &str, argument: &str) -> bool {
+        !self.schema["properties"][list]["items"]["properties"][argument].is_null()
+    }
+
+    /// Writes arguments: each value under the first of its names that the schema knows, and something of the right type
+    /// for whatever else is required.
+    pub(crate) fn arguments(&self, wanted: &[(&[&str], Value)]) -> Value {
+        let mut arguments = Map::new();
+        for (names, value) in wanted {
+            if let Some(name) = names.iter().find(|name| self.takes(name)) {
+                let is_list = self.schema["properties"][*name]["type"] == "array";
+                let value = match value.as_str() {
+                    Some(command) if is_list => json!(["bash", "-lc", command]),
+                    _ => value.clone(),
+                };
+                arguments.insert((*name).to_owned(), value);
+            }
+        }
+        let required = self.schema["required"].as_array().into_iter().flatten();
+        for name in required.filter_map(Value::as_str) {
+            if !arguments.contains_key(name) {
+                arguments.insert(name.to_owned(), anything(&self.schema["properties"][name]));
+            }
+        }
+        Value::Object(arguments)
+    }
+}
+
+/// Returns a value that `schema` allows.
+fn anything(schema: &Value) -> Value {
+    if let Some(first) = schema["enum"].get(0) {
+        return first.clone();
+    }
+    // Gemini writes the names of types in capitals.
+    match schema["type"].as_str().unwrap_or_default().to_ascii_lowercase().as_str() {
+        "boolean" => json!(false),
+        "integer" | "number" => json!(1),
+        "array" => json!([]),
+        "object" => json!({}),
+        _ => json!("scripted"),
+    }
+}

@@ -1,0 +1,309 @@
+//! Connections and requests of the scripted provider.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::answer::Answer;
+use super::body::{self, Body, Done};
+use super::endpoint::{Delivery, Endpoint};
+use super::plan::Plan;
+use super::usage::{Cache, Usage, tokens};
+use super::{
+    Answers, Check, Config, Keep, Kept, LABEL, Wire, anthropic, chat, forward, gemini, responses,
+};
+
+/// What the connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    config: Config,
+    count: AtomicU64,
+    cache: Mutex<Cache>,
+    kept: Mutex<Vec<Kept>>,
+}
+
+/// A request that was read.
+struct Asked {
+    number: u64,
+    method: Method,
+    path: String,
+    headers: HeaderMap,
+    /// As it came, perhaps compressed.
+    bytes: Bytes,
+}
+
+impl Shared {
+    pub(crate) fn new(config: Config) -> Self {
+        let (cache, kept) = (Mutex::default(), Mutex::default());
+        Self { config, count: AtomicU64::new(0), cache, kept }
+    }
+
+    pub(crate) fn kept(&self) -> Vec<Kept> {
+        self.kept.lock().expect("nothing panics while it holds this").clone()
+    }
+
+    fn keep(&self, kept: Kept) {
+        match &self.config.keep {
+            Keep::Nothing => {}
+            Keep::Memory => {
+                self.kept.lock().expect("nothing panics while it holds this").push(kept);
+            }
+            // A full disk shows as missing files, which whoever reads the folder counts.
+            Keep::Folder(folder) => drop(kept.write(folder)),
+        }
+    }
+
+    /// Prepares the record of an answer.
+    fn record(self: &Arc<Self>, kept: Kept) -> Option<Done> {
+        if matches!(self.config.keep, Keep::Nothing) {
+            return None;
+        }
+        let shared = self.clone();
+        Some(Box::new(move |answer| shared.keep(Kept { answer, ..kept })))
+    }
+}
+
+pub(crate) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    loop {
+        // Too many open files: those that end make room.
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let shared = shared.clone();
+        tokio::spawn(async move {
+            let service = service_fn(move |request| answer(shared.clone(), request));
+            // A client that leaves is what some tests are about.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+async fn answer(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let number = shared.count.fetch_add(1, Ordering::Relaxed) + 1;
+    let (head, body) = request.into_parts();
+    let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let path = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    let asked = Asked { number, method: head.method, path, headers: head.headers, bytes };
+    let answer = match &shared.config.answers {
+        Answers::Planned { plan, check } => planned(&shared, &asked, plan, check.as_ref()),
+        Answers::Plain { words } => plain(&shared, &asked, *words),
+        Answers::Forwarded { to } => {
+            let kept = asked.kept(StatusCode::OK);
+            let record = |status: StatusCode| {
+                shared.record(Kept { status: status.as_u16(), ..kept.clone() })
+            };
+            forward::forward(
+                to,
+                &asked.method,
+                &asked.path,
+                &asked.headers,
+                asked.bytes.clone(),
+                record,
+            )
+            .await
+        }
+    };
+    Ok(answer)
+}
+
+impl Asked {
+    fn kept(&self, status: StatusCode) -> Kept {
+        Kept {
+            number: self.number,
+            method: self.method.to_string(),
+            path: self.path.clone(),
+            headers: self.headers.clone(),
+            request: self.bytes.clone(),
+            status: status.as_u16(),
+            answer: Vec::new(),
+            turn: None,
+            violations: Vec::new(),
+            usage: Usage::default(),
+            continuity: super::Continuity::default(),
+        }
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::of(&self.method, self.path.split('?').next().unwrap_or_default())
+    }
+
+    /// The body without its compression.
+    fn decoded(&self) -> Result<Bytes, String> {
+        match self.headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+            None | Some(b"identity") => Ok(self.bytes.clone()),
+            Some(b"zstd") => zstd::stream::decode_all(&*self.bytes)
+                .map(Bytes::from)
+                .map_err(|error| format!("the body is not zstd: {error}")),
+            Some(_) => Err("unknown content-encoding".to_owned()),
+        }
+    }
+}
+
+fn planned(
+    shared: &Arc<Shared>,
+    asked: &Asked,
+    plan: &Plan,
+    check: Option<&Check>,
+) -> Response<Body> {
+    let endpoint = asked.endpoint();
+    let wire = match endpoint {
+        Endpoint::Turn(wire, _) | Endpoint::CountTokens(wire) => wire,
+        Endpoint::Compact => Wire::Responses,
+        Endpoint::Models | Endpoint::Presence | Endpoint::Unknown => {
+            let (status, body) = beside(asked, endpoint);
+            return json_answer(status, &body, shared.record(asked.kept(status)));
+        }
+    };
+    let refuse = |message: String| {
+        let status = StatusCode::BAD_REQUEST;
+        let kept = Kept { violations: vec![message.clone()], ..asked.kept(status) };
+        json_answer(status, &error(wire, status, &message), shared.record(kept))
+    };
+    let raw = match asked.decoded() {
+        Ok(raw) => raw,
+        Err(message) => return refuse(message),
+    };
+    let body: Value = match serde_json::from_slice(&raw) {
+        Ok(body) => body,
+        Err(error) => return refuse(format!("the body is not JSON: {error}")),
+    };
+    if let (Endpoint::Turn(..), Some(check)) = (endpoint, check) {
+        let violations = check(wire, &raw);
+        if !violations.is_empty() {
+            return refuse(violations.join("; "));
+        }
+    }
+    let kept = asked.kept(StatusCode::OK);
+    match endpoint {
+        Endpoint::CountTokens(Wire::Gemini) => {
+            let body = json!({"totalTokens": tokens(raw.len())});
+            return json_answer(StatusCode::OK, &body, shared.record(kept));
+        }
+        Endpoint::CountTokens(_) => {
+            let body = json!({"input_tokens": tokens(raw.len())});
+            return json_answer(StatusCode::OK, &body, shared.record(kept));
+        }
+        Endpoint::Compact => {
+            let body = responses::compacted(&body, asked.number);
+            return json_answer(StatusCode::OK, &body, shared.record(kept));
+        }
+        _ => {}
+    }
+    let text = String::from_utf8_lossy(&raw);
+    let mut answer = Answer::to(wire, &body, &text, plan, asked.number);
+    let cache = &mut *shared.cache.lock().expect("nothing panics while it holds this");
+    let (usage, continuity) = cache.read(wire, &body);
+    answer.usage = Usage { output: answer.tokens(), ..usage };
+    let turn = Some((answer.turn, !answer.calls.is_empty()));
+    let done = shared.record(Kept { turn, usage: answer.usage, continuity, ..kept });
+    let streams = match endpoint {
+        Endpoint::Turn(_, Some(delivery)) => delivery == Delivery::Streamed,
+        _ => body["stream"] == true,
+    };
+    let reports_usage = body["stream_options"]["include_usage"] == true;
+    write(shared, wire, &answer, streams, reports_usage, done)
+}
+
+/// Answers what is not about a model's turn.
+fn beside(asked: &Asked, endpoint: Endpoint) -> (StatusCode, Value) {
+    match endpoint {
+        Endpoint::Presence => (StatusCode::OK, Value::Null),
+        Endpoint::Models => (StatusCode::OK, models()),
+        _ if asked.headers.contains_key("upgrade") => {
+            (StatusCode::UPGRADE_REQUIRED, chat::error(426, "this server has no WebSockets"))
+        }
+        _ => (StatusCode::NOT_FOUND, chat::error(404, &format!("nothing at {}", asked.path))),
+    }
+}
+
+fn models() -> Value {
+    let model = |id: &str| {
+        json!({"id": id, "type": "model", "object": "model", "display_name": id,
+            "created_at": "2026-01-01T00:00:00Z", "created": super::CREATED, "owned_by": "scripted"})
+    };
+    let models: Vec<_> = ["claude-sonnet-4-5", "gpt-5", "gemini-2.5-pro"].map(model).into();
+    json!({"object": "list", "data": models, "has_more": false})
+}
+
+fn plain(shared: &Arc<Shared>, asked: &Asked, words: usize) -> Response<Body> {
+    // The label is the number of the load tool's request, so it knows what it was answered.
+    let label = asked.headers.get(LABEL).and_then(|label| label.to_str().ok()?.parse().ok());
+    let Endpoint::Turn(wire, delivery) = asked.endpoint() else {
+        let (status, body) = beside(asked, asked.endpoint());
+        return json_answer(status, &body, shared.record(asked.kept(status)));
+    };
+    let answer = Answer::plain(label, words, asked.bytes.len());
+    // The load tool writes its own bodies, with this at the beginning.
+    let beginning = &asked.bytes[..asked.bytes.len().min(256)];
+    let streams = delivery.map_or_else(
+        || beginning.windows(13).any(|window| window == b"\"stream\":true"),
+        |delivery| delivery == Delivery::Streamed,
+    );
+    write(shared, wire, &answer, streams, true, shared.record(asked.kept(StatusCode::OK)))
+}
+
+fn write(
+    shared: &Shared,
+    wire: Wire,
+    answer: &Answer,
+    streams: bool,
+    reports_usage: bool,
+    done: Option<Done>,
+) -> Response<Body> {
+    if !streams {
+        let body = match wire {
+            Wire::AnthropicMessages => anthropic::whole(answer),
+            Wire::ChatCompletions => chat::whole(answer),
+            Wire::Responses => responses::whole(answer),
+            Wire::Gemini => gemini::whole(answer),
+        };
+        return json_answer(StatusCode::OK, &body, done);
+    }
+    let events = match wire {
+        Wire::AnthropicMessages => anthropic::events(answer),
+        Wire::ChatCompletions => chat::events(answer, reports_usage),
+        Wire::Responses => responses::events(answer),
+        Wire::Gemini => gemini::events(answer),
+    };
+    let body = body::events(events, shared.config.pace, done);
+    response(StatusCode::OK, "text/event-stream; charset=utf-8", body)
+}
+
+fn error(wire: Wire, status: StatusCode, message: &str) -> Value {
+    match wire {
+        Wire::AnthropicMessages => anthropic::error(status.as_u16(), message),
+        Wire::ChatCompletions | Wire::Responses => chat::error(status.as_u16(), message),
+        Wire::Gemini => gemini::error(status.as_u16(), message),
+    }
+}
+
+fn json_answer(status: StatusCode, body: &Value, done: Option<Done>) -> Response<Body> {
+    let bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let length = bytes.len();
+    let mut answer = response(status, "application/json", body::whole(bytes, done));
+    answer.headers_mut().insert(CONTENT_LENGTH, length.into());
+    answer
+}
+
+pub(super) fn response(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
