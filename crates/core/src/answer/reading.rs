@@ -182,11 +182,10 @@ fn without_articles(tokens: &mut Vec<Token>) {
     let is_article = |at: usize| {
         let token: &Token = &tokens[at];
         let before = at.checked_sub(1).map_or("", |before| &*tokens[before].text);
+        let is_letter = token.text == "a" && LETTERED.contains(&before);
+        let is_spoken_of = token.quoted || token.capital || is_bare(tokens, at) || is_letter;
         ARTICLES.contains(&&*token.text)
-            && !token.quoted
-            && !token.capital
-            && !is_bare(tokens, at)
-            && !(token.text == "a" && LETTERED.contains(&before))
+            && !is_spoken_of
             && tokens.get(at + 1).is_some_and(|next| {
                 next.text.chars().all(char::is_alphanumeric)
                     && !ARTICLES.contains(&&*next.text)

@@ -117,7 +117,9 @@ impl WordSlots {
             }
         }
         if total > 0.0 {
-            shares.values_mut().for_each(|share| *share = (*share / total).min(1.0));
+            for share in shares.values_mut() {
+                *share = (*share / total).min(1.0);
+            }
         }
         shares
     }

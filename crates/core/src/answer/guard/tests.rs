@@ -85,7 +85,8 @@ fn each_agreement_is_a_setting() {
     let (a, b) = ("How do I feed a cat?", "How do I feed a dog?");
     let with = |agree: &Agree| AnswerSettings { agree: agree.clone(), ..AnswerSettings::default() };
     assert_eq!(judged(a, b, &with(&lax)), Verdict::Serve);
-    let checks: [(&str, &str, Refusal, fn(&mut Agree)); 10] = [
+    type Check = (&'static str, &'static str, Refusal, fn(&mut Agree));
+    let checks: [Check; 10] = [
         ("alt ist er", "Alt ist er?", Refusal::Language, |agree| agree.language = false),
         ("What is 12 % of 80?", "What is 12 % of 90?", Refusal::Numbers, |a| a.numbers = false),
         ("Where does Ann live?", "Where does Bob live?", Refusal::Names, |a| a.names = false),
@@ -107,12 +108,13 @@ fn each_agreement_is_a_setting() {
 
 #[test]
 fn each_likeness_is_a_setting() {
-    let checks: [(&str, &str, fn(&mut Alike)); 8] = [
+    type Check = (&'static str, &'static str, fn(&mut Alike));
+    let checks: [Check; 8] = [
         ("Why is the sun hot?", "Why is sun hot?", |alike| alike.articles = false),
         ("What eats cats?", "What eats cat?", |alike| alike.plurals = false),
         ("What is grey?", "What is gray?", |alike| alike.spelling = false),
         ("What are some of the best fish?", "What are the best fish?", |alike| {
-            alike.fillers = false
+            alike.fillers = false;
         }),
         ("Which fish is it?", "What fish is it?", |alike| alike.which = false),
         ("How do I swim?", "How to swim?", |alike| alike.how_to = false),
@@ -288,7 +290,7 @@ proptest! {
         let _ = judged(&a, &b, &settings);
         for (one, other) in [(a.clone(), format!("why {a} 7")), (format!("why {a}"), format!("why {b}"))] {
             if judged(&one, &other, &settings) == Verdict::Serve {
-                let figures = |text: &str| text.chars().filter(|c| c.is_ascii_digit()).collect::<String>();
+                let figures = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
                 prop_assert_eq!(figures(&one), figures(&other));
             }
         }
