@@ -365,7 +365,7 @@ fn a_mark_stays_on_its_block_and_moves_when_the_block_goes() {
     let shortened = request.rewrite(&edits(&request, &[2])).unwrap();
     assert_eq!((marks(body.as_bytes()), marks(&shortened)), (2, 2));
     let again = parse(wire, &request.rewrite(&edits(&request, &[4])).unwrap());
-    assert_eq!(marks(again.body()), 1, "its only neighbour is a string, which bears none");
+    assert_eq!(marks(again.body()), 2, "over the string of the user, which bears none");
 
     let mark = json!({"type": "ephemeral", "ttl": "1h"});
     let body = json!({"messages": [
