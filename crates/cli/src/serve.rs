@@ -60,6 +60,7 @@ pub(crate) async fn open(
         clock: outside().clock,
         policies: Arc::new(Configured(config)),
         pricing: Pricing::shipped(),
+        memory: None,
     };
     let listen = settings.listen;
     let gateway = Gateway::new(settings, parts, &environment).map_err(CommandError::usage)?;

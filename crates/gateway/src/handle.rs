@@ -346,6 +346,7 @@ pub(crate) async fn ask(
     let first_byte = Timeouts::of(gateway.config.timeouts.first_byte);
     let sent = upstream.send(method, path, headers, body, first_byte, &*gateway.clock).await;
     if let Ok(response) = &sent {
+        tracing::debug!(upstream = upstream.name, status = response.status().as_u16(), "answered");
         gateway.metrics.answer(response.status().as_u16());
     }
     sent
