@@ -54,6 +54,18 @@ pub(crate) fn part(part: Value<'_>) -> Option<Block> {
     }
 }
 
+/// Tells whether a part is a text, without reading it.
+pub(crate) fn is_text(part: Value<'_>) -> bool {
+    let kind = part.get("type").and_then(Value::text).unwrap_or_default();
+    matches!(&*kind, "text" | "input_text" | "output_text" | "summary_text")
+}
+
+/// Tells whether a part is an image, without reading it.
+pub(crate) fn is_image(part: Value<'_>) -> bool {
+    let kind = part.get("type").and_then(Value::text).unwrap_or_default();
+    matches!(&*kind, "image" | "image_url" | "input_image")
+}
+
 /// Reads an image of either provider.
 pub(crate) fn image(part: Value<'_>) -> Image {
     let empty = || Arc::from("");

@@ -80,24 +80,21 @@ fn one_item(item: &Tree<'_>, index: usize, report: &mut Report) {
     }
 }
 
-/// Calls and results are paired by call id, results of each kind of call by those of that kind, the call first.
+/// Calls and results are paired by call id, the call first. Custom tools answer for themselves; other results answer any call.
 fn pairs(items: &[Tree<'_>], report: &mut Report) {
     let mut open: HashMap<&str, (&str, usize)> = HashMap::new();
     for (index, item) in items.iter().enumerate() {
-        let id = item.at("call_id").text();
-        match item.kind() {
-            kind if kind.ends_with("_call_output") => {
-                let call = kind.strip_suffix("_output").unwrap_or_default();
-                let fits = open.remove(id).is_some_and(|(asked, _)| asked == call);
-                report.require(fits, || at(index), "a result answers a call of its kind, once");
-            }
-            "function_call" | "custom_tool_call" | "local_shell_call" | "shell_call"
-            | "apply_patch_call" => {
-                report.require(!id.is_empty(), || at(index), "a call has an id");
-                let before = open.insert(id, (item.kind(), index));
-                report.require(before.is_none(), || at(index), "ids of calls differ");
-            }
-            _ => {}
+        let (kind, id) = (item.kind(), item.at("call_id").text());
+        if kind.ends_with("_call_output") {
+            let custom = "custom_tool_call";
+            let fits = open
+                .remove(id)
+                .is_some_and(|(asked, _)| (asked == custom) == (kind == "custom_tool_call_output"));
+            report.require(fits, || at(index), "a result answers a call of its kind, once");
+        } else if kind == "function_call" || kind.ends_with("_call") && !id.is_empty() {
+            report.require(!id.is_empty(), || at(index), "a call has an id");
+            let before = open.insert(id, (kind, index));
+            report.require(before.is_none(), || at(index), "ids of calls differ");
         }
     }
     let mut open: Vec<usize> = open.into_values().map(|(_, index)| index).collect();

@@ -67,9 +67,14 @@ fn kind_of(item: Value<'_>) -> Kind {
     }
 }
 
-/// Tells whether items of a type answer a call.
-pub(crate) fn is_result(kind: &str) -> bool {
-    kind.ends_with("_call_output")
+/// Tells whether items of a type answer a call with text. A picture of a screen is none, and stays with the call as it is.
+fn is_result(kind: &str) -> bool {
+    kind.ends_with("_call_output") && kind != "computer_call_output"
+}
+
+/// Tells whether items of a type are calls that the client answers; what the server did itself has no call id.
+fn is_call(kind: &str, item: Value<'_>) -> bool {
+    kind.ends_with("_call") && kind != "computer_call" && item.any(&["call_id"]).is_some()
 }
 
 /// Items of one answer, which core knows as one message.
@@ -100,10 +105,8 @@ pub(crate) fn said(item: Value<'_>) -> Vec<Found> {
     match &*kind {
         "" | "message" => content::parts(item.get("content"), content::part),
         // A local shell's call has an action and no name.
-        "function_call" | "custom_tool_call" | "local_shell_call" | "shell_call"
-        | "apply_patch_call" => {
-            let name =
-                item.get("name").and_then(Value::shared).unwrap_or_else(|| Arc::from(&*kind));
+        kind if is_call(kind, item) => {
+            let name = item.get("name").and_then(Value::shared).unwrap_or_else(|| Arc::from(kind));
             let arguments = item.any(&["arguments", "input", "action", "operation"]);
             vec![(item.id(), content::call(item.shared_at("call_id"), name, arguments))]
         }

@@ -116,17 +116,7 @@ impl<'a> Rewrite<'a> {
     /// The text stands in one part, the first with a mark of the cache if there is one; further texts go.
     fn put_parts(&mut self, list: Value<'a>, now: &ToolResult) -> Result<(), &'static str> {
         let parts: Vec<Value<'a>> = list.elements().collect();
-        let blocks: Vec<Option<Block>> = parts
-            .iter()
-            .map(|part| {
-                if part.is_text() {
-                    content::text(*part).map(|(_, block)| block)
-                } else {
-                    content::part(*part)
-                }
-            })
-            .collect();
-        let is_text = |index: &usize| matches!(blocks[*index], None | Some(Block::Text(_)));
+        let is_text = |index: &usize| parts[*index].is_text() || content::is_text(parts[*index]);
         let texts: Vec<usize> = (0..parts.len()).filter(is_text).collect();
         let marked = |index: &&usize| parts[**index].get("cache_control").is_some();
         let holder = texts.iter().find(marked).or(texts.first()).copied();
@@ -147,8 +137,8 @@ impl<'a> Rewrite<'a> {
             self.patch.remove(list, index);
         }
         if now.images.is_empty() {
-            for (index, block) in blocks.iter().enumerate() {
-                if matches!(block, Some(Block::Image(_))) {
+            for (index, part) in parts.iter().enumerate() {
+                if content::is_image(*part) {
                     self.patch.remove(list, index);
                 }
             }

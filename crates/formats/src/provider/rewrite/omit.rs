@@ -73,7 +73,9 @@ impl<'a> Rewrite<'a> {
                         None if bears_marks(block) => Some(block),
                         None => before,
                     };
-                } else if let (Some(mark), Some(bearer)) = (mark, before.take()) {
+                } else if let Some(mark) = mark
+                    && let Some(bearer) = before.take()
+                {
                     self.patch.set(bearer, "cache_control", mark.raw().to_owned());
                 }
             }

@@ -95,7 +95,9 @@ impl<'a> Rewrite<'a> {
                 continue;
             }
             self.patch.remove(list, index);
-            if let (Some(mark), Some(bearer)) = (mark, before.take()) {
+            if let Some(mark) = mark
+                && let Some(bearer) = before.take()
+            {
                 self.patch.set(bearer, "cache_control", mark.raw().to_owned());
             }
         }

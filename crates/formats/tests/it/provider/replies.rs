@@ -710,3 +710,75 @@ fn tokens_are_counted_where_the_client_does_not_ask() {
         bytes.split_inclusive("\n\n").filter(|event| !event.contains("usage")).collect();
     assert_eq!(String::from_utf8(sent).unwrap(), events.concat());
 }
+
+/// A reply of two rounds on Anthropic's wire: ours alone, then ours beside the client's.
+fn mixed() -> (Answer, Reply) {
+    let rounds = [vec![Thinking, Own], vec![Text, Own, Client]];
+    let request = body(Wire::AnthropicMessages, &[]);
+    let (sent, reply) = played(Wire::AnthropicMessages, &rounds, &[], &request);
+    (seen(Wire::AnthropicMessages, &sent), reply)
+}
+
+#[test]
+fn what_was_withheld_stands_where_it_stood() {
+    let (answer, reply) = mixed();
+    assert_eq!(pieces(&answer), [Thinking, Text, Client]);
+    let wire = Wire::AnthropicMessages;
+    let next = client_goes_on(wire, r#"{"messages":[{"role":"user","content":"go"}]}"#, &answer);
+    let restore = reply.withheld(&results(&reply)).into_iter().collect();
+    let restored =
+        parse(wire, next.as_bytes()).rewrite(&Edits { restore, ..Edits::default() }).unwrap();
+    let value: Value = serde_json::from_slice(&restored).unwrap();
+    let kinds: Vec<String> = value["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| {
+            let content = message["content"].as_array().into_iter().flatten();
+            let blocks = content.map(|block| {
+                let which = block["name"].as_str().or(block["tool_use_id"].as_str());
+                format!(" {}:{}", block["type"].as_str().unwrap(), which.unwrap_or("-"))
+            });
+            format!("{}{}", message["role"].as_str().unwrap(), blocks.collect::<String>())
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "user",
+            "assistant thinking:- tool_use:expand_ref",
+            "user tool_result:call_0_1",
+            "assistant text:- tool_use:expand_ref tool_use:write",
+            "user tool_result:call_1_1 tool_result:call_1_2",
+        ]
+    );
+}
+
+#[test]
+fn a_history_without_the_answer_stays_as_it_is() {
+    let (_, reply) = mixed();
+    let restore: Vec<_> = reply.withheld(&results(&reply)).into_iter().collect();
+    let edits = Edits { restore, ..Edits::default() };
+    for wire in Wire::ALL {
+        let body = body(wire, &[]);
+        assert_eq!(parse(wire, body.as_bytes()).rewrite(&edits).unwrap(), body.as_bytes());
+    }
+}
+
+#[test]
+fn reasoning_that_nobody_kept_is_not_sent_back() {
+    let wire = Wire::Responses;
+    let bytes = whole(wire, 0, &[Thinking, Own]).replace(r#","encrypted_content":"gAAA""#, "");
+    let mut reply = Reply::new(wire, own());
+    assert_eq!(reply.body(bytes.as_bytes()), None);
+    let given = results(&reply);
+    let edits = Edits { further: reply.answered(&given), ..Edits::default() };
+    for (store, count) in [("false", 0), ("true", 1)] {
+        let body = format!(r#"{{"input":"hi","store":{store}}}"#);
+        let asked = parse(wire, body.as_bytes()).rewrite(&edits).unwrap();
+        assert_eq!(check(wire, &asked), []);
+        let text = String::from_utf8(asked).unwrap();
+        assert_eq!(text.matches(r#""type":"reasoning""#).count(), count);
+        assert!(text.starts_with(r#"{"input":[{"role":"user","content":"hi"},"#), "{text}");
+    }
+}

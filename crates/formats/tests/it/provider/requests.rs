@@ -365,7 +365,22 @@ fn a_mark_stays_on_its_block_and_moves_when_the_block_goes() {
     let shortened = request.rewrite(&edits(&request, &[2])).unwrap();
     assert_eq!((marks(body.as_bytes()), marks(&shortened)), (2, 2));
     let again = parse(wire, &request.rewrite(&edits(&request, &[4])).unwrap());
-    assert_eq!(marks(again.body()), 1, "its only neighbour is a string, which bears none");
+    assert_eq!(marks(again.body()), 2, "over the string of the user, which bears none");
+
+    let mark = json!({"type": "ephemeral", "ttl": "1h"});
+    let body = json!({"messages": [
+        {"role": "user", "content": [{"type": "text", "text": "task"}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "t", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x", "cache_control": mark}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+        {"role": "user", "content": "and"},
+    ]});
+    let request = parse(wire, body.to_string().as_bytes());
+    let out = request.rewrite(&edits(&request, &[4])).unwrap();
+    assert_sound(wire, &out);
+    let value: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(value["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(value["messages"][0]["content"][0]["cache_control"], mark);
 }
 
 #[test]
@@ -459,4 +474,56 @@ fn a_conversation_cut_at_its_beginning_still_begins_with_the_user() {
         assert_sound(wire, &out);
         assert!(String::from_utf8(out).unwrap().contains("[earlier messages were left out]"));
     }
+}
+
+#[test]
+fn calls_of_every_kind_are_paired_or_left_alone() {
+    let items = json!([
+        {"role": "user", "content": "go"},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        {"type": "local_shell_call", "call_id": "a", "action": {"type": "exec", "command": ["ls"]}},
+        {"type": "function_call_output", "call_id": "a", "output": "files"},
+        {"type": "computer_call", "call_id": "b", "action": {"type": "screenshot"}},
+        {"type": "computer_call_output", "call_id": "b", "output": {"type": "computer_screenshot", "image_url": "data:"}},
+        {"role": "user", "content": "and"},
+    ]);
+    let body = json!({"input": items}).to_string();
+    assert_sound(Wire::Responses, body.as_bytes());
+    let request = parse(Wire::Responses, body.as_bytes());
+    let calls: Vec<(&str, &str)> = request
+        .messages()
+        .iter()
+        .flat_map(|message| message.calls())
+        .map(|call| (&*call.name, &*call.arguments))
+        .collect();
+    assert_eq!(calls, [("local_shell_call", r#"{"type":"exec","command":["ls"]}"#)]);
+    assert_eq!(request.messages().iter().flat_map(|message| message.results()).count(), 1);
+    // The picture stays with the call that it answers.
+    assert_eq!(request.messages()[3].blocks.len(), 2);
+    let rewritten = request.rewrite(&edits(&request, &[2, 2, 2, 2, 2])).unwrap();
+    assert_sound(Wire::Responses, &rewritten);
+}
+
+#[test]
+fn what_the_provider_keeps_is_told() {
+    let kept = |body: &str| parse(Wire::Responses, body.as_bytes()).is_kept_by_the_server();
+    assert!(kept(r#"{"input":"hi"}"#));
+    assert!(kept(r#"{"input":"hi","store":true}"#));
+    assert!(!kept(r#"{"input":"hi","store":false}"#));
+    let thinks = |body: &str| parse(Wire::AnthropicMessages, body.as_bytes()).thinks();
+    assert!(thinks(r#"{"messages":[],"thinking":{"type":"adaptive"}}"#));
+    assert!(!thinks(r#"{"messages":[],"thinking":{"type":"disabled"}}"#));
+    assert!(!thinks(r#"{"messages":[]}"#));
+}
+
+#[test]
+fn a_stream_that_is_a_list_is_left_alone() {
+    let body = body(Wire::Gemini, &[step(1)]);
+    let kind = |path| {
+        let request = Request::parse(Wire::Gemini, body.as_bytes(), path, Limits::default());
+        request.unwrap().kind()
+    };
+    let path = "/v1beta/models/g:streamGenerateContent";
+    assert!(matches!(kind(path), RequestKind::Unsupported(_)));
+    assert_eq!(kind("/v1beta/models/g:streamGenerateContent?alt=sse"), RequestKind::Turn);
 }
