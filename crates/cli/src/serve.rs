@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
         config.gateway.policy.clone_from(policy);
     }
     log(&config.gateway)?;
+    raise_descriptors();
     let runtime = runtime()?;
     runtime.block_on(async {
         let gateway = open(config, arguments.store.store.as_deref()).await?;
@@ -60,6 +61,7 @@ pub(crate) async fn open(
         clock: outside().clock,
         policies: Arc::new(Configured(config)),
         pricing: Pricing::shipped(),
+        memory: None,
     };
     let listen = settings.listen;
     let gateway = Gateway::new(settings, parts, &environment).map_err(CommandError::usage)?;
@@ -68,6 +70,19 @@ pub(crate) async fn open(
         CommandError::failure(error).hint("another port with `--listen 127.0.0.1:PORT`")
     })?;
     Ok((gateway, listener))
+}
+
+/// Takes all descriptors that the system lets a process have: an answer under way needs two, and the usual limit is 1,024.
+fn raise_descriptors() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        if setrlimit(Resource::Nofile, limit).is_err() {
+            tracing::warn!("the limit of open files stays as it is");
+        }
+    }
 }
 
 /// Says why a gateway ended before its time.

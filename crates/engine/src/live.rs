@@ -352,7 +352,7 @@ impl LiveSession {
     /// Takes in what became of a request; tells whether an answer has its place here.
     ///
     /// It has none where the session went on without it, as when the same was asked twice at once.
-    fn answered(&mut self, bounded: &Bounded, answer: Option<Message>, note: Note) -> bool {
+    fn answered(&mut self, bounded: &Bounded, answer: Option<Message>, note: &Note) -> bool {
         let known = self.transcript.entries().get(bounded.position);
         let fits = match (&answer, known) {
             (None, _) => true,
@@ -367,7 +367,7 @@ impl LiveSession {
             if let Some(mark) = self.marks.iter_mut().find(|mark| mark.note.number == note.number) {
                 mark.note = note.clone();
             }
-            self.keep_receipt(bounded, &note);
+            self.keep_receipt(bounded, note);
         }
         fits
     }

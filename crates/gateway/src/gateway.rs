@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use async_trait::async_trait;
+use plimsoll_core::Message;
 use plimsoll_core::cost::Pricing;
-use plimsoll_engine::{Clock, HistoryStore};
+use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
 use tokio::sync::watch;
 
 use crate::body::InFlight;
@@ -23,6 +25,21 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub policies: Arc<dyn Policies>,
     pub pricing: Pricing,
+    /// What is known beside the conversation, where it is wanted.
+    pub memory: Option<Arc<dyn Memory>>,
+}
+
+/// What is known beside a conversation.
+#[async_trait]
+pub trait Memory: Send + Sync + std::fmt::Debug {
+    /// Returns what the next answer should know, as quoted material; it is put behind all that was said, so that a cached prefix
+    /// stays. `None` where there is nothing, or the store does not answer: a request never fails for want of it.
+    async fn recalled(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        messages: &[Arc<Message>],
+    ) -> Option<String>;
 }
 
 /// Why there is no gateway with these settings.
@@ -44,6 +61,7 @@ pub struct Gateway {
     pub(crate) history: Arc<dyn HistoryStore>,
     pub(crate) policies: Arc<dyn Policies>,
     pub(crate) pricing: Pricing,
+    pub(crate) memory: Option<Arc<dyn Memory>>,
     pub(crate) sessions: Sessions,
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
@@ -63,7 +81,7 @@ impl Gateway {
         parts: Parts,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Parts { history, clock, policies, pricing } = parts;
+        let Parts { history, clock, policies, pricing, memory } = parts;
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
         }
@@ -73,6 +91,7 @@ impl Gateway {
             sessions: Sessions::new(config.limits.session_bytes),
             policies,
             pricing,
+            memory,
             in_flight: InFlight::new(config.limits.in_flight_bytes),
             metrics: Arc::default(),
             guard: OnceLock::new(),

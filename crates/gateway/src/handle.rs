@@ -251,6 +251,7 @@ impl Passage {
         answer.headers_mut().insert(headers::OUTCOME, HeaderValue::from_static(outcome));
         let Self { received, upstream, method, path, mut headers, .. } = self;
         headers::plain(&mut headers, received.decoded.is_some());
+        let streams = asked.as_ref().is_some_and(|(request, _)| request.streams());
         let again = asked.zip(place).map(|((request, edits), place)| Again {
             upstream,
             method,
@@ -262,7 +263,11 @@ impl Passage {
         });
         let metrics = gateway.metrics.clone();
         let counted = Counted::new(move |change| metrics.streams(change));
-        let kind = Kind::of(&response);
+        let kind = match Kind::of(&response) {
+            // A stream that is one long list: it is not ours to hold until it ends.
+            Kind::Whole if streams => Kind::Other,
+            kind => kind,
+        };
         let mut from = incoming(&gateway, response);
         Ok(match kind {
             Kind::Stream => {
@@ -346,6 +351,7 @@ pub(crate) async fn ask(
     let first_byte = Timeouts::of(gateway.config.timeouts.first_byte);
     let sent = upstream.send(method, path, headers, body, first_byte, &*gateway.clock).await;
     if let Ok(response) = &sent {
+        tracing::debug!(upstream = upstream.name, status = response.status().as_u16(), "answered");
         gateway.metrics.answer(response.status().as_u16());
     }
     sent

@@ -30,7 +30,7 @@ pub use config::{
     Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, PORT, Timeouts,
     UpstreamConfig,
 };
-pub use gateway::{ConfigError, Gateway, Parts};
+pub use gateway::{ConfigError, Gateway, Memory, Parts};
 pub use keys::KeyError;
 pub use relay::{Body, Cut};
 pub use routes::{Access, ROUTES, Route};

@@ -155,6 +155,10 @@ impl Default for Metrics {
     }
 }
 
+fn gauge(value: usize) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
 /// Counts something as long as it is there.
 #[derive(Debug)]
 pub(crate) struct Counted<F: Fn(i64)>(F);
@@ -261,12 +265,12 @@ impl Metrics {
             (
                 "plimsoll_in_flight_bytes",
                 "Bytes of bodies that are being worked on.",
-                in_flight as i64,
+                gauge(in_flight),
             ),
             ("plimsoll_open_answers", "Answers that are on their way.", streams),
             ("plimsoll_connections", "Connections of clients.", connections),
-            ("plimsoll_sessions", "Sessions in memory.", sessions as i64),
-            ("plimsoll_session_bytes", "Bytes of sessions in memory, about.", session_bytes as i64),
+            ("plimsoll_sessions", "Sessions in memory.", gauge(sessions)),
+            ("plimsoll_session_bytes", "Bytes of sessions in memory, about.", gauge(session_bytes)),
         ] {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
         }

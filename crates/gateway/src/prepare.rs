@@ -1,11 +1,13 @@
 //! Preparing a request: read, aligned with its session, bounded, written, checked; whatever fails, the original stands.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 use plimsoll_core::policy::Policy;
+use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{ContentHash, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, session_name};
 use plimsoll_engine::{SessionId, StoreError, TenantId};
@@ -173,7 +175,7 @@ impl Job {
         .await?;
         let (branch, bounded, carried, session) = done.ok_or(Open::NoBranch)?;
         let report = Report {
-            session,
+            session: session.clone(),
             strategy: self.wish.strategy.clone(),
             full_tokens: bounded.receipt.full_tokens,
             tokens: bounded.receipt.tokens,
@@ -184,7 +186,18 @@ impl Job {
             misses: bounded.note.misses.clone(),
         };
         let restore = carried.iter().filter_map(|text| withheld::read(text)).collect();
-        let edits = Edits { messages: bounded.edits.clone(), restore, ..Edits::default() };
+        let messages = if self.gateway.config.add.redact {
+            redacted(request.messages(), bounded.edits.clone())
+        } else {
+            bounded.edits.clone()
+        };
+        let append_user_text = match (&self.gateway.memory, self.wish.mode) {
+            (Some(memory), Mode::On) => {
+                memory.recalled(&self.tenant, &session, request.messages()).await
+            }
+            _ => None,
+        };
+        let edits = Edits { messages, restore, append_user_text, ..Edits::default() };
         let turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
         if self.wish.mode != Mode::On {
             return Ok(Prepared { request, body: None, edits: Edits::default(), turn, report });
@@ -239,6 +252,28 @@ impl Job {
         let body = heavy(self.body.len(), move || request.rewrite(&edits)).await??;
         Ok(Some(Bytes::from(body)))
     }
+}
+
+/// Takes personal data and secrets out of what the user and the tools say, whatever its form is.
+fn redacted(
+    messages: &[Arc<Message>],
+    edits: Vec<(usize, Option<Arc<Message>>)>,
+) -> Vec<(usize, Option<Arc<Message>>)> {
+    let mut forms: BTreeMap<usize, Option<Arc<Message>>> = edits.into_iter().collect();
+    for (position, message) in messages.iter().enumerate() {
+        if !matches!(message.role, Role::User | Role::Tool) {
+            continue;
+        }
+        let form = match forms.get(&position) {
+            Some(None) => continue,
+            Some(Some(form)) => form,
+            None => message,
+        };
+        if let (Some(changed), _) = handle_message(form, Handling::REDACT) {
+            forms.insert(position, Some(Arc::new(changed)));
+        }
+    }
+    forms.into_iter().collect()
 }
 
 /// Digests the tools that a request offers: they stand before everything in a cached prefix.

@@ -92,6 +92,9 @@ impl Incoming {
     pub(crate) async fn whole(&mut self, most: usize) -> Result<Bytes, Cut> {
         let Some(first) = self.chunk().await else { return Ok(Bytes::new()) };
         let first = first?;
+        if first.len() > most {
+            return Err(Cut::TooLarge(most));
+        }
         let Some(second) = self.chunk().await else { return Ok(first) };
         let mut all = first.to_vec();
         let mut piece = Some(second);

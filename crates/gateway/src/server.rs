@@ -49,8 +49,8 @@ pub async fn serve(
         return Err(ServeError::Open { address });
     }
     gateway.opened(address);
-    // The vocabulary's tables are built when they are first used; nobody should wait for that.
-    tokio::task::spawn_blocking(|| Tokenizer::for_model("").count("a word"));
+    // The vocabulary's tables are built when they are first used; the first request would not be ready in time.
+    let _ = tokio::task::spawn_blocking(|| Tokenizer::for_model("").count("a word")).await;
     let timeouts = &gateway.config.timeouts;
     let mut builder = http1::Builder::new();
     builder
@@ -74,12 +74,11 @@ pub async fn serve(
             gateway.clock.sleep(Duration::from_millis(50)).await;
             continue;
         };
-        match room.clone().try_acquire_owned() {
-            Ok(permit) => connect(stream, permit, &builder, &gateway, open.subscribe()),
-            Err(_) => {
-                gateway.metrics.refusal("busy");
-                let _ = stream.try_write(FULL);
-            }
+        if let Ok(permit) = room.clone().try_acquire_owned() {
+            connect(stream, permit, &builder, &gateway, open.subscribe());
+        } else {
+            gateway.metrics.refusal("busy");
+            let _ = stream.try_write(FULL);
         }
     }
     drop(listener);

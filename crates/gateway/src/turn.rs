@@ -17,7 +17,7 @@ use crate::sessions::{Held, Key, read};
 #[derive(Debug)]
 pub(crate) struct Turn {
     gateway: Arc<Gateway>,
-    open: Option<Open>,
+    open: Option<Box<Open>>,
 }
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Turn {
         bounded: Bounded,
     ) -> Self {
         let open = Open { key, held, branch, bounded };
-        Self { gateway, open: Some(open) }
+        Self { gateway, open: Some(Box::new(open)) }
     }
 
     /// Returns where our own tools look things up for it.
@@ -102,8 +102,8 @@ impl Drop for Turn {
 }
 
 impl Open {
-    async fn keep(self, gateway: Arc<Gateway>, said: Said) -> Result<(), StoreError> {
-        let Self { key, held, branch, bounded } = self;
+    async fn keep(self: Box<Self>, gateway: Arc<Gateway>, said: Said) -> Result<(), StoreError> {
+        let Self { key, held, branch, bounded } = *self;
         let now = gateway.clock.now();
         let usage = said.usage.map(|usage| Usage {
             prompt_tokens: usage.input,
@@ -120,7 +120,7 @@ impl Open {
         let taken = {
             let mut guard = read(held.clone(), &key, &*gateway.history).await?;
             let conversation = guard.as_mut();
-            conversation.and_then(|all| all.answered(branch, &bounded, message, note, now))
+            conversation.and_then(|all| all.answered(branch, &bounded, message, &note, now))
         };
         let Some((branch, batch)) = taken else { return Ok(()) };
         let appended = gateway.history.append(&key.0, batch.clone()).await;

@@ -193,11 +193,11 @@ impl Conversation {
         branch: usize,
         bounded: &Bounded,
         answer: Option<Message>,
-        note: Note,
+        note: &Note,
         now: MillisSinceEpoch,
     ) -> Option<(usize, HistoryBatch)> {
         let session = self.branches.get_mut(&branch)?;
-        if session.answered(bounded, answer.clone(), note.clone()) {
+        if session.answered(bounded, answer.clone(), note) {
             return Some((branch, session.unkept(now)));
         }
         let other = self.leave(branch, bounded.position)?;

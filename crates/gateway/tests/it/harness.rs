@@ -1,6 +1,7 @@
 //! A gateway on a free port, with a store in memory, a clock that stands and one upstream for all APIs.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +93,7 @@ impl Running {
             clock: clock.clone(),
             policies: Arc::new(Named),
             pricing: Pricing::shipped(),
+            memory: None,
         };
         let gateway = Gateway::new(config.clone(), parts, &environment).expect("sound settings");
         let listener = TcpListener::bind(config.listen).await.expect("a port");
@@ -135,14 +137,14 @@ impl Running {
         let has_host = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !has_host {
-            head.push_str(&format!("host: {}\r\n", self.address));
+            let _ = write!(head, "host: {}\r\n", self.address);
         }
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            let _ = write!(head, "{name}: {value}\r\n");
         }
         let is_chunked = headers.iter().any(|(name, _)| *name == "transfer-encoding");
         if !body.is_empty() && !is_chunked {
-            head.push_str(&format!("content-length: {}\r\n", body.len()));
+            let _ = write!(head, "content-length: {}\r\n", body.len());
         }
         head.push_str("\r\n");
         // A refusal may come before the body is taken.

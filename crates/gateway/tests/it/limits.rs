@@ -155,3 +155,20 @@ async fn stopping_lets_answers_end_and_then_cuts_them() {
     assert!(!Answer::parse(&seen).is_whole);
     gateway.stopped().await;
 }
+
+#[tokio::test]
+async fn depth_and_the_size_of_answers_are_settings() {
+    let body = br#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"tools":[{"name":"t","input_schema":{"type":"object"}}]}"#;
+    let whole = r#"{"type":"message","role":"assistant","content":[],"stop_reason":"end_turn"}"#;
+    for (depth, most, status) in [(128, 1000, 200), (3, 1000, 400), (128, 10, 502)] {
+        let scripted = Scripted::body(200, whole).header("content-type", "application/json");
+        let upstream = Upstream::start([scripted]).await;
+        let gateway = Running::start(upstream.address(), |config| {
+            config.limits.depth = depth;
+            config.limits.answer_bytes = most;
+        })
+        .await;
+        let answer = gateway.post("/v1/messages", &[], body).await;
+        assert_eq!(answer.status, status, "{depth} {most}: {}", answer.text());
+    }
+}

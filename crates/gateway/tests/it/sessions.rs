@@ -1,5 +1,6 @@
 //! Sessions: bounded by their policy, kept before their end, the same after a restart.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,12 +18,20 @@ use crate::talk::{Call, Talk, WIRES, terminal};
 const IDS: [&str; 8] =
     ["call_0", "call_1", "call_2", "call_3", "call_4", "call_5", "call_6", "call_7"];
 
+fn id(turn: usize) -> &'static str {
+    IDS[turn]
+}
+
 fn lines(turn: usize) -> String {
-    (0..120).map(|line| format!("turn {turn} line {line} of a file that was read\n")).collect()
+    let mut out = String::new();
+    for line in 0..120 {
+        let _ = writeln!(out, "turn {turn} line {line} of a file that was read");
+    }
+    out
 }
 
 fn call(turn: usize) -> Call {
-    (IDS[turn], "read", json!({"path": format!("src/file{turn}.rs")}))
+    (id(turn), "read", json!({"path": format!("src/file{turn}.rs")}))
 }
 
 fn session(answer: &crate::harness::Answer) -> SessionId {
@@ -47,7 +56,7 @@ async fn play(
     let start = async || {
         let (store, clock) = (store.clone(), clock.clone());
         Running::with_clock(upstream.address(), store, clock, |config| {
-            config.policy = policy.to_owned();
+            policy.clone_into(&mut config.policy);
         })
         .await
     };
@@ -60,7 +69,7 @@ async fn play(
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert!(answer.text().contains(terminal(wire)) && answer.is_whole);
         talk.said("I read on.", &[call(turn)]);
-        talk.result(IDS[turn], &lines(turn));
+        talk.result(id(turn), &lines(turn));
         clock.advance(Duration::from_secs(pause));
     }
     let requests = upstream.requests();
@@ -107,7 +116,7 @@ async fn what_is_observed_goes_out_as_it_came() {
         assert_eq!(answer.header("x-plimsoll-outcome"), Some("observed"));
         saved = answer.header("x-plimsoll-tokens-saved").and_then(|n| n.parse().ok()).unwrap_or(0);
         talk.said("", &[call(turn)]);
-        talk.result(IDS[turn], &lines(turn));
+        talk.result(id(turn), &lines(turn));
     }
     assert!(saved > 1000, "what would have been saved is told: {saved}");
 }
@@ -117,7 +126,7 @@ async fn headers_choose_mode_policy_budget_and_session() {
     let mut talk = Talk::new(Wire::ChatCompletions, false, "Read.");
     for turn in 0..4 {
         talk.said("", &[call(turn)]);
-        talk.result(IDS[turn], &lines(turn));
+        talk.result(id(turn), &lines(turn));
     }
     let body = talk.body();
     let upstream = Upstream::start((0..5).map(|_| talk.answer("done", &[]))).await;
@@ -180,7 +189,7 @@ async fn going_back_begins_a_branch_and_forgets_nothing() {
     for turn in 0..2 {
         ids.push(session(&gateway.post(talk.path(), &headers, &talk.body()).await));
         talk.said("", &[call(turn)]);
-        talk.result(IDS[turn], &lines(turn));
+        talk.result(id(turn), &lines(turn));
     }
     talk.back_to(3);
     talk.asks("Something else instead.");
@@ -204,7 +213,7 @@ async fn the_same_asked_again_is_the_same() {
     let mut talk = Talk::new(Wire::ChatCompletions, false, "Read.");
     for turn in 0..4 {
         talk.said("", &[call(turn)]);
-        talk.result(IDS[turn], &lines(turn));
+        talk.result(id(turn), &lines(turn));
     }
     let script = [Scripted::body(529, "{}"), talk.answer("one", &[]), talk.answer("two", &[])];
     let upstream = Upstream::start(script).await;
@@ -392,7 +401,7 @@ async fn a_size_is_asked_for_as_it_will_be_sent() {
         last = talk.body();
         gateway.post(talk.path(), &[], &last).await;
         talk.said("", &[call(turn)]);
-        talk.result(IDS[turn], "short");
+        talk.result(id(turn), "short");
     }
     let before = gateway.store.sessions(&TenantId::default(), 9).await.expect("a store");
     gateway.post("/v1/messages/count_tokens", &[], &last).await;
@@ -400,4 +409,18 @@ async fn a_size_is_asked_for_as_it_will_be_sent() {
     assert!(sent[5].body == sent[4].body && sent[5].body != last);
     let after = gateway.store.sessions(&TenantId::default(), 9).await.expect("a store");
     assert_eq!(before, after, "a prediction is no part of history");
+}
+
+#[tokio::test]
+async fn secrets_are_taken_out_where_that_is_asked_for() {
+    let talk =
+        Talk::new(Wire::AnthropicMessages, false, "My mail is ann@example.com, write to it.");
+    for (redact, expected) in [(false, true), (true, false)] {
+        let upstream = Upstream::start([talk.answer("x", &[])]).await;
+        let gateway = Running::start(upstream.address(), |config| config.add.redact = redact).await;
+        gateway.post(talk.path(), &[], &talk.body()).await;
+        let sent = upstream.requests()[0].clone();
+        assert_eq!(sent.text().contains("ann@example.com"), expected);
+        assert_eq!(check(Wire::AnthropicMessages, &sent.body), []);
+    }
 }
