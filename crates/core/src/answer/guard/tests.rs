@@ -81,11 +81,11 @@ fn a_near_miss_is_refused_for_what_differs() {
 
 #[test]
 fn each_agreement_is_a_setting() {
+    type Check = (&'static str, &'static str, Refusal, fn(&mut Agree));
     let lax = Agree { words: false, ..Agree::default() };
     let (a, b) = ("How do I feed a cat?", "How do I feed a dog?");
     let with = |agree: &Agree| AnswerSettings { agree: agree.clone(), ..AnswerSettings::default() };
     assert_eq!(judged(a, b, &with(&lax)), Verdict::Serve);
-    type Check = (&'static str, &'static str, Refusal, fn(&mut Agree));
     let checks: [Check; 10] = [
         ("alt ist er", "Alt ist er?", Refusal::Language, |agree| agree.language = false),
         ("What is 12 % of 80?", "What is 12 % of 90?", Refusal::Numbers, |a| a.numbers = false),
