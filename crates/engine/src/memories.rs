@@ -160,13 +160,8 @@ impl Known {
     fn take(&mut self, records: Vec<MemoryRecord>) {
         let mut moved = false;
         for record in records {
-            let slot = match self.by_id.get(&record.id) {
-                Some(slot) => *slot,
-                None => {
-                    self.by_id.insert(record.id.clone(), self.records.len());
-                    self.records.len()
-                }
-            };
+            let next = self.records.len();
+            let slot = *self.by_id.entry(record.id.clone()).or_insert(next);
             let details = Details::of(&record);
             let texts = [&*details.name, &*record.micro].into_iter();
             let texts = texts.chain(record.summary.as_deref());
@@ -176,17 +171,14 @@ impl Known {
                 None => self.full.clear(slot),
             }
             let kept = Kept { record, details };
-            match self.records.get_mut(slot) {
-                Some(before) => {
-                    moved |= before.record.embedding != kept.record.embedding;
-                    *before = kept;
+            if let Some(before) = self.records.get_mut(slot) {
+                moved |= before.record.embedding != kept.record.embedding;
+                *before = kept;
+            } else {
+                if !moved {
+                    self.add_vector(slot, kept.record.embedding.as_ref());
                 }
-                None => {
-                    if !moved {
-                        self.add_vector(slot, kept.record.embedding.as_ref());
-                    }
-                    self.records.push(kept);
-                }
+                self.records.push(kept);
             }
         }
         if moved {

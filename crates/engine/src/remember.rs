@@ -249,17 +249,13 @@ impl Remember<'_> {
                 None => (self.record(one, id.clone(), now)?, Met::New),
                 Some(known) => self.again(known, &one, now)?,
             };
-            match place {
-                Some(at) => {
-                    let was_new = added[at].1 == Met::New;
-                    added[at] = (met.0.clone(), if was_new { Met::New } else { met.1 });
-                    added.push(met);
-                }
-                None => {
-                    places.insert(id, added.len());
-                    added.push(met);
-                }
+            if let Some(at) = place {
+                let was_new = added[at].1 == Met::New;
+                added[at] = (met.0.clone(), if was_new { Met::New } else { met.1 });
+            } else {
+                places.insert(id, added.len());
             }
+            added.push(met);
         }
         let mut changed: Vec<MemoryRecord> = places
             .values()
@@ -457,7 +453,7 @@ impl Remember<'_> {
             details: String::new(),
         };
         details.put_in(&mut record)?;
-        write_levels(&mut record)?;
+        write_levels(&mut record);
         if let Some(outcome) = new.outcome.filter(|outcome| *outcome != Outcome::Pending) {
             record = self.changed(&record, &Event::WorkDone, now)?;
             record = self.changed(&record, &Event::Reviewed(outcome), now)?;
@@ -516,7 +512,7 @@ impl Remember<'_> {
         let mut details = Details::of(record);
         details.take(&life);
         details.put_in(&mut changed)?;
-        write_levels(&mut changed)?;
+        write_levels(&mut changed);
         if changed != *record {
             changed.updated_at = later(record, now);
         }
@@ -576,7 +572,7 @@ fn embedded_text(record: &MemoryRecord) -> String {
 }
 
 /// Writes what a context may show of a record.
-fn write_levels(record: &mut MemoryRecord) -> Result<(), MemoryError> {
+fn write_levels(record: &mut MemoryRecord) {
     let details = Details::of(record);
     let said = Said {
         text: &details.text,
@@ -588,14 +584,13 @@ fn write_levels(record: &mut MemoryRecord) -> Result<(), MemoryError> {
     };
     // A record that somebody else stored has no text of its own to write from.
     if details.text.is_empty() && details.name.is_empty() {
-        return Ok(());
+        return;
     }
     let Levels { micro, summary } = levels(record.kind, &said);
     record.micro = micro;
     if !details.own_summary {
         record.summary = summary;
     }
-    Ok(())
 }
 
 /// Returns the state of a record that lost a confirmation: back where it was before that one.
