@@ -7,8 +7,7 @@ use std::time::Duration;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
     AnswerQuota, Artefact, ArtefactKind, JobId, JobOutcome, JobState, KnowledgeStore, MemoryId,
-    MemoryKind, MemoryQuery, MemoryRecord, MemoryState, Quota, RefQuery, Scope, SearchQuery,
-    StoreError,
+    Quota, RefQuery, Scope, StoreError,
 };
 
 use super::memory::{everything, recalled, remember};
