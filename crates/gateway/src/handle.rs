@@ -13,7 +13,7 @@ use plimsoll_formats::provider::{self, Wire};
 use tokio::time::Instant;
 
 use crate::answering::{Again, Answering, Ender};
-use crate::body::{Received, receive};
+use crate::body::{Received, Share, receive};
 use crate::config::{Api, Mode, Timeouts};
 use crate::gateway::Gateway;
 use crate::headers;
@@ -261,36 +261,43 @@ impl Passage {
             edits,
             place,
         });
-        let metrics = gateway.metrics.clone();
-        let counted = Counted::new(move |change| metrics.streams(change));
         let kind = match Kind::of(&response) {
             // A stream that is one long list: it is not ours to hold until it ends.
             Kind::Whole if streams => Kind::Other,
             kind => kind,
         };
-        let mut from = incoming(&gateway, response);
-        Ok(match kind {
-            Kind::Stream => {
-                let held = (counted, received.share);
-                let answering = Answering::new(gateway, wire, ender, again);
-                answer.map(|()| body_of(Watched::new(answering, from, held)))
-            }
-            Kind::Whole => {
-                let most = gateway.config.limits.answer_bytes;
-                let metrics = gateway.metrics.clone();
-                let cut = |why: String| {
-                    metrics.cut();
-                    Refusal::Unreachable(why)
-                };
-                let bytes = from.whole(most).await.map_err(|why| cut(why.to_string()))?;
-                let mut answering = Answering::new(gateway, wire, ender, again);
-                let bytes = answering.whole(bytes).await.map_err(cut)?;
-                answering.keep().await.map_err(Refusal::NotKept)?;
-                answer.map(|()| whole(bytes))
-            }
-            Kind::Other => answer.map(|()| from.pass_on((counted, ender))),
-        })
+        let answering = Answering::new(gateway, wire, ender, again);
+        hand_on(answer, kind, response, answering, received.share).await
     }
+}
+
+/// Hands an answer on, as what it is.
+async fn hand_on(
+    answer: Response<()>,
+    kind: Kind,
+    response: reqwest::Response,
+    mut answering: Answering,
+    share: Share,
+) -> Result<Response<Body>, Refusal> {
+    let gateway = answering.gateway.clone();
+    let metrics = gateway.metrics.clone();
+    let counted = Counted::new(move |change| metrics.streams(change));
+    let mut from = incoming(&gateway, response);
+    Ok(match kind {
+        Kind::Stream => answer.map(|()| body_of(Watched::new(answering, from, (counted, share)))),
+        Kind::Whole => {
+            let most = gateway.config.limits.answer_bytes;
+            let cut = |why: String| {
+                gateway.metrics.cut();
+                Refusal::Unreachable(why)
+            };
+            let bytes = from.whole(most).await.map_err(|why| cut(why.to_string()))?;
+            let bytes = answering.whole(bytes).await.map_err(cut)?;
+            answering.keep().await.map_err(Refusal::NotKept)?;
+            answer.map(|()| whole(bytes))
+        }
+        Kind::Other => answer.map(|()| from.pass_on((counted, answering))),
+    })
 }
 
 /// Returns when our own work has had its time.
