@@ -2,8 +2,6 @@
 
 mod page;
 
-use std::time::Instant;
-
 use plimsoll_core::Tokenizer;
 use plimsoll_core::lazy_tools::{LazySettings, ToolSession, plan_tools};
 use plimsoll_core::memory::assemble::MemoryContext;
@@ -58,7 +56,7 @@ struct Previous {
 
 pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
     let desk = Desk::open(&arguments.plain)?;
-    let began = Instant::now();
+    let began = clock::stopwatch();
     let scope = scope(&arguments.scope)?;
     if arguments.turn.trim().is_empty() && scope.session.is_none() {
         return Err(CommandError::usage(anyhow::anyhow!("there is no turn to assemble for")).hint(

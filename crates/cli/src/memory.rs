@@ -196,12 +196,11 @@ fn extract(arguments: &ExtractArguments) -> Result<(), CommandError> {
     let settings = &desk.config.memory.extraction;
     let found = desk.ask(async |history, knowledge, tenant| {
         let remember = desk.desk(knowledge, tenant);
-        let sessions = match &scope.session {
-            Some(session) => vec![session.clone()],
-            None => {
-                let all = history.sessions(tenant, usize::MAX >> 1).await?;
-                all.into_iter().map(|summary| summary.session).collect()
-            }
+        let sessions = if let Some(session) = &scope.session {
+            vec![session.clone()]
+        } else {
+            let all = history.sessions(tenant, usize::MAX >> 1).await?;
+            all.into_iter().map(|summary| summary.session).collect()
         };
         let mut sum = ExtractedFacts::default();
         for session in &sessions {

@@ -121,9 +121,9 @@ pub(crate) fn log(config: &GatewayConfig) -> Result<(), CommandError> {
         .with_target(false)
         .with_ansi(std::io::stderr().is_terminal());
     if config.log_json {
-        lines.json().init()
+        lines.json().init();
     } else {
-        lines.init()
+        lines.init();
     }
     Ok(())
 }

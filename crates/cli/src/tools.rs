@@ -136,8 +136,10 @@ fn directory(
     let tools: Vec<ToolDefinition> =
         registered(store)?.into_iter().map(|tool| tool.definition).collect();
     let plan = plan_tools(&tools, &ToolSession::default(), &settings, tokenizer);
-    let lines: String =
-        plan.directory.iter().map(|tool| format!("- {}: {}\n", tool.name, tool.intent)).collect();
+    let mut lines = String::new();
+    for tool in &plan.directory {
+        let _ = writeln!(lines, "- {}: {}", tool.name, tool.intent);
+    }
     let directory_tokens = u64::from(tokenizer.count(&lines));
     if json {
         return output::json(&json!({

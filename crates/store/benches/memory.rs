@@ -138,19 +138,7 @@ async fn measure(path: &Path, records: usize) {
         profile: "",
     };
     let question = random.text(8);
-    let turn = |text| Turn {
-        scope: &scope,
-        text,
-        frame: Some("decision"),
-        tags: &[],
-        budget: None,
-        focus: None,
-        about_to_act: false,
-        force_refresh: false,
-        previous: None,
-        now: NOW,
-    };
-    assembler.memory(&mut memories, &turn(&question), None, None).await.expect("assembled");
+    assembler.memory(&mut memories, &turn(&scope, &question), None, None).await.expect("assembled");
     println!("{records} records: cold start, opening included, {:.1} ms", milliseconds(began));
 
     for (name, tokenizer) in
@@ -161,8 +149,10 @@ async fn measure(path: &Path, records: usize) {
         for asked in 0..=QUESTIONS {
             let question = random.text(8);
             let began = Instant::now();
-            let found =
-                assembler.memory(&mut memories, &turn(&question), None, None).await.expect("found");
+            let found = assembler
+                .memory(&mut memories, &turn(&scope, &question), None, None)
+                .await
+                .expect("found");
             // The first one builds the vocabulary's tables.
             if asked > 0 {
                 times.push(milliseconds(began));
@@ -189,6 +179,21 @@ async fn measure(path: &Path, records: usize) {
         times.push(milliseconds(began));
     }
     report("facts", times);
+}
+
+fn turn<'a>(scope: &'a Scope, text: &'a str) -> Turn<'a> {
+    Turn {
+        scope,
+        text,
+        frame: Some("decision"),
+        tags: &[],
+        budget: None,
+        focus: None,
+        about_to_act: false,
+        force_refresh: false,
+        previous: None,
+        now: NOW,
+    }
 }
 
 fn milliseconds(start: Instant) -> f64 {

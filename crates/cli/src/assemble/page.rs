@@ -105,7 +105,7 @@ fn explained(out: &mut String, assembled: &Assembled) {
         }
         let _ = writeln!(out, "cache key {}", &request.request.cache_key);
     }
-    out.push_str(&RESET.to_string());
+    let _ = write!(out, "{RESET}");
 }
 
 fn refreshed(memory: &AssembledMemory) -> String {

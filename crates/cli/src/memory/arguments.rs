@@ -264,12 +264,13 @@ pub(crate) struct ImportMemoryArguments {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct AssembleArguments {
     /// What the user says now; without it the session's newest messages are the turn
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) turn: String,
-    /// question, decision, debugging, task, creative, conversation, quick_capture, context_lookup, deep_analysis, planning, or one
-    /// of your own; without it the turn decides
+    /// `question`, `decision`, `debugging`, `task`, `creative`, `conversation`, `quick_capture`, `context_lookup`, `deep_analysis`,
+    /// `planning`, or one of your own; without it the turn decides
     #[arg(long, visible_alias = "intent", value_name = "NAME")]
     pub(crate) frame: Option<String>,
     /// The ceiling in tokens
@@ -306,15 +307,15 @@ pub(crate) struct AssembleArguments {
 }
 
 fn kind(name: &str) -> Result<MemoryKind, String> {
-    known(name, MemoryKind::ALL, |kind| kind.as_str())
+    known(name, MemoryKind::ALL, MemoryKind::as_str)
 }
 
 fn state(name: &str) -> Result<MemoryState, String> {
-    known(name, MemoryState::ALL, |state| state.as_str())
+    known(name, MemoryState::ALL, MemoryState::as_str)
 }
 
 fn outcome(name: &str) -> Result<Outcome, String> {
-    known(name, Outcome::ALL, |outcome| outcome.as_str())
+    known(name, Outcome::ALL, Outcome::as_str)
 }
 
 /// Reads one of a few names, and tells the nearest of another.

@@ -26,9 +26,9 @@ fn sessions() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.path().is_dir() {
-                folders.push(entry.path())
+                folders.push(entry.path());
             } else {
-                found.push(entry.path())
+                found.push(entry.path());
             }
         }
     }

@@ -78,11 +78,8 @@ fn the_guard_is_tried_on_labelled_pairs() {
     let report = environment.json(&["cache", "check", "pairs.tsv", "--halves", "--wrong"]);
     assert_eq!((report["pairs"].as_u64(), report["labelled_same"].as_u64()), (Some(4), Some(2)));
     let row = |lines: &str, guard: &str| {
-        let rows = report["rows"].as_array().expect("rows").iter();
-        rows.filter(|row| row["lines"] == lines && row["guard"] == guard)
-            .last()
-            .expect("a row")
-            .clone()
+        let mut rows = report["rows"].as_array().expect("rows").iter();
+        rows.rfind(|row| row["lines"] == lines && row["guard"] == guard).expect("a row").clone()
     };
     let configured = row("all", "configured");
     assert_eq!((configured["served"].as_u64(), configured["wrong"].as_u64()), (Some(2), Some(1)));
