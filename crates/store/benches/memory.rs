@@ -99,7 +99,7 @@ fn record(random: &mut Random, number: usize) -> MemoryRecord {
     };
     record.state = plimsoll_core::memory::score::first_state(record.kind);
     record.summary = (record.kind != MemoryKind::Fact).then(|| random.text(50));
-    record.created_at = MillisSinceEpoch(NOW.0 - (number as i64 % 400) * 86_400_000);
+    record.created_at = MillisSinceEpoch(NOW.0 - i64::from(number as u32 % 400) * 86_400_000);
     record.updated_at = record.created_at;
     record.event_at = None;
     record.source_ref = None;
