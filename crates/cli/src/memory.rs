@@ -202,15 +202,24 @@ fn extract(arguments: &ExtractArguments) -> Result<(), CommandError> {
             let all = history.sessions(tenant, usize::MAX >> 1).await?;
             all.into_iter().map(|summary| summary.session).collect()
         };
-        let mut sum = ExtractedFacts::default();
+        let (mut sum, mut queued) = (ExtractedFacts::default(), 0);
         for session in &sessions {
             let now = clock::now();
             let found = extract_session(&remember, history, session, &scope, settings, now).await?;
             sum.add(found);
+            if arguments.queue_model {
+                let records = history.messages(tenant, session, 0, usize::MAX >> 1).await?;
+                let settings = &desk.config.cards;
+                queued +=
+                    queue_model_pass(knowledge, tenant, &records, &scope, settings, now).await?;
+            }
         }
-        Ok(sum)
+        Ok((sum, queued))
     })?;
-    let found = found.map_err(refused)?;
+    let (found, queued) = found.map_err(refused)?;
+    if queued > 0 {
+        output::note(&format!("{queued} messages wait for a model; `plimsoll work` asks it"));
+    }
     if arguments.plain.json {
         return output::json(&found);
     }

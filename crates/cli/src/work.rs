@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll_core::safety::Safety;
 use plimsoll_engine::cards::{CardSettings, Worked, Workers, catch_up, queue_embedding};
+use plimsoll_engine::remember::MemoryRules;
 use plimsoll_engine::{
     ChatModel, Clock, Embedder, HistoryStore, Job, JobState, KnowledgeStore, SessionId, StoreError,
     TenantId,
@@ -16,6 +17,7 @@ use serde::Serialize;
 use crate::arguments::WorkArguments;
 use crate::config::{self, Config};
 use crate::error::CommandError;
+use crate::memory::MemoryConfig;
 use crate::models;
 use crate::output::{self, thousands};
 use crate::outside::outside;
@@ -58,6 +60,7 @@ pub(crate) fn run(arguments: &WorkArguments) -> Result<(), CommandError> {
 pub(crate) struct Staff {
     settings: CardSettings,
     safety: Safety,
+    memory: MemoryConfig,
     model: Option<Arc<dyn ChatModel>>,
     embedder: Option<Arc<dyn Embedder>>,
     clock: Arc<dyn Clock>,
@@ -71,6 +74,7 @@ impl Staff {
         Ok(Self {
             settings: config.cards.clone(),
             safety: config.safety,
+            memory: config.memory.clone(),
             model: chat(
                 &models,
                 &config.cards.summarizer_model,
@@ -99,6 +103,11 @@ impl Staff {
                 clock: &*self.clock,
                 settings: &self.settings,
                 safety: &self.safety,
+                memory: Some(MemoryRules {
+                    lifecycles: &self.memory.lifecycles,
+                    confidence: &self.memory.confidence,
+                    extraction: &self.memory.extraction,
+                }),
                 owner: &self.owner,
             };
             let worked = workers.work(tenant, |worked| progress.at(worked.taken)).await?;

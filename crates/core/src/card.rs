@@ -129,6 +129,11 @@ pub fn accept(summary: &str, source: &str) -> Result<String, Invented> {
     Ok(with_reports(summary.to_owned(), source))
 }
 
+/// Checks that a text by a model holds no id, URL, path or number that `source` does not hold in the same form.
+pub(crate) fn check_source(text: &str, source: &str) -> Result<(), Invented> {
+    facts::check(text, source)
+}
+
 /// Adds the lines of `text` that report errors or security warnings and are not in `summary`, as they stand.
 fn with_reports(summary: String, text: &str) -> String {
     let reports = text.lines().filter(|line| is_error_line(line)).count();

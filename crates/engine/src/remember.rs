@@ -6,6 +6,7 @@
 
 mod details;
 mod extracted;
+mod model_pass;
 mod transfer;
 
 use plimsoll_core::MillisSinceEpoch;
@@ -30,6 +31,8 @@ use crate::valid::digest;
 
 pub use details::Details;
 pub use extracted::{ExtractedFacts, extract_session};
+pub(crate) use model_pass::EXTRACT;
+pub use model_pass::{MemoryRules, queue_model_pass};
 pub use transfer::{from_line, to_line};
 
 /// How sure a record is when its caller does not say, by who said it.

@@ -200,6 +200,9 @@ pub(crate) struct ExtractArguments {
     /// Whose messages are read, and whom the facts are for; without a session all sessions are read
     #[command(flatten)]
     pub(crate) scope: ScopeArguments,
+    /// Also let the model of `[cards]` look for facts, by jobs within its quotas; `plimsoll work` does them
+    #[arg(long)]
+    pub(crate) queue_model: bool,
     #[command(flatten)]
     pub(crate) plain: PlainArguments,
 }

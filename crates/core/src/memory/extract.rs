@@ -4,6 +4,7 @@
 //! So each rule asks for words that mean one thing, questions and suppositions state nothing, and a tool's output yields
 //! only what has a definite form.
 
+pub mod asked;
 mod passage;
 mod pattern;
 

@@ -20,6 +20,7 @@ use crate::history::{HistoryBatch, HistoryStore};
 use crate::id::{SessionId, TenantId};
 use crate::job::{Job, JobOutcome};
 use crate::knowledge::KnowledgeStore;
+use crate::remember::{EXTRACT, MemoryRules};
 use crate::search::Embedding;
 use crate::valid::digest;
 
@@ -33,6 +34,8 @@ pub struct Workers<'a> {
     pub clock: &'a dyn Clock,
     pub settings: &'a CardSettings,
     pub safety: &'a Safety,
+    /// Without these, jobs that find facts are left to others.
+    pub memory: Option<MemoryRules<'a>>,
     /// Who leases: a name that no other process has.
     pub owner: &'a str,
 }
@@ -152,11 +155,17 @@ impl Workers<'_> {
                     }
                     Err(error) => Err(error),
                 },
-                EMBED => self.embed_session(tenant, &job, &mut worked).await,
+                EMBED => {
+                    self.embed_session(tenant, &job, &mut worked).await.map(|result| (result, 0))
+                }
+                EXTRACT => self.extract_facts(tenant, &job).await,
                 kind => Err(StoreError::Unsupported { what: format!("jobs of the kind {kind}") }),
             };
             let outcome = match outcome {
-                Ok(result) => JobOutcome::Done { result, token_cost: 0 },
+                Ok((result, token_cost)) => {
+                    worked.tokens += token_cost;
+                    JobOutcome::Done { result, token_cost }
+                }
                 Err(error) => self.failed(&error),
             };
             self.finish(tenant, &job, outcome, &mut worked).await?;

@@ -78,6 +78,7 @@ impl World {
             clock: &self.clock,
             settings: &self.settings,
             safety: &self.safety,
+            memory: None,
             owner: "one",
         }
     }

@@ -1,19 +1,23 @@
 //! Remembering over a store: what is met again, changes, is superseded, ages and is forgotten.
 
+use plimsoll_core::memory::extract::Extraction;
 use plimsoll_core::memory::lifecycle::{Event, Lifecycles, Severity};
 use plimsoll_core::memory::{MemoryKind, MemoryState, Outcome};
-use plimsoll_core::safety::{Action, Handling};
+use plimsoll_core::safety::{Action, Handling, Safety};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
+use plimsoll_engine::cards::{CardSettings, Workers};
 use plimsoll_engine::remember::{
-    Details, MemoryError, Met, NewMemory, Remember, SourceConfidence, from_line, to_line,
+    Details, MemoryError, MemoryRules, Met, NewMemory, Remember, SourceConfidence, from_line,
+    queue_model_pass, to_line,
 };
 use plimsoll_engine::{
-    KnowledgeStore as _, MemoryId, MemoryRecord, MemoryVersion, MessageRecord, Scope, StoreError,
+    HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, MemoryRecord, MemoryVersion,
+    MessageRecord, Scope, StoreError,
 };
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::sample::{session, tenant};
 
-use crate::models::Words;
+use crate::models::{Manual, Scripted, Words};
 
 const NOW: MillisSinceEpoch = MillisSinceEpoch(1_700_000_000_000);
 const DAY: i64 = 86_400_000;
@@ -272,7 +276,7 @@ async fn messages_are_read_once_and_secrets_are_not_kept() {
         message(3, Role::User, "We decided to use SQLite for the store."),
     ];
     let scope = Scope { user: Some("ann".into()), ..Scope::default() };
-    let settings = plimsoll_core::memory::extract::Extraction::default();
+    let settings = Extraction::default();
     let read = async || {
         desk.with(async |remember| {
             remember.extract(&records, &scope, &settings, NOW).await.expect("read")
@@ -294,6 +298,58 @@ async fn messages_are_read_once_and_secrets_are_not_kept() {
     let key = format!("the key is ghp{}", "_16C7e42F292c6912E7710c838347Ae178B4a");
     let (kept, _) = desk.add(fact(&key)).await;
     assert!(!kept.micro.contains("42F2") && !kept.details.contains("42F2"), "{}", kept.micro);
+}
+
+#[tokio::test]
+async fn a_model_finds_facts_by_jobs_and_each_message_is_asked_about_once() {
+    let desk = Desk::new();
+    let (a, clock) = (tenant("a"), Manual::default());
+    let text =
+        format!("We will move the log to Postgres 18. {}", "The reasons are many. ".repeat(9));
+    let message = Message::text(Role::Tool, text);
+    let record = MessageRecord {
+        session: session("s"),
+        position: 0,
+        hash: ContentHash::of(&message),
+        message,
+        tokens: 1,
+        turn: 0,
+        recorded_at: NOW,
+    };
+    let records = [record];
+    let batch = HistoryBatch { messages: records.to_vec(), ..HistoryBatch::default() };
+    desk.store.append(&a, batch).await.expect("appended");
+    let (settings, safety) = (CardSettings::default(), Safety::default());
+    let scope = Scope { user: Some("ann".into()), ..Scope::default() };
+    let queue = async || {
+        queue_model_pass(&desk.store, &a, &records, &scope, &settings, MillisSinceEpoch(0)).await
+    };
+    assert_eq!((queue().await.expect("queued"), queue().await.expect("known")), (1, 0));
+    let model = Scripted::saying(&[
+        r#"{"facts": [{"kind": "decision", "text": "The log moves to Postgres 18."}, {"kind": "fact", "text": "It costs 99 euros."}]}"#,
+    ]);
+    let extraction = Extraction::default();
+    let workers = Workers {
+        history: &desk.store,
+        knowledge: &desk.store,
+        model: Some(&model),
+        embedder: None,
+        clock: &clock,
+        settings: &settings,
+        safety: &safety,
+        memory: Some(MemoryRules {
+            lifecycles: &desk.lifecycles,
+            confidence: &desk.confidence,
+            extraction: &extraction,
+        }),
+        owner: "one",
+    };
+    let worked = workers.work(&a, |_| ()).await.expect("worked");
+    assert_eq!((worked.done, worked.failed, worked.tokens), (1, 0, 120));
+    let all = desk.all().await;
+    assert_eq!(all.len(), 1, "what the message does not hold is not kept: {all:?}");
+    assert_eq!((&*all[0].origin, all[0].scope.user.as_deref()), ("tool", Some("ann")));
+    assert_eq!(all[0].tags, ["by:model"]);
 }
 
 #[tokio::test]
