@@ -41,6 +41,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failur
     let client = Client::new(&arguments.via);
     let count = Arc::new(AtomicU64::new(1));
     let sessions = sessions(arguments);
+    // What a session's past costs when it is first seen is neither capacity nor overload.
+    let number = arguments.sessions.iter().sum::<usize>();
+    for _ in 0..number {
+        turn(&client, &sessions, &count, arguments.words, Instant::now()).await;
+    }
     let capacity = capacity(&client, &sessions, arguments, &count).await;
     let before = arguments.process.and_then(process::peak);
     let offered = capacity * arguments.times;
