@@ -12,7 +12,9 @@ use std::sync::Arc;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::memory::lifecycle::Event;
 use plimsoll_engine::memories::{AskedMemory, Memories};
-use plimsoll_engine::remember::{Details, ExtractedFacts, MemoryError, Remember, extract_session};
+use plimsoll_engine::remember::{
+    Details, ExtractedFacts, MemoryError, Remember, extract_session, queue_model_pass,
+};
 use plimsoll_engine::{
     Embedder, Forgotten, HistoryStore, KnowledgeStore, MemoryId, MemoryRecord, Scope, StoreError,
     TenantId,
