@@ -1,11 +1,13 @@
 //! `plimsoll serve`: the gateway, from its settings to its end.
 
+mod known;
+
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
-use plimsoll_gateway::{Gateway, GatewayConfig, Mode, Parts, Policies, ServeError, serve};
+use plimsoll_gateway::{Gateway, GatewayConfig, Memory, Mode, Parts, Policies, ServeError, serve};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::filter::LevelFilter;
@@ -54,14 +56,19 @@ pub(crate) async fn open(
     named_store: Option<&str>,
 ) -> Result<(Gateway, TcpListener), CommandError> {
     let address = store::address(named_store)?;
-    let (history, _) = plimsoll_store::open(&address).await.map_err(store::failure)?;
+    let (history, knowledge) = plimsoll_store::open(&address).await.map_err(store::failure)?;
     let settings = config.gateway.clone();
+    let memory: Option<Arc<dyn Memory>> = if settings.add.memory {
+        Some(Arc::new(known::Known::open(&config, history.clone(), knowledge).await?))
+    } else {
+        None
+    };
     let parts = Parts {
         history,
         clock: outside().clock,
         policies: Arc::new(Configured(config)),
         pricing: Pricing::shipped(),
-        memory: None,
+        memory,
     };
     let listen = settings.listen;
     let gateway = Gateway::new(settings, parts, &environment).map_err(CommandError::usage)?;

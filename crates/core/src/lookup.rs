@@ -71,7 +71,10 @@ pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
     index.embed();
     let wanted: HashSet<String> = words(query).collect();
     let mut out = String::new();
-    for found in index.search(query).into_iter().take(HITS) {
+    // What stands beside a message that answers is ranked too; a search for words tells of those that have one.
+    let found = index.search(query).into_iter();
+    let found = found.filter(|found| !index.matches(query, found.message).is_empty());
+    for found in found.take(HITS) {
         let (entry, text) = (&entries[found.message], &texts[found.message]);
         let mut lines: Vec<(usize, &str)> = text
             .lines()
@@ -79,6 +82,8 @@ pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
             .filter(|(hits, _)| *hits > 0)
             .collect();
         lines.sort_by_key(|(hits, _)| std::cmp::Reverse(*hits));
+        // A word in another form stands in no line as it was asked for.
+        lines.extend(text.lines().next().filter(|_| lines.is_empty()).map(|line| (0, line)));
         let role = entry.message.role.as_str();
         let _ = writeln!(out, "{} ({role}, message {})", Ref::message(entry.hash), found.message);
         for (_, line) in lines.into_iter().take(LINES) {

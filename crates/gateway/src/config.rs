@@ -167,11 +167,13 @@ pub struct Additions {
     pub tools: bool,
     /// Personal data and secrets are taken out of what the user and the tools say.
     pub redact: bool,
+    /// What is known that the user's newest words ask for, behind all that was said.
+    pub memory: bool,
 }
 
 impl Default for Additions {
     fn default() -> Self {
-        Self { tools: true, redact: false }
+        Self { tools: true, redact: false, memory: false }
     }
 }
 

@@ -12,7 +12,7 @@ use plimsoll_core::{ContentHash, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, session_name};
 use plimsoll_engine::{SessionId, StoreError, TenantId};
 use plimsoll_formats::provider::{
-    Edits, Request, RequestError, RequestKind, RewriteError, Wire, check,
+    Edits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
 
 use crate::config::Mode;
@@ -210,8 +210,8 @@ impl Job {
             let written = heavy(self.body.len(), move || {
                 let body = request.rewrite(&edits)?;
                 // What the client got wrong itself is its own business; what we add to that is not.
-                let violations = check(wire, &body);
-                if violations.is_empty() || violations == check(wire, request.body()) {
+                let violations = check_rewritten(wire, request.body(), &body);
+                if violations.is_empty() {
                     return Ok(body);
                 }
                 let first = violations.first().map(ToString::to_string);
@@ -227,7 +227,9 @@ impl Job {
         let offered = request.tools();
         let own = lookup::definitions();
         let taken = own.iter().any(|own| offered.iter().any(|tool| tool.name == own.name));
-        if !self.gateway.config.add.tools || offered.is_empty() || taken {
+        // Where the provider keeps the conversation, a call that we withheld could not be put back into it.
+        let is_possible = !offered.is_empty() && !taken && !request.is_kept_by_the_server();
+        if !self.gateway.config.add.tools || !is_possible {
             return edits;
         }
         Edits { add_tools: own, ..edits }

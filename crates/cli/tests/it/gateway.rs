@@ -39,8 +39,13 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             break;
         }
     }
-    reader.read_exact(&mut vec![0; length])?;
-    let body = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}"#;
+    let mut asked = vec![0; length];
+    reader.read_exact(&mut asked)?;
+    // The answer says whether what is known came along.
+    let asked = String::from_utf8_lossy(&asked);
+    let said = if asked.contains("berth 14") { "you have berth 14" } else { "hello" };
+    let body = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"SAID"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}"#;
+    let body = body.replace("SAID", said);
     write!(
         stream,
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
@@ -66,11 +71,9 @@ impl Drop for Served {
     }
 }
 
-#[test]
-fn a_gateway_serves_and_keeps_what_was_said() {
-    let folder = TempDir::new().expect("a folder");
-    settings(&folder, &upstream());
-    let mut command = plimsoll(&folder);
+/// Starts a gateway and returns it with what it answers to a request.
+fn served(folder: &TempDir, body: &str) -> (Served, String) {
+    let mut command = plimsoll(folder);
     let child = command.arg("serve").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut served = Served(child.expect("it starts"));
     let mut line = String::new();
@@ -80,12 +83,38 @@ fn a_gateway_serves_and_keeps_what_was_said() {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(
         stream,
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{BODY}",
-        BODY.len()
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
     )
     .expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
+    (served, answer)
+}
+
+#[test]
+fn what_is_known_comes_along_where_it_is_asked_for() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    let add = ["memory", "add", "fact", "The boat lies at berth 14"];
+    assert!(plimsoll(&folder).args(add).output().expect("it runs").status.success());
+    let body = BODY.replace("hi", "Where does the boat lie?");
+    let (gateway, without) = served(&folder, &body);
+    assert!(without.contains("hello"), "{without}");
+    drop(gateway);
+    let file = folder.path().join("plimsoll.toml");
+    let mut text = std::fs::read_to_string(&file).expect("the settings");
+    text.push_str("\n[gateway.add]\nmemory = true\n");
+    std::fs::write(&file, text).expect("written");
+    let (_gateway, with) = served(&folder, &body);
+    assert!(with.contains("you have berth 14"), "{with}");
+}
+
+#[test]
+fn a_gateway_serves_and_keeps_what_was_said() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    let (served, answer) = served(&folder, BODY);
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}}"), "{answer}");
     assert!(answer.contains("x-plimsoll-outcome: bounded"), "{answer}");
     drop(served);
