@@ -153,3 +153,19 @@ async fn a_search_finds_what_was_said_before() {
         "{text}"
     );
 }
+
+#[tokio::test]
+async fn our_tools_stay_out_where_the_provider_keeps_the_conversation() {
+    for (kept, offered) in [("true", false), ("false", true)] {
+        let talk = begun(Wire::Responses, false);
+        let body = String::from_utf8(talk.body()).expect("text");
+        let body = body.replace("\"store\":false", &format!("\"store\":{kept}"));
+        let upstream = Upstream::start([talk.answer("Done.", &[])]).await;
+        let gateway = Running::start(upstream.address(), |_| {}).await;
+        let answer = gateway.post(talk.path(), &[], body.as_bytes()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let asked = upstream.requests();
+        let asked = String::from_utf8_lossy(&asked[0].body);
+        assert_eq!(asked.contains("expand_ref"), offered, "store {kept}");
+    }
+}

@@ -51,7 +51,7 @@ impl Talk {
                 })
             }
             _ => json!({
-                "model": "gpt-5", "stream": stream, "instructions": "You help.",
+                "model": "gpt-5", "stream": stream, "store": false, "instructions": "You help.",
                 "tools": [{"type": "function", "name": "read", "strict": false, "parameters": schema}],
                 "input": items,
             }),
