@@ -346,10 +346,8 @@ impl Known {
             }
         }
         let shares = |words: &WordSlots| {
-            let mut shares = vec![0.0; self.records.len()];
-            for (slot, share) in words.shares(asked.question) {
-                shares[slot] = share;
-            }
+            let mut shares = words.shares(asked.question);
+            shares.resize(self.records.len(), 0.0);
             shares
         };
         let all = cosines.into_iter().zip(shares(&self.words)).zip(shares(&self.full));

@@ -89,12 +89,12 @@ impl WordSlots {
         }
     }
 
-    /// Returns for each slot that has a word of `question` the share of the question that it has, 0 to 1.
+    /// Returns for each slot the share of the words of `question` that it has, 0 to 1; slots behind the last one that was set have none.
     ///
     /// A word that n slots have counts 1 / (1 + ln(1 + n)), one that none has half. Chosen over the usual weight of a word, which
     /// knows how many slots there are: in a small memory that is about one thing, the name of that thing would count nothing, and
     /// a question's words that nobody ever used would count all.
-    pub fn shares(&self, question: &str) -> BTreeMap<usize, f64> {
+    pub fn shares(&self, question: &str) -> Vec<f64> {
         // By stem, so that the sum is the same in whichever order the records came.
         let mut asked: BTreeMap<String, Option<u32>> = BTreeMap::new();
         each_word(question, |word| {
@@ -107,18 +107,18 @@ impl WordSlots {
         let weight =
             |slots: usize| if slots == 0 { 0.5 } else { 1.0 / (1.0 + (slots as f64).ln_1p()) };
         let mut total = 0.0;
-        let mut shares: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut shares = vec![0.0; self.slots.len()];
         for known in asked.into_values() {
             let slots = known.map_or(&[][..], |stem| &self.postings[stem as usize]);
             let weight = weight(slots.len());
             total += weight;
             for slot in slots {
-                *shares.entry(*slot as usize).or_default() += weight;
+                shares[*slot as usize] += weight;
             }
         }
         if total > 0.0 {
-            for share in shares.values_mut() {
-                *share = (*share / total).min(1.0);
+            for share in &mut shares {
+                *share = f64::min(*share / total, 1.0);
             }
         }
         shares
@@ -169,23 +169,23 @@ mod tests {
     fn the_rarer_the_word_the_greater_its_share() {
         let known = slots(&["Redis caches pages", "pages of a book", "pages and pages", "nothing"]);
         let shares = known.shares("cached pages in Redis");
-        assert!(shares[&0] > 0.99, "all of it: {shares:?}");
-        assert!(shares[&1] < 0.4 && shares[&1] > 0.0);
-        assert_eq!(shares.get(&3), None);
-        let half = known.shares("Redis or Memcached")[&0];
+        assert!(shares[0] > 0.99, "all of it: {shares:?}");
+        assert!(shares[1] < 0.4 && shares[1] > 0.0);
+        assert!(shares[3] <= 0.0);
+        let half = known.shares("Redis or Memcached")[0];
         assert!((0.2..0.6).contains(&half), "an unknown word is part of the question: {half}");
-        assert_eq!(known.shares(""), BTreeMap::new());
+        assert_eq!(known.shares(""), [0.0; 4]);
     }
 
     #[test]
     fn a_slot_is_written_anew_and_emptied() {
         let mut known = slots(&["apple", "pear"]);
         known.set(0, ["plum", "plums"]);
-        assert_eq!(known.shares("apple"), BTreeMap::new());
-        assert_eq!(known.shares("plums").len(), 1);
+        assert_eq!(known.shares("apple"), [0.0; 2]);
+        assert!(known.shares("plums")[0] > 0.9);
         known.clear(0);
         known.clear(7);
-        assert_eq!(known.shares("plum"), BTreeMap::new());
+        assert_eq!(known.shares("plum"), [0.0; 2]);
         // The same as if the others had never been.
         let fresh = slots(&["", "pear"]);
         assert_eq!(known.shares("pear or fig"), fresh.shares("pear or fig"));
