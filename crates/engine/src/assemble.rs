@@ -253,7 +253,10 @@ impl Assembler<'_> {
         };
         let text = memory.context.text();
         input.memory = Some(&text).filter(|text| !text.is_empty()).map(String::as_str);
-        let request = assemble_request(&input, &settings)?;
+        let mut request = assemble_request(&input, &settings)?;
+        if set.is_turn_shortened {
+            request.budget.warnings.push("the session's newest messages are shortened".to_owned());
+        }
         Ok(AssembledContext { request, memory, full_tokens: set.full_tokens })
     }
 

@@ -22,6 +22,8 @@ pub struct WorkingSet {
     pub history: Vec<PastMessage>,
     pub artefacts: Vec<HotArtefact>,
     pub turn: String,
+    /// Whether the turn is not all that its messages say.
+    pub is_turn_shortened: bool,
     /// What the user last asked for, where the turn is a step of doing it.
     pub focus: Option<String>,
     /// Tokens of all messages of the session.
@@ -30,8 +32,8 @@ pub struct WorkingSet {
 
 /// Reads the working set of a turn.
 ///
-/// Where the turn says nothing, it is what the session's newest messages bring: a user's question, or what tools answered, each
-/// shortened to its share of half the budget.
+/// Where the turn says nothing, it is what the session's newest messages bring: a user's question, or what tools answered. Where
+/// these pass half of the budget each is shortened to its share of it: lines that report errors stay, and a ref has the rest.
 pub async fn working_set(
     assembler: &Assembler<'_>,
     turn: &Turn<'_>,
@@ -48,7 +50,7 @@ pub async fn working_set(
     if turn.text.trim().is_empty() {
         let first = newest(&records);
         let answers = records.split_off(first);
-        set.turn = text_of_turn(&answers, settings, assembler);
+        (set.turn, set.is_turn_shortened) = text_of_turn(&answers, settings, assembler);
         if answers.iter().all(|record| record.message.role != Role::User) {
             let asked = records.iter().rev().find(|record| record.message.role == Role::User);
             set.focus = asked.map(|record| record.message.shown());
@@ -95,22 +97,22 @@ fn text_of_turn(
     records: &[MessageRecord],
     settings: &RequestSettings,
     assembler: &Assembler<'_>,
-) -> String {
+) -> (String, bool) {
     let whole: Vec<String> = records.iter().map(|record| record.message.shown()).collect();
     let tokens: u64 = whole.iter().map(|text| u64::from(assembler.tokenizer.count(text))).sum();
     if tokens <= settings.total / 2 {
-        return whole.join("\n\n");
+        return (whole.join("\n\n"), false);
     }
-    // As many characters as tokens at one for two: every vocabulary has more in the mean.
+    // A character for each token of the budget: every vocabulary has two or more to a token in the mean.
     let share = usize::try_from(settings.total).unwrap_or(usize::MAX) / whole.len().max(1);
+    let aging = Aging { light_from: 0, light_characters: share, ..Aging::default() };
     let short = records.iter().zip(&whole).map(|(record, text)| {
         if text.chars().count() <= share {
             return text.clone();
         }
-        let short = truncate_middle(text, share);
-        format!("{short} [{}]", Ref::message(record.hash))
+        format!("{} [{}]", at_age(text, 0, &aging), Ref::message(record.hash))
     });
-    short.collect::<Vec<_>>().join("\n\n")
+    (short.collect::<Vec<_>>().join("\n\n"), true)
 }
 
 fn hot(record: &MessageRecord) -> HotArtefact {

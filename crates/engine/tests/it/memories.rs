@@ -582,3 +582,31 @@ async fn metrics_are_those_of_what_was_recorded() {
     let settings = RequestSettings::default();
     assert!(stats.tokens_a_turn.expect("requests").1 <= settings.total as f64);
 }
+
+#[tokio::test]
+async fn newest_messages_that_are_too_long_are_shortened_with_their_errors_and_it_is_said() {
+    let store = MemoryStore::new();
+    let line = "a line of the log that says nothing\n".repeat(200);
+    let long = format!("{line}error: disk 7 is full\n{line}");
+    let call = ToolCall { id: "c".into(), name: "read".into(), arguments: "{}".into() };
+    let messages = vec![
+        said(0, Message::text(Role::User, "Look at the log.")),
+        said(1, Message::new(Role::Assistant, vec![plimsoll_core::Block::ToolCall(call)])),
+        said(2, Message::result("c", long.as_str())),
+    ];
+    let batch = HistoryBatch { messages, ..HistoryBatch::default() };
+    store.append(&tenant("a"), batch).await.expect("appended");
+    let room = Room::new(store).await;
+    let scope = of_session("s");
+    let step = room.request(&turn(&scope, "")).await.expect("assembled").request;
+    let newest = step.working_set.last().expect("the turn").shown();
+    assert!(
+        newest.contains("error: disk 7 is full") && newest.contains("ref:message:"),
+        "{newest}"
+    );
+    assert!(newest.len() < long.len() / 2);
+    assert_eq!(step.budget.warnings, ["the session's newest messages are shortened"]);
+    // What is said now is never cut.
+    let said_now = room.request(&turn(&scope, &long)).await;
+    assert!(matches!(said_now, Err(AssembleError::TooLarge(_))));
+}
