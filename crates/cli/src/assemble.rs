@@ -11,6 +11,7 @@ use plimsoll_engine::assemble::{
     AssembleError, AssembledContext, AssembledMemory, Assembler, AssemblyReceipt, FrameBook, Turn,
     record_assembly,
 };
+use plimsoll_engine::cards::queue_summaries;
 use plimsoll_engine::memories::Memories;
 use plimsoll_engine::tool_registry::registered_tools;
 use plimsoll_engine::{HistoryStore, KnowledgeStore, StoreError, TenantId};
@@ -105,6 +106,10 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
         };
         let took = began.elapsed().as_secs_f64() * 1e3;
         keep(history, tenant, &turn, &assembled, took).await?;
+        if let Assembled::Request(request) = &assembled {
+            let (missing, session) = (&request.request.to_summarise, scope.session.as_ref());
+            queue_summaries(knowledge, tenant, session, missing, &config.cards, turn.now).await?;
+        }
         Ok::<_, AssembleError>(assembled)
     })?;
     let assembled = assembled.map_err(|error| failed(error, &config.memory))?;

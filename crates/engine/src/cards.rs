@@ -3,6 +3,7 @@
 //! A message gets a card when it is observed, by what needs no model; a job then asks a model where that is worth it, and
 //! adds the vector. So a quota that is used up, or a worker that died, leaves a plainer card and never none.
 
+mod artefact;
 mod audit;
 mod catch_up;
 mod job;
@@ -24,6 +25,7 @@ use crate::id::{SessionId, TenantId};
 use crate::job::Quota;
 use crate::knowledge::KnowledgeStore;
 
+pub use artefact::queue_summaries;
 pub use audit::{Audit, SummaryBy};
 pub use catch_up::catch_up;
 pub use work::{Worked, Workers, queue_embedding};

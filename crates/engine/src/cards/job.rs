@@ -80,6 +80,6 @@ pub(super) async fn queue_embed(
     Ok(knowledge.queue_job(tenant, &job).await?.1)
 }
 
-fn written(payload: &impl Serialize) -> Result<String, StoreError> {
+pub(super) fn written(payload: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(payload).map_err(|error| StoreError::Other(Box::new(error)))
 }

@@ -108,7 +108,7 @@ enum Refusal {
 }
 
 /// Asks for a summary of a text that is safe to send; returns it with what it cost, answer or not.
-async fn ask(
+pub(super) async fn ask(
     workers: &Workers<'_>,
     model: &dyn ChatModel,
     role: Role,

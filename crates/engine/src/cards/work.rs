@@ -7,6 +7,7 @@ use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::safety::Safety;
 use serde::Serialize;
 
+use super::artefact::SUMMARY;
 use super::audit::{Audit, SummaryBy};
 use super::job::{CARD, CardPayload, EMBED, EmbedPayload, queue_embed};
 use super::make::{Known, Made, make};
@@ -159,6 +160,7 @@ impl Workers<'_> {
                     self.embed_session(tenant, &job, &mut worked).await.map(|result| (result, 0))
                 }
                 EXTRACT => self.extract_facts(tenant, &job).await,
+                SUMMARY => self.summarise_artefact(tenant, &job).await,
                 kind => Err(StoreError::Unsupported { what: format!("jobs of the kind {kind}") }),
             };
             let outcome = match outcome {

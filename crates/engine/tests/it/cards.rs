@@ -4,13 +4,14 @@ use plimsoll_core::safety::{Action, Handling, Safety};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
 use plimsoll_engine::cards::{
     Audit, CardSettings, FAST, SummaryBy, TRUNCATED, Worked, Workers, observe, queue_embedding,
+    queue_summaries,
 };
 use plimsoll_engine::{
     ChatModel, Clock as _, ContextCard, Embedder, HistoryBatch, HistoryStore as _, JobState,
     KnowledgeStore as _, MessageRecord, TenantId,
 };
 use plimsoll_testkit::MemoryStore;
-use plimsoll_testkit::sample::{session, tenant};
+use plimsoll_testkit::sample::{artefact, session, tenant};
 
 use crate::models::{Manual, Scripted, Stuck, Unreachable, Words, unavailable};
 
@@ -400,4 +401,34 @@ async fn every_setting_of_work_changes_something() {
     assert!(dead.is_err(), "it waits for its model until it is killed");
     let jobs = world.store.jobs(&world.tenant, Some(JobState::Running), 9).await.expect("jobs");
     assert_eq!(jobs[0].lease_until, Some(MillisSinceEpoch(10_000)));
+}
+
+#[tokio::test]
+async fn an_artefact_without_summary_gets_one_that_its_content_holds() {
+    let world = World::new();
+    let page = |text: &str| {
+        let mut page = artefact("t", "page", text);
+        page.summary = None;
+        page
+    };
+    let pages = [page("The plan has 12 rows."), page("The list has 7 rows.")];
+    let mut refs = Vec::new();
+    for page in &pages {
+        world.store.put_artefact(page).await.expect("stored");
+        refs.push(page.reference.print());
+    }
+    let queue = async || {
+        let now = world.clock.now();
+        queue_summaries(&world.store, &world.tenant, None, &refs, &world.settings, now).await
+    };
+    assert_eq!((queue().await.expect("queued"), queue().await.expect("known")), (2, 0));
+    let model = Scripted::saying(&["A plan of 12 rows.", "A list of 99 rows."]);
+    let worked = world.work(Some(&model), None).await;
+    assert_eq!((worked.done, worked.failed), (2, 0));
+    let mut summaries = Vec::new();
+    for reference in &refs {
+        let found = world.store.artefact(&world.tenant, reference, world.clock.now()).await;
+        summaries.push(found.expect("there").summary.expect("a summary"));
+    }
+    assert_eq!(summaries, ["A plan of 12 rows.", "The list has 7 rows...."], "nothing is invented");
 }
