@@ -5,6 +5,8 @@
 
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures and prints")]
 
+mod random;
+
 use std::path::Path;
 use std::time::Instant;
 
@@ -19,42 +21,11 @@ use plimsoll_engine::{
 };
 use plimsoll_store::SqliteStore;
 use plimsoll_testkit::sample::{memory, tenant};
+use random::Random;
 
 const DIMENSIONS: usize = 128;
 const QUESTIONS: usize = 200;
-/// Different words; the n-th is about n times rarer than the first, as words of a language are.
-const WORDS: usize = 20_000;
 const NOW: MillisSinceEpoch = MillisSinceEpoch(1_700_000_000_000);
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn text(&mut self, words: usize) -> String {
-        let mut word = || format!("w{} ", (WORDS as f64).powf(self.unit()) as usize);
-        (0..words).map(|_| word()).collect()
-    }
-
-    fn vector(&mut self) -> Embedding {
-        let mut vector: Vec<f32> =
-            (0..DIMENSIONS).map(|_| (0..4).map(|_| self.unit() as f32 - 0.5).sum()).collect();
-        let length = vector.iter().map(|part| part * part).sum::<f32>().sqrt();
-        for part in &mut vector {
-            *part /= length;
-        }
-        Embedding { model: "m".to_owned(), vector }
-    }
-}
 
 /// Gives a vector that follows from the text, at once.
 #[derive(Debug)]
@@ -72,7 +43,7 @@ impl Embedder for Prompt {
 
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Embedding>, ModelError> {
         let seed = |text: &str| text.bytes().fold(7, |seed, byte| seed * 31 + u64::from(byte));
-        Ok(texts.iter().map(|text| Random(seed(text) | 1).vector()).collect())
+        Ok(texts.iter().map(|text| Random(seed(text) | 1).vector(DIMENSIONS)).collect())
     }
 }
 
@@ -103,7 +74,7 @@ fn record(random: &mut Random, number: usize) -> MemoryRecord {
     record.updated_at = record.created_at;
     record.event_at = None;
     record.source_ref = None;
-    record.embedding = Some(random.vector());
+    record.embedding = Some(random.vector(DIMENSIONS));
     record
 }
 
@@ -165,7 +136,7 @@ async fn measure(path: &Path, records: usize) {
     let mut times = Vec::new();
     for _ in 0..QUESTIONS {
         let question = random.text(8);
-        let vector = random.vector();
+        let vector = random.vector(DIMENSIONS);
         let began = Instant::now();
         let known = memories.of(&store, &a).await.expect("records");
         let asked = AskedMemory {

@@ -4,55 +4,22 @@
 
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures and prints")]
 
+mod random;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Embedding, HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, MemoryQuery,
-    SearchQuery,
+    HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, MemoryQuery, SearchQuery,
 };
 use plimsoll_store::SqliteStore;
 use plimsoll_testkit::sample::{card, memory, message, tenant};
+use random::Random;
 
 const DIMENSIONS: usize = 256;
 const QUERIES: usize = 100;
-/// Different words; the n-th is about n times rarer than the first, as words of a language are.
-const WORDS: usize = 20_000;
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn text(&mut self, words: usize) -> String {
-        let word = |random: &mut Self| {
-            let rank = (WORDS as f64).powf(random.unit()) as usize;
-            format!("w{rank} ")
-        };
-        (0..words).map(|_| word(self)).collect()
-    }
-
-    fn vector(&mut self) -> Embedding {
-        let mut vector: Vec<f32> =
-            (0..DIMENSIONS).map(|_| (0..4).map(|_| self.unit() as f32 - 0.5).sum()).collect();
-        let length = vector.iter().map(|part| part * part).sum::<f32>().sqrt();
-        for part in &mut vector {
-            *part /= length;
-        }
-        Embedding { model: "m".to_owned(), vector }
-    }
-}
 
 fn main() {
     let runtime =
@@ -81,14 +48,14 @@ async fn searches(path: &Path, records: usize) {
             let of = format!("s{}", number / 1_000);
             let record = message(&of, (number % 1_000) as u32, &text);
             let mut about = card("a", &record, &random.text(12));
-            about.embedding = Some(random.vector());
+            about.embedding = Some(random.vector(DIMENSIONS));
             batch.messages.push(record);
             batch.cards.push(about);
             let mut fact = memory("a", &format!("m{number}"), &text);
             fact.id = MemoryId(format!("m{number}"));
             fact.updated_at = MillisSinceEpoch(at);
             at += 1;
-            fact.embedding = Some(random.vector());
+            fact.embedding = Some(random.vector(DIMENSIONS));
             let store = store.clone();
             waiting.spawn(async move { store.put_memory(&fact).await.expect("stored") });
         }
@@ -109,7 +76,7 @@ async fn searches(path: &Path, records: usize) {
         for number in 0..=QUERIES {
             let query = SearchQuery {
                 text: with_text.then(|| random.text(6)),
-                embedding: with_vector.then(|| random.vector()),
+                embedding: with_vector.then(|| random.vector(DIMENSIONS)),
                 limit: 20,
             };
             let start = Instant::now();

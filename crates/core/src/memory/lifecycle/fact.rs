@@ -30,6 +30,20 @@ impl Default for Fact {
 }
 
 impl Fact {
+    /// Returns the fact without its last confirmation, whose source is gone: where that made its state, back where it was before.
+    #[must_use]
+    pub fn unconfirmed(&self, numbers: &Lifecycles) -> Self {
+        use MemoryState::{Confirmed, Core, New};
+        let mut fact = self.clone();
+        fact.confirmations = self.confirmations.saturating_sub(1);
+        match self.state {
+            Core if self.confirmations == numbers.confirmations_to_core => fact.state = Confirmed,
+            Confirmed if fact.confirmations == 0 => fact.state = New,
+            _ => {}
+        }
+        fact
+    }
+
     pub(super) fn after(
         &self,
         event: &Event,
@@ -104,6 +118,24 @@ mod tests {
         assert_eq!(states(&Lifecycles::default()), [Confirmed, Confirmed, Core, Core]);
         let two = Lifecycles { confirmations_to_core: 2, ..Lifecycles::default() };
         assert_eq!(states(&two), [Confirmed, Core, Core, Core]);
+    }
+
+    #[test]
+    fn a_confirmation_that_is_taken_back_takes_its_state_along() {
+        use MemoryState::{Confirmed, Core, New};
+        let numbers = Lifecycles::default();
+        let with = |state, confirmations| Fact { state, confirmations, ..Fact::default() };
+        for (before, after) in [
+            (with(Core, 3), with(Confirmed, 2)),
+            (with(Core, 4), with(Core, 3)),
+            (with(Confirmed, 2), with(Confirmed, 1)),
+            (with(Confirmed, 1), with(New, 0)),
+            // Marked by somebody, and not by being met.
+            (with(Core, 1), with(Core, 0)),
+            (with(New, 0), with(New, 0)),
+        ] {
+            assert_eq!(before.unconfirmed(&numbers), after);
+        }
     }
 
     #[test]
