@@ -25,6 +25,7 @@ mod turn;
 mod upstream;
 mod watched;
 mod withheld;
+mod work;
 
 pub use config::{
     Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, PORT, Timeouts,
