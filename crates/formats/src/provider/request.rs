@@ -4,6 +4,7 @@ mod chat;
 mod gemini;
 mod kind;
 mod messages;
+mod question;
 mod responses;
 mod session;
 
@@ -15,6 +16,7 @@ use plimsoll_core::{Block, Message, Role};
 
 pub(crate) use self::gemini::spoken;
 pub use self::kind::RequestKind;
+pub use self::question::Question;
 
 use super::Wire;
 use super::content::Found;
