@@ -11,6 +11,7 @@ use plimsoll_formats::provider::{
 };
 use tokio::task::JoinHandle;
 
+use crate::cached::Awaited;
 use crate::gateway::Gateway;
 use crate::handle::{ask, incoming};
 use crate::lookup::{self, Place};
@@ -66,6 +67,8 @@ pub(crate) struct Answering {
     /// Of the answers before the last.
     usage: AnswerUsage,
     rounds: usize,
+    /// What the answer cache is told when it is kept.
+    awaited: Option<Awaited>,
 }
 
 impl Answering {
@@ -78,7 +81,14 @@ impl Answering {
         // Without a way to ask again, nothing of ours was offered.
         let own = again.iter().flat_map(|again| &again.edits.add_tools);
         let reply = Reply::new(wire, own.map(|tool| tool.name.clone()));
-        Self { gateway, wire, reply, ender, again, usage: AnswerUsage::default(), rounds: 0 }
+        let usage = AnswerUsage::default();
+        Self { gateway, wire, reply, ender, again, usage, rounds: 0, awaited: None }
+    }
+
+    /// Lets the answer cache have the answer.
+    pub(crate) fn awaited(mut self, awaited: Option<Awaited>) -> Self {
+        self.awaited = awaited;
+        self
     }
 
     async fn results(&self, calls: &[ToolCall]) -> Vec<ToolResult> {
@@ -153,13 +163,18 @@ impl Answering {
         let results = self.results(&self.reply.own_calls()).await;
         let held_back = self.reply.withheld(&results);
         let shown = held_back.as_ref().map(|held_back| held_back.shown.clone());
-        let message: Option<Arc<Message>> = shown.or(answer.message);
+        let message: Option<Arc<Message>> = shown.or_else(|| answer.message.clone());
         let said = Said {
             message: message.map(|message| (*message).clone()),
             usage: self.counted(),
             carried: held_back.iter().map(withheld::write).collect(),
+            cached: None,
         };
-        self.ender.end(said).await
+        self.ender.end(said).await?;
+        if let Some(awaited) = self.awaited.take() {
+            awaited.keep(&self.gateway, self.wire, &answer).await;
+        }
+        Ok(())
     }
 
     fn counted(&self) -> Option<AnswerUsage> {

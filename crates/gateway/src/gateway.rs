@@ -10,6 +10,7 @@ use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
 use tokio::sync::watch;
 
 use crate::body::InFlight;
+use crate::cached::Answers;
 use crate::config::GatewayConfig;
 use crate::guard::Guard;
 use crate::keys::{KeyError, Keys};
@@ -27,6 +28,8 @@ pub struct Parts {
     pub pricing: Pricing,
     /// What is known beside the conversation, where it is wanted.
     pub memory: Option<Arc<dyn Memory>>,
+    /// Answers that were given before, where they are wanted.
+    pub answers: Option<Arc<dyn Answers>>,
 }
 
 /// What is known beside a conversation.
@@ -62,6 +65,7 @@ pub struct Gateway {
     pub(crate) policies: Arc<dyn Policies>,
     pub(crate) pricing: Pricing,
     pub(crate) memory: Option<Arc<dyn Memory>>,
+    pub(crate) answers: Option<Arc<dyn Answers>>,
     pub(crate) sessions: Sessions,
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
@@ -81,7 +85,7 @@ impl Gateway {
         parts: Parts,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Parts { history, clock, policies, pricing, memory } = parts;
+        let Parts { history, clock, policies, pricing, memory, answers } = parts;
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
         }
@@ -92,6 +96,7 @@ impl Gateway {
             policies,
             pricing,
             memory,
+            answers,
             in_flight: InFlight::new(config.limits.in_flight_bytes),
             metrics: Arc::default(),
             guard: OnceLock::new(),

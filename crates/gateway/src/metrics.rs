@@ -46,13 +46,14 @@ const BUCKETS: [f64; 10] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     requests: Family<7>,
-    outcomes: Family<8>,
+    outcomes: Family<9>,
     answers: Family<5>,
     refusals: Family<17>,
     tokens: Family<7>,
     misses: Family<6>,
     expansions: Family<3>,
     store: Family<3>,
+    cached: Family<5>,
     buckets: [AtomicU64; BUCKETS.len()],
     overhead_count: AtomicU64,
     overhead_micros: AtomicU64,
@@ -87,6 +88,7 @@ impl Default for Metrics {
                     "observed",
                     "bypassed",
                     "passed",
+                    "cached",
                     "failed_open",
                     "late",
                     "other",
@@ -145,6 +147,12 @@ impl Default for Metrics {
                 "Appends to the store by how they ended.",
                 "result",
                 ["kept", "conflict", "failed"],
+            ),
+            cached: Family::new(
+                "plimsoll_answer_cache_total",
+                "Questions that the answer cache was asked, and answers that it was given.",
+                "result",
+                ["exact", "similar", "miss", "kept", "not_kept"],
             ),
             buckets: std::array::from_fn(|_| AtomicU64::new(0)),
             overhead_count: AtomicU64::new(0),
@@ -214,6 +222,10 @@ impl Metrics {
         self.store.add(result, 1);
     }
 
+    pub(crate) fn cached(&self, result: &str) {
+        self.cached.add(result, 1);
+    }
+
     pub(crate) fn streams(&self, change: i64) {
         self.open_streams.fetch_add(change, Ordering::Relaxed);
     }
@@ -243,6 +255,7 @@ impl Metrics {
         self.misses.write(&mut out);
         self.expansions.write(&mut out);
         self.store.write(&mut out);
+        self.cached.write(&mut out);
         let name = "plimsoll_overhead_seconds";
         let _ = writeln!(
             out,

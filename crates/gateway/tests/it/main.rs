@@ -1,5 +1,6 @@
 //! The gateway over real HTTP on loopback, against scripted upstreams.
 
+mod answers;
 mod forward;
 mod gate;
 mod harness;
