@@ -7,6 +7,7 @@ mod messages;
 mod question;
 mod responses;
 mod session;
+mod tools;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,6 +18,7 @@ use plimsoll_core::{Block, Message, Role};
 pub(crate) use self::gemini::spoken;
 pub use self::kind::RequestKind;
 pub use self::question::Question;
+pub(crate) use self::tools::SCHEMAS;
 
 use super::Wire;
 use super::content::Found;
