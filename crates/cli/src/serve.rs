@@ -61,6 +61,7 @@ pub(crate) async fn open(
     let address = store::address(named_store)?;
     let (history, knowledge) = plimsoll_store::open(&address).await.map_err(store::failure)?;
     let settings = config.gateway.clone();
+    let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
     let answers: Option<Arc<dyn Answers>> = if settings.add.answers {
         Some(Arc::new(kept::Kept::open(&config, knowledge.clone())?))
     } else {
@@ -78,6 +79,7 @@ pub(crate) async fn open(
         pricing: Pricing::shipped(),
         memory,
         answers,
+        lazy_tools,
     };
     let listen = settings.listen;
     let gateway = Gateway::new(settings, parts, &environment).map_err(CommandError::usage)?;

@@ -95,7 +95,7 @@ impl Answering {
         let mut results = Vec::new();
         let Some(again) = &self.again else { return results };
         for call in calls {
-            results.push(lookup::answer(&self.gateway, &again.place, call).await);
+            results.push(lookup::answer(&self.gateway, &again.place, &again.request, call).await);
         }
         results
     }

@@ -175,11 +175,13 @@ pub struct Additions {
     pub memory: bool,
     /// Answers that were given to the same question before, as `[answers]` says; where no tools are offered.
     pub answers: bool,
+    /// Large tools of the client tell what they take only when they are asked, as `[lazy_tools]` says.
+    pub lazy_tools: bool,
 }
 
 impl Default for Additions {
     fn default() -> Self {
-        Self { tools: true, redact: false, memory: false, answers: false }
+        Self { tools: true, redact: false, memory: false, answers: false, lazy_tools: false }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use plimsoll_core::Message;
 use plimsoll_core::cost::Pricing;
+use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
 use tokio::sync::watch;
 
@@ -30,6 +31,8 @@ pub struct Parts {
     pub memory: Option<Arc<dyn Memory>>,
     /// Answers that were given before, where they are wanted.
     pub answers: Option<Arc<dyn Answers>>,
+    /// By which rules tools tell what they take only when they are asked, where that is wanted.
+    pub lazy_tools: Option<LazySettings>,
 }
 
 /// What is known beside a conversation.
@@ -66,6 +69,7 @@ pub struct Gateway {
     pub(crate) pricing: Pricing,
     pub(crate) memory: Option<Arc<dyn Memory>>,
     pub(crate) answers: Option<Arc<dyn Answers>>,
+    pub(crate) lazy_tools: Option<LazySettings>,
     pub(crate) sessions: Sessions,
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
@@ -85,7 +89,7 @@ impl Gateway {
         parts: Parts,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Parts { history, clock, policies, pricing, memory, answers } = parts;
+        let Parts { history, clock, policies, pricing, memory, answers, lazy_tools } = parts;
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
         }
@@ -97,6 +101,7 @@ impl Gateway {
             pricing,
             memory,
             answers,
+            lazy_tools,
             in_flight: InFlight::new(config.limits.in_flight_bytes),
             metrics: Arc::default(),
             guard: OnceLock::new(),

@@ -51,7 +51,7 @@ pub(crate) struct Metrics {
     refusals: Family<17>,
     tokens: Family<7>,
     misses: Family<6>,
-    expansions: Family<3>,
+    expansions: Family<4>,
     store: Family<3>,
     cached: Family<5>,
     buckets: [AtomicU64; BUCKETS.len()],
@@ -140,7 +140,7 @@ impl Default for Metrics {
                 "plimsoll_expansions_total",
                 "Calls of tools that the gateway answers itself.",
                 "tool",
-                ["expand_ref", "search_context", "other"],
+                ["expand_ref", "search_context", "describe_tool", "other"],
             ),
             store: Family::new(
                 "plimsoll_store_appends_total",

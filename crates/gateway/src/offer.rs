@@ -1,7 +1,8 @@
-//! Tools on their way to the model: ours beside the client's.
+//! Tools on their way to the model: ours beside the client's, and the client's as outlines where that is asked for.
 
-use plimsoll_core::{ContentHash, Message, Role};
-use plimsoll_formats::provider::{Edits, Request, ToolDefinition};
+use plimsoll_core::lazy_tools::{NativeSearch, describe_outlined, plan_outlines};
+use plimsoll_core::{ContentHash, Message, Role, Tokenizer, lazy_tools};
+use plimsoll_formats::provider::{Edits, Request, ToolDefinition, Wire};
 
 use crate::gateway::Gateway;
 use crate::lookup;
@@ -11,6 +12,8 @@ use crate::lookup;
 pub(crate) struct Offer {
     /// Ours: always, for they stand before everything else in a cached prefix.
     own: Vec<ToolDefinition>,
+    /// The client's that tell what they take only when they are asked.
+    outlines: Vec<ToolDefinition>,
 }
 
 impl Offer {
@@ -26,21 +29,44 @@ impl Offer {
         if !gateway.config.add.tools || !own.iter().all(is_free) {
             own.clear();
         }
-        Self { own }
+        let mut outlines = Vec::new();
+        let describe = written(describe_outlined());
+        if let Some(settings) = gateway.lazy_tools.as_ref().filter(|_| is_free(&describe)) {
+            let is_native = settings.native != NativeSearch::Off;
+            if !is_native || request.wire() != Wire::AnthropicMessages {
+                // To the token does not matter here, and counting so costs more than all else of a request.
+                outlines = plan_outlines(&request.lazy_tools(), settings, Tokenizer::Estimate);
+            }
+        }
+        if !outlines.is_empty() {
+            own.push(describe);
+        }
+        Self { own, outlines: outlines.into_iter().map(written).collect() }
     }
 
     /// Adds it to the edits of a request.
     pub(crate) fn added_to(self, edits: Edits) -> Edits {
-        Edits { add_tools: self.own, ..edits }
+        Edits { add_tools: self.own, outline_tools: self.outlines, ..edits }
     }
 
     /// Digests the client's tools as they go out: they stand before everything in a cached prefix.
-    pub(crate) fn digest(request: &Request) -> u64 {
+    pub(crate) fn digest(&self, request: &Request) -> u64 {
         let mut all = String::new();
         for tool in request.tools() {
-            all.push_str(tool.raw);
+            match self.outlines.iter().find(|outline| *outline.name == *tool.name) {
+                Some(outline) => {
+                    all.push_str(&outline.name);
+                    all.push_str(&outline.description);
+                }
+                None => all.push_str(tool.raw),
+            }
             all.push('\n');
         }
         ContentHash::of(&Message::text(Role::System, all)).key()
     }
+}
+
+fn written(tool: lazy_tools::ToolDefinition) -> ToolDefinition {
+    let lazy_tools::ToolDefinition { name, description, schema } = tool;
+    ToolDefinition { name, description, parameters: schema }
 }

@@ -207,7 +207,7 @@ impl Job {
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
         let offer =
             if goes_out_as_it_came { Offer::default() } else { Offer::of(&self.gateway, &request) };
-        let tools = Offer::digest(&request);
+        let tools = offer.digest(&request);
         let job = self.clone();
         let asked = request.clone();
         let done = heavy(self.body.len(), move || {

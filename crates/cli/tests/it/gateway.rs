@@ -157,6 +157,30 @@ fn a_question_is_asked_once_where_answers_are_kept() {
 }
 
 #[test]
+fn large_tools_wait_where_that_is_asked_for() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    // The upstream tells whether it reads of berth 14.
+    let long = "Where the boat lies, at berth 14 as a rule. ".repeat(80);
+    let tool = format!(
+        r#""tools":[{{"type":"function","function":{{"name":"t","parameters":{{"type":"object","properties":{{"a":{{"type":"string","description":"{long}"}}}}}}}}}}]"#
+    );
+    let body = format!(
+        "{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"hi\"}}],{tool}}}"
+    );
+    let (gateway, whole) = served(&folder, &body);
+    assert!(whole.contains("you have berth 14"), "{whole}");
+    drop(gateway);
+    set(&folder, "[gateway.add]\nlazy_tools = true");
+    let (gateway, outlined) = served(&folder, &body);
+    assert!(outlined.contains("hello"), "{outlined}");
+    drop(gateway);
+    set(&folder, "[lazy_tools]\nalways = [\"t\"]");
+    let (_gateway, always) = served(&folder, &body);
+    assert!(always.contains("you have berth 14"), "{always}");
+}
+
+#[test]
 fn what_is_known_comes_along_where_it_is_asked_for() {
     let folder = TempDir::new().expect("a folder");
     settings(&folder, &upstream());

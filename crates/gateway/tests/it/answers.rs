@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerFacts, AnswerSettings, keepable, servable};
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
 use plimsoll_formats::provider::{
-    Answer as Said, AnswerUsage, Ending, Events, Moment, Question, Watch, Wire,
+    Answer as Said, AnswerUsage, Ending, Events, Moment, Question, Watch, Wire, check,
 };
 use plimsoll_gateway::{Answers, KeptAnswer, KeyConfig, Mode};
 use plimsoll_testkit::MemoryStore;
@@ -239,6 +239,7 @@ async fn a_conversation_goes_on_behind_a_kept_answer() {
     let messages = next["messages"].as_array_mut().expect("a list");
     messages.push(json!({"role": "assistant", "content": SAID}));
     messages.push(json!({"role": "user", "content": "And at dusk?"}));
+    assert_eq!(check(wire, next.to_string().as_bytes()), [], "a provider accepts what comes of it");
     for expected in ["untouched", "cached"] {
         let answer = gateway.post(path, &[], next.to_string().as_bytes()).await;
         assert_eq!(outcome(&answer), expected);

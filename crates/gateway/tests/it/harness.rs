@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::Pricing;
+use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::{Bounds, Cadence, DEFAULT_BUDGET, IntraPhase, Policy};
 use plimsoll_engine::HistoryStore;
 use plimsoll_gateway::{Answers, Gateway, GatewayConfig, Parts, Policies, UpstreamConfig, serve};
@@ -115,6 +116,7 @@ impl Running {
             pricing: Pricing::shipped(),
             memory: None,
             answers,
+            lazy_tools: config.add.lazy_tools.then(LazySettings::default),
         };
         let gateway = Gateway::new(config.clone(), parts, &environment).expect("sound settings");
         let listener = TcpListener::bind(config.listen).await.expect("a port");

@@ -4,6 +4,7 @@ mod answers;
 mod forward;
 mod gate;
 mod harness;
+mod lazy_tools;
 mod limits;
 mod lookups;
 mod routes;
