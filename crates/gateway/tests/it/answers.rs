@@ -1,6 +1,7 @@
 //! The answer cache: asked before the upstream, in every shape of answer, and given nothing that is not whole.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -74,7 +75,10 @@ fn key(tenant: &TenantId, question: &Question) -> String {
 }
 
 fn hex(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 #[async_trait]
@@ -458,4 +462,43 @@ async fn a_kept_answer_is_in_the_history_before_the_client_has_it() {
     assert_eq!((answer.status, answer.header("x-plimsoll-refused")), (503, Some("not_kept")));
     assert!(!answer.text().contains(SAID));
     assert_eq!(upstream.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn what_the_history_has_not_the_cache_has_not() {
+    let wire = Wire::AnthropicMessages;
+    let (path, body) = asked(wire, true, "Why is the sky blue?");
+    let upstream = Upstream::start([answered(wire, true, SAID)]).await;
+    let (shelf, gate) = (Arc::new(Shelf::default()), Arc::new(Gate::default()));
+    gate.refuse();
+    let store: Arc<dyn HistoryStore> = gate;
+    let gateway = Running::with_answers(upstream.address(), store, shelf.clone(), |_| {}).await;
+    let answer = gateway.post(path, &[], body.as_bytes()).await;
+    assert!(answer.text().contains("could not be kept") && !answer.is_whole);
+    assert_eq!(shelf.size(), 0);
+}
+
+#[tokio::test]
+async fn the_question_is_what_the_model_reads() {
+    let wire = Wire::ChatCompletions;
+    let (path, body) = asked(wire, false, "Hello");
+    let asks = |address: &str| {
+        let mut body: Value = serde_json::from_str(&body).expect("JSON");
+        let messages = body["messages"].as_array_mut().expect("a list");
+        messages.push(json!({"role": "assistant", "content": "Good morning."}));
+        let question = format!("How do I write to {address} in a friendly way?");
+        messages.push(json!({"role": "user", "content": question}));
+        body.to_string()
+    };
+    for (redact, expected) in [(true, "cached"), (false, "untouched")] {
+        let upstream = Upstream::start((0..2).map(|_| answered(wire, false, SAID))).await;
+        let (store, shelf) = (Arc::new(MemoryStore::default()), Arc::new(Shelf::default()));
+        let gateway = Running::with_answers(upstream.address(), store, shelf, |config| {
+            config.add.redact = redact;
+        })
+        .await;
+        gateway.post(path, &[], asks("ann@example.com").as_bytes()).await;
+        let other = gateway.post(path, &[], asks("bob@example.com").as_bytes()).await;
+        assert_eq!(outcome(&other), expected, "{}", upstream.requests()[0].text());
+    }
 }

@@ -17,7 +17,7 @@ impl Answer {
             Wire::Gemini => "STOP",
         };
         let blocks = || self.message.iter().flat_map(|message| &message.blocks);
-        let refused = REFUSED.contains(&stop) || self.items.iter().any(|item| refuses(item));
+        let refused = REFUSED.contains(&stop) || self.items.iter().any(refuses);
         AnswerFacts {
             error: self.ending != Ending::Complete,
             calls: blocks().any(|block| !matches!(block, Block::Text(_) | Block::Thinking(_))),

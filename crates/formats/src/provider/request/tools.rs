@@ -64,7 +64,7 @@ impl Request {
         let strict = inner.get("strict");
         let is_held = match self.wire {
             // It is strict there unless it says that it is not.
-            Wire::Responses => !strict.is_some_and(|strict| strict.raw() == "false"),
+            Wire::Responses => strict.is_none_or(|strict| strict.raw() != "false"),
             _ => strict.is_some_and(Value::is_true),
         };
         is_function && !is_held && tool.any(&["allowed_callers"]).is_none()
