@@ -67,7 +67,7 @@ mod tests {
     fn tools() -> Vec<ToolDefinition> {
         let property = r#"{"type":"string","description":"what it is for, at some length, with an example or two"}"#;
         let properties: Vec<String> =
-            (0..9).map(|at| format!("\"field_{at}\":{property}")).collect();
+            (0..12).map(|at| format!("\"field_{at}\":{property}")).collect();
         let schema = format!(r#"{{"type":"object","properties":{{{}}}}}"#, properties.join(","));
         let tool = |name: &str, description: &str, schema: &str| ToolDefinition {
             name: name.into(),
