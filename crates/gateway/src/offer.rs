@@ -14,6 +14,8 @@ pub(crate) struct Offer {
     own: Vec<ToolDefinition>,
     /// The client's that tell what they take only when they are asked.
     outlines: Vec<ToolDefinition>,
+    /// Tokens that the client's tools are shorter by, about.
+    pub(crate) saved: u64,
 }
 
 impl Offer {
@@ -29,19 +31,25 @@ impl Offer {
         if !gateway.config.add.tools || !own.iter().all(is_free) {
             own.clear();
         }
-        let mut outlines = Vec::new();
+        let (mut outlines, mut saved) = (Vec::new(), 0);
         let describe = written(describe_outlined());
         if let Some(settings) = gateway.lazy_tools.as_ref().filter(|_| is_free(&describe)) {
             let is_native = settings.native != NativeSearch::Off;
             if !is_native || request.wire() != Wire::AnthropicMessages {
                 // To the token does not matter here, and counting so costs more than all else of a request.
-                outlines = plan_outlines(&request.lazy_tools(), settings, Tokenizer::Estimate);
+                let tools = request.lazy_tools();
+                outlines = plan_outlines(&tools, settings, Tokenizer::Estimate);
+                let is_outlined = |tool: &&lazy_tools::ToolDefinition| {
+                    outlines.iter().any(|one| one.name == tool.name)
+                };
+                saved = tokens(tools.iter().filter(is_outlined))
+                    .saturating_sub(tokens(outlines.iter()));
             }
         }
         if !outlines.is_empty() {
             own.push(describe);
         }
-        Self { own, outlines: outlines.into_iter().map(written).collect() }
+        Self { own, outlines: outlines.into_iter().map(written).collect(), saved }
     }
 
     /// Adds it to the edits of a request.
@@ -64,6 +72,10 @@ impl Offer {
         }
         ContentHash::of(&Message::text(Role::System, all)).key()
     }
+}
+
+fn tokens<'a>(tools: impl Iterator<Item = &'a lazy_tools::ToolDefinition>) -> u64 {
+    tools.map(|tool| u64::from(tool.tokens(Tokenizer::Estimate))).sum()
 }
 
 fn written(tool: lazy_tools::ToolDefinition) -> ToolDefinition {

@@ -157,7 +157,8 @@ impl Job {
     /// Returns what the answer cache may answer, of a request or of the body that goes out in its stead.
     fn awaited(&self, request: &Request, body: Option<&[u8]>) -> Option<Awaited> {
         let answers = self.gateway.answers.as_ref()?;
-        if self.wish.mode != Mode::On || !self.wish.cache {
+        // Where tools are offered an answer may act, and none is kept; to ask would cost reading the body again.
+        if self.wish.mode != Mode::On || !self.wish.cache || !request.tools().is_empty() {
             return None;
         }
         // These decide what a provider makes of a body.
@@ -205,29 +206,31 @@ impl Job {
         self.is_rebuilt.store(!self.gateway.sessions.has(&key), Ordering::Relaxed);
         let held = self.gateway.sessions.get(&key);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
-        let offer =
-            if goes_out_as_it_came { Offer::default() } else { Offer::of(&self.gateway, &request) };
-        let tools = offer.digest(&request);
         let job = self.clone();
         let asked = request.clone();
         let done = heavy(self.body.len(), move || {
             let conversation = guard.as_mut()?;
+            let offer = if goes_out_as_it_came {
+                Offer::default()
+            } else {
+                Offer::of(&job.gateway, &asked)
+            };
             let asked = Asked {
                 messages: asked.messages(),
                 model: asked.model(),
                 policy: &job.wish.policy,
                 strategy: &job.wish.strategy,
-                tools,
+                tools: offer.digest(&asked),
                 observed: goes_out_as_it_came,
                 now: job.gateway.clock.now(),
             };
             let (branch, bounded) = conversation.ask(&asked, &job.gateway.pricing)?;
             let carried = conversation.branch(branch).map(|branch| branch.carried().to_vec());
             let id = conversation.branch(branch)?.id().clone();
-            Some((branch, bounded, carried.unwrap_or_default(), id))
+            Some((branch, bounded, offer, carried.unwrap_or_default(), id))
         })
         .await?;
-        let (branch, bounded, carried, session) = done.ok_or(Open::NoBranch)?;
+        let (branch, bounded, offer, carried, session) = done.ok_or(Open::NoBranch)?;
         let report = Report {
             session: session.clone(),
             strategy: self.wish.strategy.clone(),
@@ -253,6 +256,7 @@ impl Job {
         };
         let edits = Edits { messages, restore, append_user_text, ..Edits::default() };
         let turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
+        let saved = offer.saved;
         let edits = if goes_out_as_it_came { Edits::default() } else { offer.added_to(edits) };
         let body = if edits.is_empty() {
             None
@@ -270,6 +274,7 @@ impl Job {
             });
             Some(Bytes::from(written.await??))
         };
+        self.gateway.metrics.tokens("tools_saved", saved);
         let awaited = aside.or_else(|| self.awaited(&request, body.as_deref()));
         let found = match &awaited {
             Some(awaited) => awaited.find(&self.gateway).await,

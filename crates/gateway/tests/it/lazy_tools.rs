@@ -290,4 +290,10 @@ async fn most_of_many_tools_is_saved() {
     gateway.post(talk.path(), &[], &body).await;
     let (before, after) = (count(&body), count(&upstream.requests()[0].body));
     assert_eq!((before, after), (7061, 970));
+    // By the rule of four characters, and without `describe_tool`.
+    let metrics = gateway.send("GET", "/metrics", &[], b"").await.text();
+    let saved = metrics.lines().find_map(|line| {
+        line.strip_prefix("plimsoll_tokens_total{kind=\"tools_saved\"} ")?.parse::<u64>().ok()
+    });
+    assert!(saved.is_some_and(|saved| (5000..9000).contains(&saved)), "{saved:?}");
 }
