@@ -42,6 +42,18 @@ impl<const N: usize> Family<N> {
 /// Seconds of our own work on a request; the bounds bracket the goals of half a millisecond to 25.
 const BUCKETS: [f64; 10] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0];
 
+/// What tokens are counted of.
+const TOKENS: [&str; 8] = [
+    "full",
+    "sent",
+    "cost",
+    "full_cost",
+    "tools_saved",
+    "billed",
+    "billed_cached",
+    "billed_output",
+];
+
 /// All figures.
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -128,16 +140,7 @@ impl Default for Metrics {
                 "plimsoll_tokens_total",
                 "Tokens: of the full history and as sent by our count, the cost of both in plain input tokens, saved of lazy tools, and as the provider billed.",
                 "kind",
-                [
-                    "full",
-                    "sent",
-                    "cost",
-                    "full_cost",
-                    "tools_saved",
-                    "billed",
-                    "billed_cached",
-                    "billed_output",
-                ],
+                TOKENS,
             ),
             misses: Family::new(
                 "plimsoll_cache_misses_total",
