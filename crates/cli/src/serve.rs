@@ -1,5 +1,6 @@
 //! `plimsoll serve`: the gateway, from its settings to its end.
 
+mod kept;
 mod known;
 
 use std::io::IsTerminal as _;
@@ -7,7 +8,9 @@ use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
-use plimsoll_gateway::{Gateway, GatewayConfig, Memory, Mode, Parts, Policies, ServeError, serve};
+use plimsoll_gateway::{
+    Answers, Gateway, GatewayConfig, Memory, Mode, Parts, Policies, ServeError, serve,
+};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::filter::LevelFilter;
@@ -60,6 +63,12 @@ pub(crate) async fn open(
     let address = store::address(named_store)?;
     let (history, knowledge) = plimsoll_store::open(&address).await.map_err(store::failure)?;
     let settings = config.gateway.clone();
+    let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
+    let answers: Option<Arc<dyn Answers>> = if settings.add.answers {
+        Some(Arc::new(kept::Kept::open(&config, knowledge.clone())?))
+    } else {
+        None
+    };
     let memory: Option<Arc<dyn Memory>> = if settings.add.memory {
         Some(Arc::new(known::Known::open(&config, history.clone(), knowledge).await?))
     } else {
@@ -71,6 +80,8 @@ pub(crate) async fn open(
         policies: Arc::new(Configured(config)),
         pricing: Pricing::shipped(),
         memory,
+        answers,
+        lazy_tools,
     };
     let listen = settings.listen;
     let gateway = Gateway::new(settings, parts, &environment).map_err(CommandError::usage)?;

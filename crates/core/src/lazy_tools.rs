@@ -5,6 +5,7 @@
 //! Source: `context-strategy.md` 2, 3.4 and 5.2.
 
 mod definition;
+mod outline;
 mod session;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use crate::request::ToolIntent;
 use crate::tokens::Tokenizer;
 
 pub use definition::{NoSchema, ToolDefinition};
+pub use outline::{OPEN_SCHEMA, describe_outlined, plan_outlines};
 pub use session::{DESCRIBE_TOOL, OnCall, ToolSession, describe_tool, described};
 
 /// Settings of lazy tools.

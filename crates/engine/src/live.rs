@@ -78,6 +78,9 @@ pub struct Note {
     /// Whatever else the session needs to go on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<Arc<str>>,
+    /// The key of the kept answer that was given, where no model was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<Arc<str>>,
 }
 
 /// A receipt as it is kept.
@@ -300,6 +303,7 @@ impl LiveSession {
             full_cost: 0.0,
             usage: None,
             carried: Vec::new(),
+            cached: None,
         };
         let last =
             self.last.take().filter(|last| last.position == position && note.policy.is_none());

@@ -10,6 +10,7 @@ mod content;
 mod document;
 mod events;
 mod failure;
+mod own_answer;
 mod patch;
 mod reply;
 mod request;
@@ -20,8 +21,9 @@ pub use answer::{Answer, AnswerUsage, Ending, Moment, Watch};
 pub use check::{Violation, check, check_rewritten};
 pub use events::{Event, Events};
 pub use failure::{error_body, error_event};
+pub use own_answer::OwnAnswer;
 pub use reply::{Forward, Progress, Reply};
-pub use request::{Limits, Request, RequestError, RequestKind, Tool};
+pub use request::{Limits, Question, Request, RequestError, RequestKind, Tool};
 pub use rewrite::{Edits, Further, OwnCall, RewriteError, ToolDefinition, Withheld, WithheldCall};
 pub use route::Route;
 

@@ -11,6 +11,7 @@ use plimsoll_formats::provider::{
 };
 use tokio::task::JoinHandle;
 
+use crate::cached::Awaited;
 use crate::gateway::Gateway;
 use crate::handle::{ask, incoming};
 use crate::lookup::{self, Place};
@@ -66,6 +67,8 @@ pub(crate) struct Answering {
     /// Of the answers before the last.
     usage: AnswerUsage,
     rounds: usize,
+    /// What the answer cache is told when it is kept.
+    awaited: Option<Awaited>,
 }
 
 impl Answering {
@@ -78,14 +81,21 @@ impl Answering {
         // Without a way to ask again, nothing of ours was offered.
         let own = again.iter().flat_map(|again| &again.edits.add_tools);
         let reply = Reply::new(wire, own.map(|tool| tool.name.clone()));
-        Self { gateway, wire, reply, ender, again, usage: AnswerUsage::default(), rounds: 0 }
+        let usage = AnswerUsage::default();
+        Self { gateway, wire, reply, ender, again, usage, rounds: 0, awaited: None }
+    }
+
+    /// Lets the answer cache have the answer.
+    pub(crate) fn awaited(mut self, awaited: Option<Awaited>) -> Self {
+        self.awaited = awaited;
+        self
     }
 
     async fn results(&self, calls: &[ToolCall]) -> Vec<ToolResult> {
         let mut results = Vec::new();
         let Some(again) = &self.again else { return results };
         for call in calls {
-            results.push(lookup::answer(&self.gateway, &again.place, call).await);
+            results.push(lookup::answer(&self.gateway, &again.place, &again.request, call).await);
         }
         results
     }
@@ -159,8 +169,13 @@ impl Answering {
             message: message.map(|message| (*message).clone()),
             usage: self.counted(),
             carried: held_back.iter().map(withheld::write).collect(),
+            cached: None,
         };
-        self.ender.end(said).await
+        self.ender.end(said).await?;
+        if let Some(awaited) = self.awaited.take() {
+            awaited.keep(&self.gateway, self.wire, self.reply.answer()).await;
+        }
+        Ok(())
     }
 
     fn counted(&self) -> Option<AnswerUsage> {

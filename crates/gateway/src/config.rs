@@ -166,6 +166,10 @@ impl Default for Timeouts {
 /// What is added to requests; all of it off until asked for, but the tools that give back what was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an addition that is on or off by itself"
+)]
 pub struct Additions {
     /// `expand_ref` and `search_context`, for clients that have tools.
     pub tools: bool,
@@ -173,11 +177,15 @@ pub struct Additions {
     pub redact: bool,
     /// What is known that the user's newest words ask for, behind all that was said.
     pub memory: bool,
+    /// Answers that were given to the same question before, as `[answers]` says; where no tools are offered.
+    pub answers: bool,
+    /// Large tools of the client tell what they take only when they are asked, as `[lazy_tools]` says.
+    pub lazy_tools: bool,
 }
 
 impl Default for Additions {
     fn default() -> Self {
-        Self { tools: true, redact: false, memory: false }
+        Self { tools: true, redact: false, memory: false, answers: false, lazy_tools: false }
     }
 }
 

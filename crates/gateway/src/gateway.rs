@@ -6,10 +6,12 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use plimsoll_core::Message;
 use plimsoll_core::cost::Pricing;
+use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
 use tokio::sync::watch;
 
 use crate::body::InFlight;
+use crate::cached::Answers;
 use crate::config::GatewayConfig;
 use crate::guard::Guard;
 use crate::keys::{KeyError, Keys};
@@ -28,6 +30,10 @@ pub struct Parts {
     pub pricing: Pricing,
     /// What is known beside the conversation, where it is wanted.
     pub memory: Option<Arc<dyn Memory>>,
+    /// Answers that were given before, where they are wanted.
+    pub answers: Option<Arc<dyn Answers>>,
+    /// By which rules tools tell what they take only when they are asked, where that is wanted.
+    pub lazy_tools: Option<LazySettings>,
 }
 
 /// What is known beside a conversation.
@@ -63,6 +69,8 @@ pub struct Gateway {
     pub(crate) policies: Arc<dyn Policies>,
     pub(crate) pricing: Pricing,
     pub(crate) memory: Option<Arc<dyn Memory>>,
+    pub(crate) answers: Option<Arc<dyn Answers>>,
+    pub(crate) lazy_tools: Option<LazySettings>,
     pub(crate) sessions: Sessions,
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
@@ -83,7 +91,7 @@ impl Gateway {
         parts: Parts,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Parts { history, clock, policies, pricing, memory } = parts;
+        let Parts { history, clock, policies, pricing, memory, answers, lazy_tools } = parts;
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
         }
@@ -94,6 +102,8 @@ impl Gateway {
             policies,
             pricing,
             memory,
+            answers,
+            lazy_tools,
             in_flight: InFlight::new(config.limits.in_flight_bytes),
             work: Work::new(config.limits.waiting),
             metrics: Arc::default(),

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::answering::{Again, Answering, Ender};
 use crate::body::{Received, Share, receive};
+use crate::cached;
 use crate::config::{Api, Mode, Timeouts};
 use crate::gateway::Gateway;
 use crate::headers;
@@ -118,6 +119,7 @@ async fn forward(
         gateway: gateway.clone(),
         wire,
         tenant,
+        upstream: upstream.name.clone(),
         wish: wish.clone(),
         path: path.to_owned(),
         headers: head.headers.clone(),
@@ -206,7 +208,7 @@ impl Passage {
         };
         gateway.metrics.overhead(begun.elapsed());
         headers::plain(&mut self.headers, false);
-        let (mut asked, mut place) = (None, None);
+        let (mut asked, mut place, mut awaited) = (None, None, None);
         let (outcome, body, ender, report) = match prepared {
             None => {
                 tracing::warn!(
@@ -224,7 +226,13 @@ impl Passage {
                 tracing::warn!(why = %causes(&open), "the original goes out");
                 ("failed_open", None, Ender::None, None)
             }
-            Some(Ok(Prepared { request, body, edits, turn, report })) => {
+            Some(Ok(Prepared { request, found: Some(found), turn, report, .. })) => {
+                return cached::serve(&gateway, found, &request, turn, report).await;
+            }
+            Some(Ok(Prepared {
+                request, body, edits, turn, report, awaited: question, ..
+            })) => {
+                awaited = question;
                 place = turn.place().filter(|_| body.is_some());
                 asked = Some((request, edits));
                 let outcome = match (mode, &body) {
@@ -246,7 +254,7 @@ impl Passage {
                 "a bounded request was refused: the original goes out"
             );
             outcome = "failed_open";
-            place = None;
+            (place, awaited) = (None, None);
             response = self.send(None).await?;
         }
         gateway.metrics.outcome(outcome);
@@ -274,7 +282,7 @@ impl Passage {
             Kind::Whole if streams => Kind::Other,
             kind => kind,
         };
-        let answering = Answering::new(gateway, wire, ender, again);
+        let answering = Answering::new(gateway, wire, ender, again).awaited(awaited);
         hand_on(answer, kind, response, answering, received.share).await
     }
 }

@@ -13,11 +13,13 @@ pub(crate) const MODE: HeaderName = HeaderName::from_static("x-plimsoll-mode");
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("x-plimsoll-session");
 pub(crate) const POLICY: HeaderName = HeaderName::from_static("x-plimsoll-policy");
 pub(crate) const BUDGET: HeaderName = HeaderName::from_static("x-plimsoll-budget");
+pub(crate) const CACHE: HeaderName = HeaderName::from_static("x-plimsoll-cache");
 pub(crate) const OUTCOME: HeaderName = HeaderName::from_static("x-plimsoll-outcome");
 pub(crate) const TOKENS_BEFORE: HeaderName = HeaderName::from_static("x-plimsoll-tokens-before");
 pub(crate) const TOKENS_AFTER: HeaderName = HeaderName::from_static("x-plimsoll-tokens-after");
 pub(crate) const TOKENS_SAVED: HeaderName = HeaderName::from_static("x-plimsoll-tokens-saved");
 pub(crate) const PRESSURE: HeaderName = HeaderName::from_static("x-plimsoll-pressure");
+pub(crate) const ANSWER_KEY: HeaderName = HeaderName::from_static("x-plimsoll-answer-key");
 
 /// Belongs to a connection, and so never to what is forwarded (RFC 9110, 7.6.1).
 fn is_hop_by_hop(name: &HeaderName) -> bool {

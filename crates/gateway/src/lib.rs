@@ -5,6 +5,7 @@
 
 mod answering;
 mod body;
+mod cached;
 mod config;
 mod gateway;
 mod guard;
@@ -13,6 +14,7 @@ mod headers;
 mod keys;
 mod lookup;
 mod metrics;
+mod offer;
 mod prepare;
 mod refusal;
 mod relay;
@@ -27,6 +29,7 @@ mod watched;
 mod withheld;
 mod work;
 
+pub use cached::{Answers, KeptAnswer};
 pub use config::{
     Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, PORT, Timeouts,
     UpstreamConfig,

@@ -1,11 +1,12 @@
-//! Answers to the calls of our own tools, from the session and, beyond it, from its tenant's history.
+//! Answers to the calls of our own tools: from the session and, beyond it, from its tenant's history; of tools, from the request.
 
 use std::sync::Arc;
 
+use plimsoll_core::lazy_tools::{DESCRIBE_TOOL, LazySettings, OnCall, ToolSession};
 use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
 use plimsoll_engine::expand::{ExpandOptions, Part, expand_text};
-use plimsoll_formats::provider::ToolDefinition;
+use plimsoll_formats::provider::{Request, ToolDefinition};
 use serde::Deserialize;
 
 use crate::gateway::Gateway;
@@ -49,12 +50,19 @@ struct Search {
 }
 
 /// Answers a call; whatever cannot be answered is told to the model.
-pub(crate) async fn answer(gateway: &Gateway, place: &Place, call: &ToolCall) -> ToolResult {
+pub(crate) async fn answer(
+    gateway: &Gateway,
+    place: &Place,
+    request: &Request,
+    call: &ToolCall,
+) -> ToolResult {
     gateway.metrics.expansion(&call.name);
     let answered = if *call.name == *EXPAND_REF.name {
         expand(gateway, place, &call.arguments).await
     } else if *call.name == *SEARCH_CONTEXT.name {
         look(place, &call.arguments).await
+    } else if *call.name == *DESCRIBE_TOOL {
+        describe(request, &call.arguments)
     } else {
         Err("there is no tool of this name".to_owned())
     };
@@ -62,6 +70,18 @@ pub(crate) async fn answer(gateway: &Gateway, place: &Place, call: &ToolCall) ->
     let text: Arc<str> = answered.unwrap_or_else(|told| told).into();
     tracing::info!(tool = %call.name, characters = text.len(), is_error, "looked up");
     ToolResult { call_id: call.id.clone(), text, images: Vec::new(), is_error }
+}
+
+/// Tells what a tool of the client takes, in the client's own words.
+fn describe(request: &Request, arguments: &str) -> Result<String, String> {
+    // What was told is in the conversation: nothing has to be remembered beside it.
+    let mut session = ToolSession::default();
+    let settings = LazySettings::default();
+    match session.on_call(DESCRIBE_TOOL, arguments, &request.lazy_tools(), &settings) {
+        OnCall::Described(text) => Ok(text),
+        OnCall::Unfit(text) | OnCall::Unknown(text) => Err(text),
+        OnCall::Run => Err("it is called by its name".to_owned()),
+    }
 }
 
 async fn expand(gateway: &Gateway, place: &Place, arguments: &str) -> Result<String, String> {

@@ -42,17 +42,30 @@ impl<const N: usize> Family<N> {
 /// Seconds of our own work on a request; the bounds bracket the goals of half a millisecond to 25.
 const BUCKETS: [f64; 10] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0];
 
+/// What tokens are counted of.
+const TOKENS: [&str; 8] = [
+    "full",
+    "sent",
+    "cost",
+    "full_cost",
+    "tools_saved",
+    "billed",
+    "billed_cached",
+    "billed_output",
+];
+
 /// All figures.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     requests: Family<7>,
-    outcomes: Family<8>,
+    outcomes: Family<9>,
     answers: Family<5>,
     refusals: Family<17>,
-    tokens: Family<7>,
+    tokens: Family<8>,
     misses: Family<6>,
-    expansions: Family<3>,
+    expansions: Family<4>,
     store: Family<3>,
+    cached: Family<5>,
     buckets: [AtomicU64; BUCKETS.len()],
     overhead_count: AtomicU64,
     overhead_micros: AtomicU64,
@@ -87,6 +100,7 @@ impl Default for Metrics {
                     "observed",
                     "bypassed",
                     "passed",
+                    "cached",
                     "failed_open",
                     "late",
                     "other",
@@ -124,9 +138,9 @@ impl Default for Metrics {
             ),
             tokens: Family::new(
                 "plimsoll_tokens_total",
-                "Tokens: of the full history and as sent by our count, the cost of both in plain input tokens, and as the provider billed.",
+                "Tokens: of the full history and as sent by our count, the cost of both in plain input tokens, saved of lazy tools, and as the provider billed.",
                 "kind",
-                ["full", "sent", "cost", "full_cost", "billed", "billed_cached", "billed_output"],
+                TOKENS,
             ),
             misses: Family::new(
                 "plimsoll_cache_misses_total",
@@ -138,13 +152,19 @@ impl Default for Metrics {
                 "plimsoll_expansions_total",
                 "Calls of tools that the gateway answers itself.",
                 "tool",
-                ["expand_ref", "search_context", "other"],
+                ["expand_ref", "search_context", "describe_tool", "other"],
             ),
             store: Family::new(
                 "plimsoll_store_appends_total",
                 "Appends to the store by how they ended.",
                 "result",
                 ["kept", "conflict", "failed"],
+            ),
+            cached: Family::new(
+                "plimsoll_answer_cache_total",
+                "Questions that the answer cache was asked, and answers that it was given.",
+                "result",
+                ["exact", "similar", "miss", "kept", "not_kept"],
             ),
             buckets: std::array::from_fn(|_| AtomicU64::new(0)),
             overhead_count: AtomicU64::new(0),
@@ -214,6 +234,10 @@ impl Metrics {
         self.store.add(result, 1);
     }
 
+    pub(crate) fn cached(&self, result: &str) {
+        self.cached.add(result, 1);
+    }
+
     pub(crate) fn streams(&self, change: i64) {
         self.open_streams.fetch_add(change, Ordering::Relaxed);
     }
@@ -243,6 +267,7 @@ impl Metrics {
         self.misses.write(&mut out);
         self.expansions.write(&mut out);
         self.store.write(&mut out);
+        self.cached.write(&mut out);
         let name = "plimsoll_overhead_seconds";
         let _ = writeln!(
             out,

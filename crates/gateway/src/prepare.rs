@@ -8,17 +8,18 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
-use plimsoll_core::{ContentHash, ContextBudget, Message, Role, pressure};
+use plimsoll_core::{ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, session_name};
 use plimsoll_engine::{SessionId, StoreError, TenantId};
 use plimsoll_formats::provider::{
-    Edits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
+    Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
 
+use crate::cached::{Awaited, KeptAnswer};
 use crate::config::Mode;
 use crate::gateway::Gateway;
 use crate::headers;
-use crate::lookup;
+use crate::offer::Offer;
 use crate::refusal::Refusal;
 use crate::report::Report;
 use crate::sessions::{Key, read};
@@ -33,6 +34,8 @@ pub(crate) struct Wish {
     pub(crate) policy: Policy,
     pub(crate) strategy: String,
     pub(crate) session: Option<String>,
+    /// Whether the answer cache may have a part in it.
+    pub(crate) cache: bool,
 }
 
 impl Wish {
@@ -60,7 +63,14 @@ impl Wish {
             Refusal::Malformed(format!("{} names no policy that is known", headers::POLICY))
         })?;
         let session = text(&headers::SESSION)?.filter(|name| !name.is_empty()).map(str::to_owned);
-        Ok(Self { mode, policy, strategy, session })
+        let cache = match text(&headers::CACHE)? {
+            None | Some("on") => true,
+            Some("off") => false,
+            Some(_) => {
+                return Err(Refusal::Malformed(format!("{} is on or off", headers::CACHE)));
+            }
+        };
+        Ok(Self { mode, policy, strategy, session, cache })
     }
 }
 
@@ -104,6 +114,10 @@ pub(crate) struct Prepared {
     pub(crate) edits: Edits,
     pub(crate) turn: Turn,
     pub(crate) report: Report,
+    /// What the answer cache may be told the answer of.
+    pub(crate) awaited: Option<Awaited>,
+    /// What it knows already.
+    pub(crate) found: Option<KeptAnswer>,
 }
 
 /// A request to be prepared.
@@ -112,6 +126,8 @@ pub(crate) struct Job {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) wire: Wire,
     pub(crate) tenant: TenantId,
+    /// The name of the upstream.
+    pub(crate) upstream: String,
     pub(crate) wish: Wish,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
@@ -121,23 +137,58 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    fn limits(&self) -> Limits {
+        Limits { depth: self.gateway.config.limits.depth }
+    }
+
+    /// Does work that grows with the body.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Open> {
+        Ok(self.gateway.work.run(self.body.len(), work).await?)
+    }
+
     /// Reads the body.
     async fn parse(&self) -> Result<Request, Open> {
         let (wire, body, path) = (self.wire, self.body.clone(), self.path.clone());
-        let limits = plimsoll_formats::provider::Limits { depth: self.gateway.config.limits.depth };
-        let parsed = self
-            .gateway
-            .work
-            .run(self.body.len(), move || Request::parse(wire, &body, &path, limits));
+        let limits = self.limits();
+        let parsed = self.work(move || Request::parse(wire, &body, &path, limits));
         parsed.await?.map_err(|error| match error {
             RequestError::TooDeep { depth } => Open::Refused(Refusal::TooDeep { most: depth }),
             error => Open::Request(error),
         })
     }
 
+    /// Returns what the answer cache may answer, of a request or of the body that goes out in its stead.
+    fn awaited(&self, request: &Request, body: Option<&[u8]>) -> Option<Awaited> {
+        let answers = self.gateway.answers.as_ref()?;
+        // Where tools are offered an answer may act, and none is kept; to ask would cost reading the body again.
+        if self.wish.mode != Mode::On || !self.wish.cache || !request.tools().is_empty() {
+            return None;
+        }
+        // These decide what a provider makes of a body.
+        let headers = ["anthropic-version", "anthropic-beta", "openai-beta"];
+        let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
+        let mut beside: Vec<&str> = headers.map(|name| header(name).unwrap_or_default()).into();
+        beside.push(&self.upstream);
+        let limits = self.limits();
+        let question = match body {
+            None => request.question(&beside),
+            Some(body) => {
+                Request::parse(self.wire, body, &self.path, limits).ok()?.question(&beside)
+            }
+        };
+        let awaited = Awaited { tenant: self.tenant.clone(), question };
+        answers.takes(&awaited.question).then_some(awaited)
+    }
+
+    /// Names the session of a request; one that stands beside a conversation is none of its turns.
     fn key(&self, request: &Request) -> Result<Key, Open> {
         let header = |name: &str| Some(self.headers.get(name)?.to_str().ok()?.to_owned());
-        let named = self.wish.session.clone().or_else(|| request.named_session(header));
+        let is_turn = request.kind() != RequestKind::Aside;
+        let by_client = || is_turn.then(|| request.named_session(header)).flatten();
+        let named = self.wish.session.clone().or_else(by_client);
         let name = session_name(named.as_deref(), &request.own_session(), request.messages());
         let session = SessionId::new(&name).map_err(|_| Open::Kind("its session has no name"))?;
         Ok((self.tenant.clone(), session))
@@ -146,11 +197,17 @@ impl Job {
     /// Bounds a request.
     pub(crate) async fn prepare(self) -> Result<Prepared, Open> {
         let request = Arc::new(self.parse().await?);
-        match request.kind() {
-            RequestKind::Turn => {}
+        let aside = match request.kind() {
+            RequestKind::Turn => None,
             RequestKind::Unsupported(what) => return Err(Open::Kind(what)),
-            kind => return Err(Open::Kind(kind.as_str())),
-        }
+            // Nothing of it is bounded, but a question by itself is what a cache answers.
+            kind => {
+                let question = Some(kind).filter(|kind| *kind == RequestKind::Aside);
+                let question = question.and_then(|_| self.awaited(&request, None));
+                Some(question.ok_or(Open::Kind(kind.as_str()))?)
+            }
+        };
+        let goes_out_as_it_came = self.wish.mode != Mode::On || aside.is_some();
         let key = self.key(&request)?;
         self.is_rebuilt.store(!self.gateway.sessions.has(&key), Ordering::Relaxed);
         let held = self.gateway.sessions.get(&key);
@@ -158,26 +215,29 @@ impl Job {
         let job = self.clone();
         let asked = request.clone();
         let done = self
-            .gateway
-            .work
-            .run(self.body.len(), move || {
+            .work(move || {
                 let conversation = guard.as_mut()?;
+                let offer = if goes_out_as_it_came {
+                    Offer::default()
+                } else {
+                    Offer::of(&job.gateway, &asked)
+                };
                 let asked = Asked {
                     messages: asked.messages(),
                     model: asked.model(),
                     policy: &job.wish.policy,
                     strategy: &job.wish.strategy,
-                    tools: digest(&asked),
-                    observed: job.wish.mode != Mode::On,
+                    tools: offer.digest(&asked),
+                    observed: goes_out_as_it_came,
                     now: job.gateway.clock.now(),
                 };
                 let (branch, bounded) = conversation.ask(&asked, &job.gateway.pricing)?;
                 let carried = conversation.branch(branch).map(|branch| branch.carried().to_vec());
                 let id = conversation.branch(branch)?.id().clone();
-                Some((branch, bounded, carried.unwrap_or_default(), id))
+                Some((branch, bounded, offer, carried.unwrap_or_default(), id))
             })
             .await?;
-        let (branch, bounded, carried, session) = done.ok_or(Open::NoBranch)?;
+        let (branch, bounded, offer, carried, session) = done.ok_or(Open::NoBranch)?;
         let report = Report {
             session: session.clone(),
             strategy: self.wish.strategy.clone(),
@@ -195,23 +255,21 @@ impl Job {
         } else {
             bounded.edits.clone()
         };
-        let append_user_text = match (&self.gateway.memory, self.wish.mode) {
-            (Some(memory), Mode::On) => {
+        let append_user_text = match &self.gateway.memory {
+            Some(memory) if !goes_out_as_it_came => {
                 memory.recalled(&self.tenant, &session, request.messages()).await
             }
             _ => None,
         };
         let edits = Edits { messages, restore, append_user_text, ..Edits::default() };
         let turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
-        if self.wish.mode != Mode::On {
-            return Ok(Prepared { request, body: None, edits: Edits::default(), turn, report });
-        }
-        let edits = self.with_tools(&request, edits);
+        let saved = offer.saved;
+        let edits = if goes_out_as_it_came { Edits::default() } else { offer.added_to(edits) };
         let body = if edits.is_empty() {
             None
         } else {
             let (wire, request, edits) = (self.wire, request.clone(), edits.clone());
-            let written = self.gateway.work.run(self.body.len(), move || {
+            let written = self.work(move || {
                 let body = request.rewrite(&edits)?;
                 // What the client got wrong itself is its own business; what we add to that is not.
                 let violations = check_rewritten(wire, request.body(), &body);
@@ -223,20 +281,13 @@ impl Job {
             });
             Some(Bytes::from(written.await??))
         };
-        Ok(Prepared { request, body, edits, turn, report })
-    }
-
-    /// Offers our tools beside the client's: always, for they stand before everything else in a cached prefix.
-    fn with_tools(&self, request: &Request, edits: Edits) -> Edits {
-        let offered = request.tools();
-        let own = lookup::definitions();
-        let taken = own.iter().any(|own| offered.iter().any(|tool| tool.name == own.name));
-        // Where the provider keeps the conversation, a call that we withheld could not be put back into it.
-        let is_possible = !offered.is_empty() && !taken && !request.is_kept_by_the_server();
-        if !self.gateway.config.add.tools || !is_possible {
-            return edits;
-        }
-        Edits { add_tools: own, ..edits }
+        self.gateway.metrics.tokens("tools_saved", saved);
+        let awaited = aside.or_else(|| self.awaited(&request, body.as_deref()));
+        let found = match &awaited {
+            Some(awaited) => awaited.find(&self.gateway).await,
+            None => None,
+        };
+        Ok(Prepared { request, body, edits, turn, report, awaited, found })
     }
 
     /// Gives a request whose size is asked for the form that it will have; history does not change.
@@ -251,12 +302,12 @@ impl Job {
         let Some(conversation) = guard.as_mut() else { return Ok(None) };
         let messages = conversation.forms(request.messages());
         drop(guard);
-        let edits = self.with_tools(&request, Edits { messages, ..Edits::default() });
+        let offer = Offer::of(&self.gateway, &request);
+        let edits = offer.added_to(Edits { messages, ..Edits::default() });
         if edits.is_empty() {
             return Ok(None);
         }
-        let body =
-            self.gateway.work.run(self.body.len(), move || request.rewrite(&edits)).await??;
+        let body = self.work(move || request.rewrite(&edits)).await??;
         Ok(Some(Bytes::from(body)))
     }
 }
@@ -281,14 +332,4 @@ fn redacted(
         }
     }
     forms.into_iter().collect()
-}
-
-/// Digests the tools that a request offers: they stand before everything in a cached prefix.
-fn digest(request: &Request) -> u64 {
-    let mut all = String::new();
-    for tool in request.tools() {
-        all.push_str(tool.raw);
-        all.push('\n');
-    }
-    ContentHash::of(&Message::text(Role::System, all)).key()
 }

@@ -37,6 +37,8 @@ pub(crate) struct Said {
     pub(crate) usage: Option<AnswerUsage>,
     /// What later requests of the session carry on.
     pub(crate) carried: Vec<Arc<str>>,
+    /// The key of the answer, where it is none of the upstream's.
+    pub(crate) cached: Option<Arc<str>>,
 }
 
 impl Turn {
@@ -116,7 +118,8 @@ impl Open {
             gateway.metrics.tokens("billed_output", usage.output_tokens);
         }
         let message = said.message.map(|said| Message { time: Some(now), usage, ..said });
-        let note = Note { usage, carried: said.carried, ..bounded.note.clone() };
+        let note =
+            Note { usage, carried: said.carried, cached: said.cached, ..bounded.note.clone() };
         let taken = {
             let mut guard = read(held.clone(), &key, &*gateway.history).await?;
             let conversation = guard.as_mut();

@@ -62,34 +62,122 @@ fn settings(folder: &TempDir, upstream: &str) {
 
 const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"type":"object"}}}]}"#;
 
-struct Served(Child);
+struct Served {
+    child: Child,
+    address: String,
+}
 
 impl Drop for Served {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Served {
+    /// Starts a gateway.
+    fn start(folder: &TempDir) -> Self {
+        let mut command = plimsoll(folder);
+        let child = command.arg("serve").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut served = Self { child: child.expect("it starts"), address: String::new() };
+        let mut line = String::new();
+        let out = served.child.stdout.take().expect("piped");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        let address = line.trim().strip_prefix("plimsoll listens on http://");
+        address.expect("an address").clone_into(&mut served.address);
+        served
+    }
+
+    /// Returns what it answers to a request.
+    fn ask(&self, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        write!(
+            stream,
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )
+        .expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
     }
 }
 
 /// Starts a gateway and returns it with what it answers to a request.
 fn served(folder: &TempDir, body: &str) -> (Served, String) {
-    let mut command = plimsoll(folder);
-    let child = command.arg("serve").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut served = Served(child.expect("it starts"));
-    let mut line = String::new();
-    let out = served.0.stdout.take().expect("piped");
-    BufReader::new(out).read_line(&mut line).expect("a line");
-    let address = line.trim().strip_prefix("plimsoll listens on http://").expect("an address");
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    write!(
-        stream,
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
+    let served = Served::start(folder);
+    let answer = served.ask(body);
     (served, answer)
+}
+
+/// Adds to the settings.
+fn set(folder: &TempDir, more: &str) {
+    let file = folder.path().join("plimsoll.toml");
+    let text = std::fs::read_to_string(&file).expect("the settings");
+    std::fs::write(&file, format!("{text}\n{more}\n")).expect("written");
+}
+
+#[test]
+fn a_question_is_asked_once_where_answers_are_kept() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    let question =
+        r#"{"model":"m","messages":[{"role":"user","content":"How do I bake a loaf of bread?"}]}"#;
+    let (gateway, _) = served(&folder, question);
+    assert!(!gateway.ask(question).contains("x-plimsoll-outcome: cached"), "off until asked for");
+    drop(gateway);
+
+    set(&folder, "[gateway.add]\nanswers = true\n\n[answers]\nsimilar = true");
+    let (gateway, first) = served(&folder, question);
+    assert!(first.contains("x-plimsoll-outcome: untouched"), "{first}");
+    let again = gateway.ask(question);
+    assert!(again.contains("x-plimsoll-outcome: cached") && again.contains("hello"), "{again}");
+    assert!(again.contains("\"total_tokens\":0"), "{again}");
+    let alike = gateway.ask(&question.replace("a loaf", "the loaf"));
+    assert!(alike.contains("x-plimsoll-outcome: cached"), "{alike}");
+    let other = gateway.ask(&question.replace("a loaf", "two loaves"));
+    assert!(other.contains("x-plimsoll-outcome: untouched"), "{other}");
+    drop(gateway);
+
+    // It outlives the process, is seen, and can be taken back.
+    let (gateway, again) = served(&folder, question);
+    assert!(again.contains("x-plimsoll-outcome: cached"), "{again}");
+    let key = again.lines().find_map(|line| line.strip_prefix("x-plimsoll-answer-key: "));
+    let key = key.expect("a key").trim().to_owned();
+    let evict = plimsoll(&folder).args(["cache", "evict", &key]).output().expect("it runs");
+    assert!(evict.status.success(), "{}", String::from_utf8_lossy(&evict.stderr));
+    let gone = gateway.ask(question);
+    assert!(gone.contains("x-plimsoll-outcome: untouched"), "{gone}");
+    drop(gateway);
+
+    set(&folder, "policy_version = 2");
+    let (_gateway, anew) = served(&folder, question);
+    assert!(anew.contains("x-plimsoll-outcome: untouched"), "{anew}");
+}
+
+#[test]
+fn large_tools_wait_where_that_is_asked_for() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    // The upstream tells whether it reads of berth 14.
+    let long = "Where the boat lies, at berth 14 as a rule. ".repeat(80);
+    let tool = format!(
+        r#""tools":[{{"type":"function","function":{{"name":"t","parameters":{{"type":"object","properties":{{"a":{{"type":"string","description":"{long}"}}}}}}}}}}]"#
+    );
+    let body = format!(
+        "{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"hi\"}}],{tool}}}"
+    );
+    let (gateway, whole) = served(&folder, &body);
+    assert!(whole.contains("you have berth 14"), "{whole}");
+    drop(gateway);
+    set(&folder, "[gateway.add]\nlazy_tools = true");
+    let (gateway, outlined) = served(&folder, &body);
+    assert!(outlined.contains("hello"), "{outlined}");
+    drop(gateway);
+    set(&folder, "[lazy_tools]\nalways = [\"t\"]");
+    let (_gateway, always) = served(&folder, &body);
+    assert!(always.contains("you have berth 14"), "{always}");
 }
 
 #[test]
@@ -102,10 +190,7 @@ fn what_is_known_comes_along_where_it_is_asked_for() {
     let (gateway, without) = served(&folder, &body);
     assert!(without.contains("hello"), "{without}");
     drop(gateway);
-    let file = folder.path().join("plimsoll.toml");
-    let mut text = std::fs::read_to_string(&file).expect("the settings");
-    text.push_str("\n[gateway.add]\nmemory = true\n");
-    std::fs::write(&file, text).expect("written");
+    set(&folder, "[gateway.add]\nmemory = true");
     let (_gateway, with) = served(&folder, &body);
     assert!(with.contains("you have berth 14"), "{with}");
 }

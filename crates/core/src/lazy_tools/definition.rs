@@ -70,10 +70,10 @@ impl ToolDefinition {
         let fits =
             |(key, value): (&String, &Value)| match properties.and_then(|known| known.get(key)) {
                 Some(property) => is_of(value, property.get("type")),
-                None => {
-                    properties.is_none()
-                        && schema.get("additionalProperties") != Some(&Value::Bool(false))
-                }
+                None => match schema.get("additionalProperties") {
+                    Some(more) => *more != Value::Bool(false),
+                    None => properties.is_none(),
+                },
             };
         required.is_none_or(|required| required.iter().all(is_given)) && given.iter().all(fits)
     }

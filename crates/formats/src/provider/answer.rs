@@ -1,6 +1,7 @@
 //! Answers: what a model said, put together from a body or from events, in core's form and in the wire's.
 
 mod chat;
+mod facts;
 mod gemini;
 mod messages;
 mod responses;

@@ -187,6 +187,8 @@ impl Reply {
         } else {
             self.treat(root, &document)
         };
+        // On Gemini the event that asks may say something too: what goes on behind it is no end.
+        let moment = if self.state.asks { Moment::Middle } else { moment };
         match treated {
             Treated::Pass => forward.put(moment, event.raw),
             Treated::Drop => {}

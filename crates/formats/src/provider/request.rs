@@ -4,8 +4,10 @@ mod chat;
 mod gemini;
 mod kind;
 mod messages;
+mod question;
 mod responses;
 mod session;
+mod tools;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,6 +17,8 @@ use plimsoll_core::{Block, Message, Role};
 
 pub(crate) use self::gemini::spoken;
 pub use self::kind::RequestKind;
+pub use self::question::Question;
+pub(crate) use self::tools::SCHEMAS;
 
 use super::Wire;
 use super::content::Found;

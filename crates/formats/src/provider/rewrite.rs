@@ -29,6 +29,8 @@ pub struct Edits {
     pub add_tools: Vec<ToolDefinition>,
     /// Only these of the client's tools are offered, by name; `None` offers all.
     pub only_tools: Option<Vec<String>>,
+    /// Tools of the client with another description and schema, by name; all else of them stays.
+    pub outline_tools: Vec<ToolDefinition>,
     /// A text behind all that was said, so that a prefix which a cache holds stays.
     pub append_user_text: Option<String>,
     /// The provider is to count tokens in a stream even where the client did not ask for it, see [`Request::is_counted`].

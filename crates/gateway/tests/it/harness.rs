@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::Pricing;
+use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::{Bounds, Cadence, DEFAULT_BUDGET, IntraPhase, Policy};
 use plimsoll_engine::HistoryStore;
-use plimsoll_gateway::{Gateway, GatewayConfig, Parts, Policies, UpstreamConfig, serve};
+use plimsoll_gateway::{Answers, Gateway, GatewayConfig, Parts, Policies, UpstreamConfig, serve};
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -76,10 +77,30 @@ impl Running {
         Self::with_clock(upstream, store, clock, change).await
     }
 
+    pub(crate) async fn with_answers(
+        upstream: &str,
+        store: Arc<dyn HistoryStore>,
+        answers: Arc<dyn Answers>,
+        change: impl FnOnce(&mut GatewayConfig),
+    ) -> Self {
+        let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
+        Self::with_all(upstream, store, clock, Some(answers), change).await
+    }
+
     pub(crate) async fn with_clock(
         upstream: &str,
         store: Arc<dyn HistoryStore>,
         clock: Arc<ManualClock>,
+        change: impl FnOnce(&mut GatewayConfig),
+    ) -> Self {
+        Self::with_all(upstream, store, clock, None, change).await
+    }
+
+    async fn with_all(
+        upstream: &str,
+        store: Arc<dyn HistoryStore>,
+        clock: Arc<ManualClock>,
+        answers: Option<Arc<dyn Answers>>,
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
         let mut config = GatewayConfig {
@@ -94,6 +115,8 @@ impl Running {
             policies: Arc::new(Named),
             pricing: Pricing::shipped(),
             memory: None,
+            answers,
+            lazy_tools: config.add.lazy_tools.then(LazySettings::default),
         };
         let gateway = Gateway::new(config.clone(), parts, &environment).expect("sound settings");
         let listener = TcpListener::bind(config.listen).await.expect("a port");

@@ -1,4 +1,4 @@
-//! A client's side of a conversation on three wires, and the provider's answers to it.
+//! A client's side of a conversation on four wires, and the provider's answers to it.
 
 use plimsoll_formats::provider::{Wire, check};
 use plimsoll_testkit::upstream::Scripted;
@@ -16,29 +16,50 @@ pub(crate) struct Talk {
     wire: Wire,
     streams: bool,
     items: Vec<Value>,
+    tools: Vec<Tool>,
 }
+
+/// A tool: name, description, schema.
+pub(crate) type Tool = (String, String, Value);
 
 impl Talk {
     pub(crate) fn new(wire: Wire, streams: bool, task: &str) -> Self {
-        Self { wire, streams, items: vec![json!({"role": "user", "content": task})] }
+        let first = match wire {
+            Wire::Gemini => json!({"role": "user", "parts": [{"text": task}]}),
+            _ => json!({"role": "user", "content": task}),
+        };
+        let schema = json!({"type": "object", "properties": {}});
+        let tools = vec![("read".to_owned(), "reads".to_owned(), schema)];
+        Self { wire, streams, items: vec![first], tools }
+    }
+
+    /// Offers these tools beside `read`.
+    pub(crate) fn offering(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.tools.extend(tools);
+        self
     }
 
     pub(crate) fn path(&self) -> &'static str {
         match self.wire {
             Wire::AnthropicMessages => "/v1/messages",
             Wire::ChatCompletions => "/v1/chat/completions",
-            _ => "/v1/responses",
+            Wire::Gemini if self.streams => {
+                "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse"
+            }
+            Wire::Gemini => "/v1beta/models/gemini-2.5-pro:generateContent",
+            Wire::Responses => "/v1/responses",
         }
     }
 
     /// Writes the next request.
     pub(crate) fn body(&self) -> Vec<u8> {
-        let schema = json!({"type": "object", "properties": {}});
         let (items, stream) = (&self.items, self.streams);
+        let each =
+            |write: &dyn Fn(&Tool) -> Value| self.tools.iter().map(write).collect::<Vec<_>>();
         let body = match self.wire {
             Wire::AnthropicMessages => json!({
                 "model": "claude-sonnet-4-5", "max_tokens": 1000, "stream": stream, "system": "You help.",
-                "tools": [{"name": "read", "description": "reads", "input_schema": schema}],
+                "tools": each(&|(name, told, schema)| json!({"name": name, "description": told, "input_schema": schema})),
                 "messages": items,
             }),
             Wire::ChatCompletions => {
@@ -46,13 +67,18 @@ impl Talk {
                 let all: Vec<&Value> = std::iter::once(&system).chain(items).collect();
                 json!({
                     "model": "gpt-4.1", "stream": stream,
-                    "tools": [{"type": "function", "function": {"name": "read", "parameters": schema}}],
+                    "tools": each(&|(name, told, schema)| json!({"type": "function", "function": {"name": name, "description": told, "parameters": schema}})),
                     "messages": all,
                 })
             }
-            _ => json!({
+            Wire::Gemini => json!({
+                "systemInstruction": {"parts": [{"text": "You help."}]},
+                "tools": [{"functionDeclarations": each(&|(name, told, schema)| json!({"name": name, "description": told, "parameters": schema}))}],
+                "contents": items,
+            }),
+            Wire::Responses => json!({
                 "model": "gpt-5", "stream": stream, "store": false, "instructions": "You help.",
-                "tools": [{"type": "function", "name": "read", "strict": false, "parameters": schema}],
+                "tools": each(&|(name, told, schema)| json!({"type": "function", "name": name, "description": told, "strict": false, "parameters": schema})),
                 "input": items,
             }),
         };
@@ -83,7 +109,8 @@ impl Talk {
                 }
                 self.items.push(message);
             }
-            _ => {
+            Wire::Gemini => self.items.push(json!({"role": "model", "parts": parts(text, calls)})),
+            Wire::Responses => {
                 if !text.is_empty() {
                     self.items.push(json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}));
                 }
@@ -97,12 +124,26 @@ impl Talk {
         self.items.push(match self.wire {
             Wire::AnthropicMessages => json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text}]}),
             Wire::ChatCompletions => json!({"role": "tool", "tool_call_id": id, "content": text}),
-            _ => json!({"type": "function_call_output", "call_id": id, "output": text}),
+            Wire::Gemini => {
+                let name = self.called(id);
+                json!({"role": "user", "parts": [{"functionResponse": {"id": id, "name": name, "response": {"output": text}}}]})
+            }
+            Wire::Responses => json!({"type": "function_call_output", "call_id": id, "output": text}),
         });
     }
 
+    /// Returns the name of the tool that a call of Gemini called.
+    fn called(&self, id: &str) -> Value {
+        let parts = self.items.iter().filter_map(|item| item["parts"].as_array()).flatten();
+        let mut calls = parts.map(|part| &part["functionCall"]);
+        calls.find(|call| call["id"] == id).map_or(Value::Null, |call| call["name"].clone())
+    }
+
     pub(crate) fn asks(&mut self, text: &str) {
-        self.items.push(json!({"role": "user", "content": text}));
+        self.items.push(match self.wire {
+            Wire::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
+            _ => json!({"role": "user", "content": text}),
+        });
     }
 
     /// Goes back to the first `items` of what was said.
@@ -144,12 +185,25 @@ fn whole(wire: Wire, text: &str, calls: &[Call]) -> Value {
                 "choices": [{"index": 0, "message": message, "finish_reason": stop}],
                 "usage": {"prompt_tokens": 15, "completion_tokens": 7, "total_tokens": 22, "prompt_tokens_details": {"cached_tokens": 5}}})
         }
-        _ => {
+        Wire::Gemini => json!({
+            "candidates": [{"content": {"role": "model", "parts": parts(text, calls)}, "finishReason": "STOP", "index": 0}],
+            "usageMetadata": {"promptTokenCount": 15, "cachedContentTokenCount": 5, "candidatesTokenCount": 7, "totalTokenCount": 22},
+            "modelVersion": "gemini-2.5-pro",
+        }),
+        Wire::Responses => {
             json!({"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5", "status": "completed",
             "output": output(text, calls),
             "usage": {"input_tokens": 15, "input_tokens_details": {"cached_tokens": 5}, "output_tokens": 7, "total_tokens": 22}})
         }
     }
+}
+
+fn parts(text: &str, calls: &[Call]) -> Vec<Value> {
+    let said = (!text.is_empty()).then(|| json!({"text": text}));
+    let calls = calls
+        .iter()
+        .map(|(id, name, args)| json!({"functionCall": {"id": id, "name": name, "args": args}}));
+    said.into_iter().chain(calls).collect()
 }
 
 fn output(text: &str, calls: &[Call]) -> Vec<Value> {
@@ -196,7 +250,8 @@ fn events(wire: Wire, text: &str, calls: &[Call]) -> Vec<String> {
             out.push(chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" })));
             out.push(json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4.1", "choices": [], "usage": {"prompt_tokens": 15, "completion_tokens": 7, "total_tokens": 22}}));
         }
-        _ => {
+        Wire::Gemini => out.push(whole(wire, text, calls)),
+        Wire::Responses => {
             let whole = whole(wire, text, calls);
             out.push(json!({"type": "response.created", "response": {"id": "resp_1", "object": "response", "status": "in_progress", "output": []}}));
             for (index, item) in output(text, calls).into_iter().enumerate() {
@@ -233,6 +288,7 @@ pub(crate) fn terminal(wire: Wire) -> &'static str {
     match wire {
         Wire::AnthropicMessages => "message_stop",
         Wire::ChatCompletions => "[DONE]",
-        _ => "response.completed",
+        Wire::Gemini => "finishReason",
+        Wire::Responses => "response.completed",
     }
 }

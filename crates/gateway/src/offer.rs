@@ -1,0 +1,84 @@
+//! Tools on their way to the model: ours beside the client's, and the client's as outlines where that is asked for.
+
+use plimsoll_core::lazy_tools::{NativeSearch, describe_outlined, plan_outlines};
+use plimsoll_core::{ContentHash, Message, Role, Tokenizer, lazy_tools};
+use plimsoll_formats::provider::{Edits, Request, ToolDefinition, Wire};
+
+use crate::gateway::Gateway;
+use crate::lookup;
+
+/// What of a request's tools is not as it came.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Offer {
+    /// Ours: always, for they stand before everything else in a cached prefix.
+    own: Vec<ToolDefinition>,
+    /// The client's that tell what they take only when they are asked.
+    outlines: Vec<ToolDefinition>,
+    /// Tokens that the client's tools are shorter by, about.
+    pub(crate) saved: u64,
+}
+
+impl Offer {
+    /// Decides from the request and the settings alone: whatever is said later, a session's tools keep their bytes.
+    pub(crate) fn of(gateway: &Gateway, request: &Request) -> Self {
+        let offered = request.tools();
+        // Where the provider keeps the conversation, a call that we withheld could not be put back into it.
+        if offered.is_empty() || request.is_kept_by_the_server() {
+            return Self::default();
+        }
+        let is_free = |own: &ToolDefinition| offered.iter().all(|tool| tool.name != own.name);
+        let mut own = lookup::definitions();
+        if !gateway.config.add.tools || !own.iter().all(is_free) {
+            own.clear();
+        }
+        let (mut outlines, mut saved) = (Vec::new(), 0);
+        let describe = written(describe_outlined());
+        if let Some(settings) = gateway.lazy_tools.as_ref().filter(|_| is_free(&describe)) {
+            let is_native = settings.native != NativeSearch::Off;
+            if !is_native || request.wire() != Wire::AnthropicMessages {
+                // To the token does not matter here, and counting so costs more than all else of a request.
+                let tools = request.lazy_tools();
+                outlines = plan_outlines(&tools, settings, Tokenizer::Estimate);
+                let is_outlined = |tool: &&lazy_tools::ToolDefinition| {
+                    outlines.iter().any(|one| one.name == tool.name)
+                };
+                saved = tokens(tools.iter().filter(is_outlined))
+                    .saturating_sub(tokens(outlines.iter()));
+            }
+        }
+        if !outlines.is_empty() {
+            own.push(describe);
+        }
+        Self { own, outlines: outlines.into_iter().map(written).collect(), saved }
+    }
+
+    /// Adds it to the edits of a request.
+    pub(crate) fn added_to(self, edits: Edits) -> Edits {
+        Edits { add_tools: self.own, outline_tools: self.outlines, ..edits }
+    }
+
+    /// Digests the client's tools as they go out: they stand before everything in a cached prefix.
+    pub(crate) fn digest(&self, request: &Request) -> u64 {
+        let mut all = String::new();
+        for tool in request.tools() {
+            match self.outlines.iter().find(|outline| *outline.name == *tool.name) {
+                Some(outline) => {
+                    all.push_str(&outline.name);
+                    all.push_str(&outline.description);
+                }
+                None => all.push_str(tool.raw),
+            }
+            all.push('\n');
+        }
+        ContentHash::of(&Message::text(Role::System, all)).key()
+    }
+}
+
+fn tokens<'a>(tools: impl Iterator<Item = &'a lazy_tools::ToolDefinition>) -> u64 {
+    tools.map(|tool| u64::from(tool.tokens(Tokenizer::Estimate))).sum()
+}
+
+fn written(tool: lazy_tools::ToolDefinition) -> ToolDefinition {
+    let lazy_tools::ToolDefinition { name, description, schema } = tool;
+    ToolDefinition { name, description, parameters: schema }
+}
