@@ -147,7 +147,7 @@ fn unsafe_code_stands_in_its_module_only() {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs")
-                && std::fs::read_to_string(&path).expect("text").contains("(unsafe_code")
+                && std::fs::read_to_string(&path).expect("text").contains("expect(unsafe_code")
             {
                 found.push(path.file_name().expect("a name").to_owned());
             }
