@@ -21,7 +21,8 @@ struct Slots {
 }
 
 impl Slots {
-    const LEAST: usize = 1 << 10;
+    /// Half a kilobyte: a gateway holds thousands of sessions of a few words.
+    const LEAST: usize = 1 << 6;
 
     fn cell(key: Key, slot: Slot) -> u64 {
         (key & !0xFFFF_FFFF) | (u64::from(slot) + 1)

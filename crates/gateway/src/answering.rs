@@ -7,7 +7,7 @@ use http::{HeaderMap, Method};
 use plimsoll_core::lookup::NO_MORE;
 use plimsoll_core::{Message, ToolCall, ToolResult};
 use plimsoll_formats::provider::{
-    AnswerUsage, Edits, Ending, Further, Progress, Reply, Request, Wire,
+    Answer, AnswerUsage, Edits, Ending, Further, Progress, Reply, Request, Wire,
 };
 use tokio::task::JoinHandle;
 
@@ -155,15 +155,16 @@ impl Answering {
     /// Errors: the store did not take it, in its words.
     pub(crate) async fn keep(&mut self) -> Result<(), String> {
         self.add_usage();
-        let answer = self.reply.answer();
-        if answer.ending != Ending::Complete {
+        let Answer { ending, message, .. } = self.reply.answer();
+        let message = message.clone();
+        if *ending != Ending::Complete {
             return self.ender.end(Said { usage: self.counted(), ..Said::default() }).await;
         }
         // Calls of ours beside the client's: answered now, and put into the next request.
         let results = self.results(&self.reply.own_calls()).await;
         let held_back = self.reply.withheld(&results);
         let shown = held_back.as_ref().map(|held_back| held_back.shown.clone());
-        let message: Option<Arc<Message>> = shown.or_else(|| answer.message.clone());
+        let message: Option<Arc<Message>> = shown.or(message);
         let said = Said {
             message: message.map(|message| (*message).clone()),
             usage: self.counted(),
@@ -172,7 +173,7 @@ impl Answering {
         };
         self.ender.end(said).await?;
         if let Some(awaited) = self.awaited.take() {
-            awaited.keep(&self.gateway, self.wire, &answer).await;
+            awaited.keep(&self.gateway, self.wire, self.reply.answer()).await;
         }
         Ok(())
     }

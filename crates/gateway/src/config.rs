@@ -91,6 +91,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Bytes of all bodies that are being worked on, decoded.
     pub in_flight_bytes: usize,
+    /// Requests that wait for a processor of ours; one more is refused before its body is read.
+    pub waiting: usize,
     /// Connections at a time.
     pub connections: usize,
     /// Bytes of one request's headers.
@@ -106,11 +108,13 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Chosen: one body of 32 MiB, eight such at a time, twice the streams that a person's machine can have agents.
+    /// Chosen: one body of 32 MiB, eight such at a time, no more waiting than are served within the deadline (about 4 ms each),
+    /// twice the streams that a person's machine can have agents.
     fn default() -> Self {
         Self {
             body_bytes: 32 << 20,
             in_flight_bytes: 256 << 20,
+            waiting: 64,
             connections: 10_000,
             header_bytes: 64 << 10,
             depth: 128,

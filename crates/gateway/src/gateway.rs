@@ -19,6 +19,7 @@ use crate::metrics::Metrics;
 use crate::sessions::Sessions;
 use crate::turn::Policies;
 use crate::upstream::{UpstreamError, Upstreams};
+use crate::work::Work;
 
 /// What the gateway is given beside its settings.
 #[derive(Debug)]
@@ -74,6 +75,7 @@ pub struct Gateway {
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
     pub(crate) in_flight: InFlight,
+    pub(crate) work: Work,
     pub(crate) metrics: Arc<Metrics>,
     guard: OnceLock<Guard>,
     /// New requests are no longer wanted.
@@ -103,6 +105,7 @@ impl Gateway {
             answers,
             lazy_tools,
             in_flight: InFlight::new(config.limits.in_flight_bytes),
+            work: Work::new(config.limits.waiting),
             metrics: Arc::default(),
             guard: OnceLock::new(),
             stopping: watch::Sender::new(false),

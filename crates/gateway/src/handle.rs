@@ -26,6 +26,7 @@ use crate::routes::{Access, Route};
 use crate::turn::causes;
 use crate::upstream::Upstream;
 use crate::watched::Watched;
+use crate::work::BrokeOff;
 
 /// Answers a request; whatever goes wrong becomes an answer too.
 pub(crate) async fn handle(gateway: Arc<Gateway>, request: Request<RequestBody>) -> Response<Body> {
@@ -34,7 +35,8 @@ pub(crate) async fn handle(gateway: Arc<Gateway>, request: Request<RequestBody>)
     let path = request.uri().path_and_query().map_or("", |path| path.as_str()).to_owned();
     let found = gateway.upstreams.find(&path, request.headers());
     let api = found.as_ref().map_or(Api::OpenAi, |(upstream, _)| upstream.api);
-    let answered = answer(&gateway, request, route, access, found).await;
+    // In a box that goes when the head of the answer is there: hyper keeps the place of this future as long as the connection.
+    let answered = Box::pin(answer(&gateway, request, route, access, found)).await;
     answered.unwrap_or_else(|refusal| {
         gateway.metrics.refusal(refusal.word());
         tracing::info!(why = refusal.word(), status = refusal.status().as_u16(), "refused");
@@ -100,6 +102,12 @@ async fn forward(
     let route = provider::Route::of(head.method.as_str(), path);
     gateway.metrics.request(word_of(route));
     let wish = Wish::of(gateway, &head.headers)?;
+    if wish.mode != Mode::Off
+        && matches!(route, provider::Route::Generate(_))
+        && gateway.work.is_full()
+    {
+        return Err(Refusal::Busy);
+    }
     let limits = &gateway.config.limits;
     let idle = Timeouts::of(gateway.config.timeouts.body);
     let received =
@@ -195,7 +203,7 @@ impl Passage {
         let timeouts = &gateway.config.timeouts;
         let prepared = tokio::select! {
             biased;
-            prepared = &mut task => Some(prepared.unwrap_or(Err(Open::Panicked))),
+            prepared = &mut task => Some(prepared.unwrap_or(Err(Open::BrokeOff(BrokeOff)))),
             () = deadline(&gateway, &is_rebuilt) => None,
         };
         gateway.metrics.overhead(begun.elapsed());
@@ -392,4 +400,19 @@ fn text(text: &str) -> Response<Body> {
     let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the bytes of the future that a function makes, without making it.
+    fn size<A, B, F: Future>(_: impl FnOnce(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_connection_does_not_hold_what_its_last_request_needed() {
+        assert!(size(handle) < 1024, "{} bytes for each connection", size(handle));
+    }
 }

@@ -27,6 +27,7 @@ mod turn;
 mod upstream;
 mod watched;
 mod withheld;
+mod work;
 
 pub use cached::{Answers, KeptAnswer};
 pub use config::{

@@ -25,9 +25,7 @@ use crate::report::Report;
 use crate::sessions::{Key, read};
 use crate::turn::Turn;
 use crate::withheld;
-
-/// Bodies up to this size are worked on where they came in; handing larger ones to other threads costs less than they do.
-const SMALL: usize = 32 << 10;
+use crate::work::BrokeOff;
 
 /// How a client wants this request to be treated.
 #[derive(Debug, Clone)]
@@ -96,8 +94,8 @@ pub(crate) enum Open {
     Violation(String),
     #[error("it has no room in its session")]
     NoBranch,
-    #[error("our own work broke off")]
-    Panicked,
+    #[error(transparent)]
+    BrokeOff(#[from] BrokeOff),
 }
 
 impl Open {
@@ -147,7 +145,10 @@ impl Job {
     async fn parse(&self) -> Result<Request, Open> {
         let (wire, body, path) = (self.wire, self.body.clone(), self.path.clone());
         let limits = self.limits();
-        let parsed = heavy(self.body.len(), move || Request::parse(wire, &body, &path, limits));
+        let parsed = self
+            .gateway
+            .work
+            .run(self.body.len(), move || Request::parse(wire, &body, &path, limits));
         parsed.await?.map_err(|error| match error {
             RequestError::TooDeep { depth } => Open::Refused(Refusal::TooDeep { most: depth }),
             error => Open::Request(error),
@@ -208,28 +209,31 @@ impl Job {
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
         let job = self.clone();
         let asked = request.clone();
-        let done = heavy(self.body.len(), move || {
-            let conversation = guard.as_mut()?;
-            let offer = if goes_out_as_it_came {
-                Offer::default()
-            } else {
-                Offer::of(&job.gateway, &asked)
-            };
-            let asked = Asked {
-                messages: asked.messages(),
-                model: asked.model(),
-                policy: &job.wish.policy,
-                strategy: &job.wish.strategy,
-                tools: offer.digest(&asked),
-                observed: goes_out_as_it_came,
-                now: job.gateway.clock.now(),
-            };
-            let (branch, bounded) = conversation.ask(&asked, &job.gateway.pricing)?;
-            let carried = conversation.branch(branch).map(|branch| branch.carried().to_vec());
-            let id = conversation.branch(branch)?.id().clone();
-            Some((branch, bounded, offer, carried.unwrap_or_default(), id))
-        })
-        .await?;
+        let done = self
+            .gateway
+            .work
+            .run(self.body.len(), move || {
+                let conversation = guard.as_mut()?;
+                let offer = if goes_out_as_it_came {
+                    Offer::default()
+                } else {
+                    Offer::of(&job.gateway, &asked)
+                };
+                let asked = Asked {
+                    messages: asked.messages(),
+                    model: asked.model(),
+                    policy: &job.wish.policy,
+                    strategy: &job.wish.strategy,
+                    tools: offer.digest(&asked),
+                    observed: goes_out_as_it_came,
+                    now: job.gateway.clock.now(),
+                };
+                let (branch, bounded) = conversation.ask(&asked, &job.gateway.pricing)?;
+                let carried = conversation.branch(branch).map(|branch| branch.carried().to_vec());
+                let id = conversation.branch(branch)?.id().clone();
+                Some((branch, bounded, offer, carried.unwrap_or_default(), id))
+            })
+            .await?;
         let (branch, bounded, offer, carried, session) = done.ok_or(Open::NoBranch)?;
         let report = Report {
             session: session.clone(),
@@ -262,7 +266,7 @@ impl Job {
             None
         } else {
             let (wire, request, edits) = (self.wire, request.clone(), edits.clone());
-            let written = heavy(self.body.len(), move || {
+            let written = self.gateway.work.run(self.body.len(), move || {
                 let body = request.rewrite(&edits)?;
                 // What the client got wrong itself is its own business; what we add to that is not.
                 let violations = check_rewritten(wire, request.body(), &body);
@@ -300,7 +304,8 @@ impl Job {
         if edits.is_empty() {
             return Ok(None);
         }
-        let body = heavy(self.body.len(), move || request.rewrite(&edits)).await??;
+        let body =
+            self.gateway.work.run(self.body.len(), move || request.rewrite(&edits)).await??;
         Ok(Some(Bytes::from(body)))
     }
 }
@@ -325,15 +330,4 @@ fn redacted(
         }
     }
     forms.into_iter().collect()
-}
-
-/// Does work here where there is little of it, else on a thread that nobody waits on.
-async fn heavy<T: Send + 'static>(
-    size: usize,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Open> {
-    if size <= SMALL {
-        return Ok(work());
-    }
-    tokio::task::spawn_blocking(work).await.map_err(|_| Open::Panicked)
 }

@@ -23,7 +23,7 @@ const BRANCHES: usize = 16;
 pub struct Conversation {
     name: SessionId,
     /// The newest ones, by their number.
-    branches: BTreeMap<usize, LiveSession>,
+    branches: BTreeMap<usize, Box<LiveSession>>,
     /// How many there are.
     count: usize,
 }
@@ -70,7 +70,7 @@ impl Conversation {
         for number in count.saturating_sub(BRANCHES)..count {
             let Ok(id) = conversation.id(number) else { break };
             if let Some(session) = load(history, tenant, id).await? {
-                conversation.branches.insert(number, session);
+                conversation.branches.insert(number, Box::new(session));
             }
         }
         conversation.count = count;
@@ -112,12 +112,12 @@ impl Conversation {
 
     /// Returns about how much memory it takes.
     pub fn bytes(&self) -> usize {
-        self.branches.values().map(LiveSession::bytes).sum()
+        self.branches.values().map(|branch| branch.bytes()).sum()
     }
 
     /// Returns a branch.
     pub fn branch(&self, branch: usize) -> Option<&LiveSession> {
-        self.branches.get(&branch)
+        self.branches.get(&branch).map(|branch| &**branch)
     }
 
     /// Finds the branch of a request: the newest that it goes on with, else the one with which it has most in common.
@@ -168,7 +168,7 @@ impl Conversation {
     fn add(&mut self, session: LiveSession) -> usize {
         let number = self.count;
         self.count += 1;
-        self.branches.insert(number, session);
+        self.branches.insert(number, Box::new(session));
         if self.branches.len() > BRANCHES {
             self.branches.pop_first();
         }

@@ -6,7 +6,7 @@ mod gemini;
 mod messages;
 mod responses;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use plimsoll_core::{Message, Role, ToolCall};
 
@@ -66,7 +66,7 @@ impl Answer {
         if let Some(document) = document {
             watch.body(document.root());
         }
-        watch.answer()
+        watch.make()
     }
 
     /// Returns the calls in it.
@@ -91,6 +91,8 @@ pub struct Watch {
     wire: Wire,
     parts: Parts,
     seen: Seen,
+    /// The answer as far as it was seen, once it was asked for: putting it together costs as much as reading it did.
+    made: OnceLock<Answer>,
 }
 
 /// What every wire tells beside the content.
@@ -120,13 +122,14 @@ impl Watch {
             Wire::Responses => Parts::Responses(responses::Parts::default()),
             Wire::Gemini => Parts::Gemini(gemini::Parts::default()),
         };
-        Self { wire, parts, seen: Seen::default() }
+        Self { wire, parts, seen: Seen::default(), made: OnceLock::new() }
     }
 
     /// Takes an event. What is not understood is passed over.
     pub fn see(&mut self, event: &Event) -> Moment {
         let Some(data) = &event.data else { return Moment::Middle };
         if data.trim() == "[DONE]" {
+            self.made.take();
             self.seen.ended |= self.seen.stop.is_some();
             return Moment::End;
         }
@@ -137,6 +140,7 @@ impl Watch {
     }
 
     pub(crate) fn take(&mut self, data: Value<'_>) -> Moment {
+        self.made.take();
         if let Some(failure) = failure_in(data) {
             self.seen.failure = Some(failure);
             return Moment::Failure;
@@ -156,6 +160,7 @@ impl Watch {
 
     /// Takes a whole body.
     pub(crate) fn body(&mut self, body: Value<'_>) {
+        self.made.take();
         if let Some(failure) = failure_in(body) {
             self.seen.failure = Some(failure);
             return;
@@ -181,7 +186,11 @@ impl Watch {
     }
 
     /// Returns the answer as far as it was seen.
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> &Answer {
+        self.made.get_or_init(|| self.make())
+    }
+
+    fn make(&self) -> Answer {
         let items = match &self.parts {
             Parts::Messages(parts) => parts.items(),
             Parts::Chat(parts) => parts.items(),

@@ -221,7 +221,7 @@ mod tests {
                 ends += usize::from(watch.see(&event) == Moment::End);
             }
             assert_eq!((ends, events.rest().len()), (1, 0), "{wire}: one end, the last event");
-            check(wire, &watch.answer());
+            check(wire, watch.answer());
         }
     }
 

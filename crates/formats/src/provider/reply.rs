@@ -251,7 +251,7 @@ impl Reply {
     }
 
     /// Returns the provider's latest answer as it is, calls of ours included: what it counted is what it bills.
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> &Answer {
         self.watch.answer()
     }
 
@@ -267,8 +267,9 @@ impl Reply {
     /// that there is none.
     pub fn answered(&mut self, results: &[ToolResult]) -> Vec<Further> {
         let answer = self.watch.answer();
+        let round = Round::of(self.wire, answer, &self.state.own).with_results(results);
         self.state.output_before += answer.usage.map_or(0, |usage| usage.output);
-        self.rounds.push(Round::of(self.wire, &answer, &self.state.own).with_results(results));
+        self.rounds.push(round);
         self.watch = Watch::new(self.wire);
         self.events = Events::default();
         self.state.begin_round();
@@ -285,7 +286,10 @@ impl Reply {
     ///
     /// `None` where nothing was withheld. A call of the last answer without a result was not complete, and is forgotten.
     pub fn withheld(&self, results: &[ToolResult]) -> Option<Withheld> {
-        let last = Round::of(self.wire, &self.watch.answer(), &self.state.own);
+        if self.rounds.is_empty() && self.own_calls().is_empty() {
+            return None;
+        }
+        let last = Round::of(self.wire, self.watch.answer(), &self.state.own);
         rounds::withheld(self.wire, &self.rounds, &last.with_given(results))
     }
 }

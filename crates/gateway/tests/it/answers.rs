@@ -159,7 +159,7 @@ fn read(wire: Wire, streams: bool, answer: &Answer) -> Said {
     }
     assert_eq!(moments.iter().filter(|moment| **moment == Moment::End).count(), 1, "{wire}");
     assert_eq!((moments.last(), events.rest()), (Some(&Moment::End), Vec::new()), "{wire}");
-    watch.answer()
+    watch.answer().clone()
 }
 
 fn outcome(answer: &Answer) -> &str {

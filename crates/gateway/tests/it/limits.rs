@@ -90,6 +90,24 @@ async fn a_crowd_is_refused_at_the_door() {
 }
 
 #[tokio::test]
+async fn who_would_wait_for_a_processor_in_vain_is_refused_before_the_body_is_read() {
+    let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
+    let gateway = Running::start(upstream.address(), |config| config.limits.waiting = 0).await;
+    let mut client = gateway.connect().await;
+    let head = format!(
+        "POST /v1/responses HTTP/1.1\r\nhost: {}\r\ncontent-length: 60\r\n\r\n",
+        gateway.address
+    );
+    client.write_all(head.as_bytes()).await.expect("sent");
+    let answer = Answer::read(&mut client).await;
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
+    assert_eq!(answer.header("x-plimsoll-refused"), Some("busy"));
+    // What needs no work of ours does not wait for it.
+    let answer = gateway.post("/v1/responses", &[("x-plimsoll-mode", "off")], b"{}").await;
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
 async fn connections_are_counted() {
     let upstream = Upstream::start([]).await;
     let gateway = Running::start(upstream.address(), |config| config.limits.connections = 1).await;

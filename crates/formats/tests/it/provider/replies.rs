@@ -324,7 +324,7 @@ fn seen(wire: Wire, bytes: &[u8]) -> Answer {
     while let Some(event) = events.next_event() {
         watch.see(&event);
     }
-    watch.answer()
+    watch.answer().clone()
 }
 
 fn data(bytes: &[u8]) -> Vec<Value> {

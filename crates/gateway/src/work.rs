@@ -1,0 +1,106 @@
+//! Work on requests: as much of it at a time as there are processors, so that connections are served beside it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Semaphore;
+
+/// Bodies up to this size are worked on where they came in (measured: 8 KiB take about as long as to hand them to a thread).
+const SMALL: usize = 8 << 10;
+
+/// The processors that work on requests, and who waits for one.
+#[derive(Debug)]
+pub(crate) struct Work {
+    processors: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    most: usize,
+}
+
+/// The work broke off by a panic, which its thread has reported.
+#[derive(Debug, thiserror::Error)]
+#[error("our own work broke off")]
+pub(crate) struct BrokeOff;
+
+impl Work {
+    /// Makes room for as much work as there are processors, and for `most` requests that wait for one.
+    pub(crate) fn new(most: usize) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            processors: Arc::new(Semaphore::new(processors)),
+            waiting: AtomicUsize::new(0),
+            most,
+        }
+    }
+
+    /// Returns how many requests wait for a processor.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Tells whether so many wait that one more would only wait in vain.
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting() >= self.most
+    }
+
+    /// Does work on so many bytes: here where it is little, else on another thread as soon as a processor is free.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        size: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, BrokeOff> {
+        if size <= SMALL {
+            return Ok(work());
+        }
+        let waits = Waits::new(&self.waiting);
+        let processor = self.processors.clone().acquire_owned().await.map_err(|_| BrokeOff)?;
+        drop(waits);
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(processor);
+            done
+        });
+        done.await.map_err(|_| BrokeOff)
+    }
+}
+
+/// One that waits, also where its client leaves meanwhile.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_is_full_when_enough_wait_and_not_when_they_have_left() {
+        let work = Work::new(1);
+        let all = work.processors.available_permits() as u32;
+        let busy = work.processors.clone().acquire_many_owned(all).await.expect("open");
+        let mut waiting = Box::pin(work.run(SMALL + 1, || 7));
+        tokio::select! {
+            biased;
+            _ = waiting.as_mut() => panic!("every processor is busy"),
+            () = std::future::ready(()) => {}
+        }
+        assert!(work.is_full());
+        assert_eq!(work.run(SMALL, || 8).await.expect("done"), 8, "little work waits for nobody");
+        drop(waiting);
+        assert!(!work.is_full());
+        drop(busy);
+        assert_eq!(work.run(SMALL + 1, || 9).await.expect("done"), 9);
+        assert!(work.run(SMALL + 1, || panic!("on purpose")).await.is_err());
+        assert_eq!(work.run(SMALL + 1, || 10).await.expect("a processor is free again"), 10);
+    }
+}
