@@ -22,7 +22,9 @@ pub use events::{Event, Events};
 pub use failure::{error_body, error_event};
 pub use reply::{Forward, Progress, Reply};
 pub use request::{Limits, Request, RequestError, RequestKind, Tool};
-pub use rewrite::{Edits, Further, OwnCall, RewriteError, ToolDefinition, Withheld, WithheldCall};
+pub use rewrite::{
+    Edits, Further, OwnCall, RewriteError, Rewritten, ToolDefinition, Withheld, WithheldCall,
+};
 pub use route::Route;
 
 use std::fmt;

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method};
 use plimsoll_core::lookup::NO_MORE;
 use plimsoll_core::{Message, ToolCall, ToolResult};
 use plimsoll_formats::provider::{
-    AnswerUsage, Edits, Ending, Further, Progress, Reply, Request, Wire,
+    AnswerUsage, Edits, Ending, Further, Progress, Reply, Request, Wire, Withheld,
 };
 use tokio::task::JoinHandle;
 
@@ -151,8 +151,10 @@ impl Answering {
         }
         // Calls of ours beside the client's: answered now, and put into the next request.
         let results = self.results(&self.reply.own_calls()).await;
-        let held_back = self.reply.withheld(&results);
+        let at = self.again.as_ref().map_or(0, |again| again.place.end);
+        let held_back = self.reply.withheld(&results).map(|held_back| Withheld { at, ..held_back });
         let shown = held_back.as_ref().map(|held_back| held_back.shown.clone());
+        let shown = shown.filter(|shown| !shown.blocks.is_empty());
         let message: Option<Arc<Message>> = shown.or(answer.message);
         let said = Said {
             message: message.map(|message| (*message).clone()),

@@ -50,7 +50,7 @@ pub(crate) struct Metrics {
     answers: Family<5>,
     refusals: Family<17>,
     tokens: Family<7>,
-    misses: Family<6>,
+    misses: Family<7>,
     expansions: Family<3>,
     store: Family<3>,
     buckets: [AtomicU64; BUCKETS.len()],
@@ -132,7 +132,7 @@ impl Default for Metrics {
                 "plimsoll_cache_misses_total",
                 "Requests whose prefix the provider's cache cannot have had, by cause.",
                 "cause",
-                ["content", "pause", "model", "tools", "system", "first"],
+                ["content", "pause", "model", "tools", "system", "expansion", "first"],
             ),
             expansions: Family::new(
                 "plimsoll_expansions_total",

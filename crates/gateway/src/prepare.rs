@@ -174,7 +174,7 @@ impl Job {
         })
         .await?;
         let (branch, bounded, carried, session) = done.ok_or(Open::NoBranch)?;
-        let report = Report {
+        let mut report = Report {
             session: session.clone(),
             strategy: self.wish.strategy.clone(),
             full_tokens: bounded.receipt.full_tokens,
@@ -198,7 +198,7 @@ impl Job {
             _ => None,
         };
         let edits = Edits { messages, restore, append_user_text, ..Edits::default() };
-        let turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
+        let mut turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
         if self.wish.mode != Mode::On {
             return Ok(Prepared { request, body: None, edits: Edits::default(), turn, report });
         }
@@ -208,16 +208,18 @@ impl Job {
         } else {
             let (wire, request, edits) = (self.wire, request.clone(), edits.clone());
             let written = heavy(self.body.len(), move || {
-                let body = request.rewrite(&edits)?;
+                let rewritten = request.rewritten(&edits)?;
                 // What the client got wrong itself is its own business; what we add to that is not.
-                let violations = check_rewritten(wire, request.body(), &body);
+                let violations = check_rewritten(wire, request.body(), &rewritten.body);
                 if violations.is_empty() {
-                    return Ok(body);
+                    return Ok(rewritten);
                 }
                 let first = violations.first().map(ToString::to_string);
                 Err(Open::Violation(first.unwrap_or_default()))
             });
-            Some(Bytes::from(written.await??))
+            let written = written.await??;
+            report.misses = turn.note_unplaced(written.unplaced);
+            Some(Bytes::from(written.body))
         };
         Ok(Prepared { request, body, edits, turn, report })
     }

@@ -1,9 +1,10 @@
-//! A client's side of a conversation on three wires, and the provider's answers to it.
+//! A client's side of a conversation on all wires, and the provider's answers to it.
 
-use plimsoll_formats::provider::{Wire, check};
+use plimsoll_formats::provider::{Answer, Ending, Events, Watch, Wire, check};
 use plimsoll_testkit::upstream::Scripted;
 use serde_json::{Value, json};
 
+/// Those on which calls have ids.
 pub(crate) const WIRES: [Wire; 3] =
     [Wire::AnthropicMessages, Wire::ChatCompletions, Wire::Responses];
 
@@ -20,14 +21,20 @@ pub(crate) struct Talk {
 
 impl Talk {
     pub(crate) fn new(wire: Wire, streams: bool, task: &str) -> Self {
-        Self { wire, streams, items: vec![json!({"role": "user", "content": task})] }
+        let mut talk = Self { wire, streams, items: Vec::new() };
+        talk.asks(task);
+        talk
     }
 
     pub(crate) fn path(&self) -> &'static str {
         match self.wire {
             Wire::AnthropicMessages => "/v1/messages",
             Wire::ChatCompletions => "/v1/chat/completions",
-            _ => "/v1/responses",
+            Wire::Responses => "/v1/responses",
+            Wire::Gemini if self.streams => {
+                "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse"
+            }
+            Wire::Gemini => "/v1beta/models/gemini-2.5-pro:generateContent",
         }
     }
 
@@ -50,7 +57,12 @@ impl Talk {
                     "messages": all,
                 })
             }
-            _ => json!({
+            Wire::Gemini => json!({
+                "systemInstruction": {"parts": [{"text": "You help."}]},
+                "tools": [{"functionDeclarations": [{"name": "read", "parameters": schema}]}],
+                "contents": items,
+            }),
+            Wire::Responses => json!({
                 "model": "gpt-5", "stream": stream, "store": false, "instructions": "You help.",
                 "tools": [{"type": "function", "name": "read", "strict": false, "parameters": schema}],
                 "input": items,
@@ -83,7 +95,10 @@ impl Talk {
                 }
                 self.items.push(message);
             }
-            _ => {
+            Wire::Gemini => {
+                self.items.push(json!({"role": "model", "parts": parts(text, calls)}));
+            }
+            Wire::Responses => {
                 if !text.is_empty() {
                     self.items.push(json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}));
                 }
@@ -92,17 +107,38 @@ impl Talk {
         }
     }
 
+    /// Repeats an answer as it came.
+    pub(crate) fn repeats(&mut self, body: &[u8]) {
+        let answer = if self.streams {
+            let (mut events, mut watch) = (Events::default(), Watch::new(self.wire));
+            events.push(body);
+            while let Some(event) = events.next_event() {
+                watch.see(&event);
+            }
+            watch.answer()
+        } else {
+            Answer::of_body(self.wire, body)
+        };
+        assert_eq!(answer.ending, Ending::Complete);
+        let items = answer.items.iter();
+        self.items.extend(items.map(|item| serde_json::from_str::<Value>(item).expect("JSON")));
+    }
+
     /// Answers a call.
     pub(crate) fn result(&mut self, id: &str, text: &str) {
         self.items.push(match self.wire {
             Wire::AnthropicMessages => json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text}]}),
             Wire::ChatCompletions => json!({"role": "tool", "tool_call_id": id, "content": text}),
-            _ => json!({"type": "function_call_output", "call_id": id, "output": text}),
+            Wire::Gemini => json!({"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": text}}}]}),
+            Wire::Responses => json!({"type": "function_call_output", "call_id": id, "output": text}),
         });
     }
 
     pub(crate) fn asks(&mut self, text: &str) {
-        self.items.push(json!({"role": "user", "content": text}));
+        self.items.push(match self.wire {
+            Wire::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
+            _ => json!({"role": "user", "content": text}),
+        });
     }
 
     /// Goes back to the first `items` of what was said.
@@ -117,6 +153,15 @@ impl Talk {
         } else {
             let body = whole(self.wire, text, calls).to_string();
             Scripted::body(200, body).header("content-type", "application/json")
+        }
+    }
+
+    /// Returns the bytes of an answer.
+    pub(crate) fn answered(&self, text: &str, calls: &[Call]) -> Vec<u8> {
+        if self.streams {
+            events(self.wire, text, calls).concat().into_bytes()
+        } else {
+            whole(self.wire, text, calls).to_string().into_bytes()
         }
     }
 }
@@ -144,12 +189,28 @@ fn whole(wire: Wire, text: &str, calls: &[Call]) -> Value {
                 "choices": [{"index": 0, "message": message, "finish_reason": stop}],
                 "usage": {"prompt_tokens": 15, "completion_tokens": 7, "total_tokens": 22, "prompt_tokens_details": {"cached_tokens": 5}}})
         }
-        _ => {
+        Wire::Gemini => {
+            let parts = parts(text, calls);
+            json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
+                "usageMetadata": {"promptTokenCount": 15, "candidatesTokenCount": 7, "totalTokenCount": 22}})
+        }
+        Wire::Responses => {
             json!({"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5", "status": "completed",
             "output": output(text, calls),
             "usage": {"input_tokens": 15, "input_tokens_details": {"cached_tokens": 5}, "output_tokens": 7, "total_tokens": 22}})
         }
     }
+}
+
+fn parts(text: &str, calls: &[Call]) -> Vec<Value> {
+    let mut parts: Vec<Value> = Vec::new();
+    if !text.is_empty() {
+        parts.push(json!({"text": text}));
+    }
+    parts.extend(
+        calls.iter().map(|(_, name, args)| json!({"functionCall": {"name": name, "args": args}})),
+    );
+    parts
 }
 
 fn output(text: &str, calls: &[Call]) -> Vec<Value> {
@@ -196,7 +257,15 @@ fn events(wire: Wire, text: &str, calls: &[Call]) -> Vec<String> {
             out.push(chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" })));
             out.push(json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4.1", "choices": [], "usage": {"prompt_tokens": 15, "completion_tokens": 7, "total_tokens": 22}}));
         }
-        _ => {
+        Wire::Gemini => {
+            for part in parts(text, calls) {
+                out.push(json!({"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}]}));
+            }
+            let mut last = whole(wire, "", &[]);
+            last["candidates"][0]["content"]["parts"] = json!([{"text": ""}]);
+            out.push(last);
+        }
+        Wire::Responses => {
             let whole = whole(wire, text, calls);
             out.push(json!({"type": "response.created", "response": {"id": "resp_1", "object": "response", "status": "in_progress", "output": []}}));
             for (index, item) in output(text, calls).into_iter().enumerate() {
@@ -233,6 +302,7 @@ pub(crate) fn terminal(wire: Wire) -> &'static str {
     match wire {
         Wire::AnthropicMessages => "message_stop",
         Wire::ChatCompletions => "[DONE]",
-        _ => "response.completed",
+        Wire::Responses => "response.completed",
+        Wire::Gemini => "finishReason",
     }
 }
