@@ -1,5 +1,6 @@
 //! The gateway over real HTTP on loopback, against scripted upstreams.
 
+mod faults;
 mod forward;
 mod gate;
 mod harness;
