@@ -86,7 +86,7 @@ impl Gateway {
             return Err(ConfigError::Policy(config.policy));
         }
         Ok(Self {
-            upstreams: Upstreams::new(&config, environment)?,
+            upstreams: Upstreams::new(&config, &clock, environment)?,
             keys: Keys::new(&config)?,
             sessions: Sessions::new(config.limits.session_bytes),
             policies,

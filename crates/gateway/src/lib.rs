@@ -21,6 +21,7 @@ mod routes;
 mod secret;
 mod server;
 mod sessions;
+mod timers;
 mod turn;
 mod upstream;
 mod watched;

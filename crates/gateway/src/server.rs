@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use plimsoll_core::Tokenizer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -18,6 +18,7 @@ use crate::gateway::Gateway;
 use crate::handle::handle;
 use crate::metrics::Counted;
 use crate::relay::until;
+use crate::timers::ServerTimer;
 
 /// What a connection above the limit is told.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
@@ -54,7 +55,7 @@ pub async fn serve(
     let timeouts = &gateway.config.timeouts;
     let mut builder = http1::Builder::new();
     builder
-        .timer(TokioTimer::new())
+        .timer(ServerTimer(gateway.clock.clone()))
         .header_read_timeout(Timeouts::of(timeouts.headers))
         // hyper takes no less than this.
         .max_buf_size(gateway.config.limits.header_bytes.max(8192).min(BUFFER.max(8192)))

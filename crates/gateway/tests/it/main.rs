@@ -8,4 +8,5 @@ mod limits;
 mod lookups;
 mod routes;
 mod sessions;
+mod settings;
 mod talk;
