@@ -16,6 +16,7 @@ use crate::handle::{ask, incoming};
 use crate::lookup::{self, Place};
 use crate::prepare::{Open, Prepared};
 use crate::relay::Incoming;
+use crate::traces::Trace;
 use crate::turn::{Said, Turn};
 use crate::upstream::Upstream;
 use crate::withheld;
@@ -66,6 +67,7 @@ pub(crate) struct Answering {
     /// Of the answers before the last.
     usage: AnswerUsage,
     rounds: usize,
+    trace: Trace,
 }
 
 impl Answering {
@@ -78,7 +80,14 @@ impl Answering {
         // Without a way to ask again, nothing of ours was offered.
         let own = again.iter().flat_map(|again| &again.edits.add_tools);
         let reply = Reply::new(wire, own.map(|tool| tool.name.clone()));
-        Self { gateway, wire, reply, ender, again, usage: AnswerUsage::default(), rounds: 0 }
+        let (usage, trace) = (AnswerUsage::default(), Trace::default());
+        Self { gateway, wire, reply, ender, again, usage, rounds: 0, trace }
+    }
+
+    /// Ends a span with the answer.
+    pub(crate) fn traced(mut self, trace: Trace) -> Self {
+        self.trace = trace;
+        self
     }
 
     async fn results(&self, calls: &[ToolCall]) -> Vec<ToolResult> {
@@ -146,6 +155,8 @@ impl Answering {
     pub(crate) async fn keep(&mut self) -> Result<(), String> {
         self.add_usage();
         let answer = self.reply.answer();
+        let usage = self.counted();
+        self.trace.said(&answer, usage);
         if answer.ending != Ending::Complete {
             return self.ender.end(Said { usage: self.counted(), ..Said::default() }).await;
         }

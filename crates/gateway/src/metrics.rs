@@ -51,6 +51,7 @@ pub(crate) struct Metrics {
     refusals: Family<17>,
     tokens: Family<7>,
     misses: Family<7>,
+    spans: Family<3>,
     expansions: Family<3>,
     store: Family<3>,
     buckets: [AtomicU64; BUCKETS.len()],
@@ -134,6 +135,12 @@ impl Default for Metrics {
                 "cause",
                 ["content", "pause", "model", "tools", "system", "expansion", "first"],
             ),
+            spans: Family::new(
+                "plimsoll_spans_total",
+                "Spans of turns, by what became of them on the way to the collector of traces.",
+                "result",
+                ["sent", "dropped", "failed"],
+            ),
             expansions: Family::new(
                 "plimsoll_expansions_total",
                 "Calls of tools that the gateway answers itself.",
@@ -206,6 +213,11 @@ impl Metrics {
         self.misses.add(cause, 1);
     }
 
+    #[cfg(feature = "otlp")]
+    pub(crate) fn spans(&self, result: &str, count: u64) {
+        self.spans.add(result, count);
+    }
+
     pub(crate) fn expansion(&self, tool: &str) {
         self.expansions.add(tool, 1);
     }
@@ -242,6 +254,7 @@ impl Metrics {
         self.tokens.write(&mut out);
         self.misses.write(&mut out);
         self.expansions.write(&mut out);
+        self.spans.write(&mut out);
         self.store.write(&mut out);
         let name = "plimsoll_overhead_seconds";
         let _ = writeln!(

@@ -52,6 +52,10 @@ pub async fn serve(
     gateway.opened(address);
     // The vocabulary's tables are built when they are first used; the first request would not be ready in time.
     let _ = tokio::task::spawn_blocking(|| Tokenizer::for_model("").count("a word")).await;
+    let traces = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { gateway.traces.run(&gateway).await }
+    });
     let timeouts = &gateway.config.timeouts;
     let mut builder = http1::Builder::new();
     builder
@@ -88,15 +92,25 @@ pub async fn serve(
     closed.mark_unchanged();
     drop(closed);
     let drain = Timeouts::of(timeouts.drain);
-    tokio::select! {
+    let ended = tokio::select! {
         biased;
-        () = open.closed() => return Ok(()),
-        () = gateway.clock.sleep(drain) => gateway.end(),
+        () = open.closed() => true,
+        () = gateway.clock.sleep(drain) => false,
+    };
+    if !ended {
+        gateway.end();
+        // A stream is told that it ends; whoever does not even read that is left behind.
+        tokio::select! {
+            biased;
+            () = open.closed() => {}
+            () = gateway.clock.sleep(Duration::from_secs(1)) => {}
+        }
     }
-    // A stream is told that it ends; whoever does not even read that is left behind.
+    gateway.traces.close();
+    // A collector that does not answer keeps nobody from stopping.
     tokio::select! {
         biased;
-        () = open.closed() => {}
+        _ = traces => {}
         () = gateway.clock.sleep(Duration::from_secs(1)) => {}
     }
     Ok(())

@@ -3,7 +3,7 @@
 use plimsoll_core::ContentHash;
 use plimsoll_engine::{SessionId, TenantId};
 use plimsoll_formats::provider::{Wire, check};
-use plimsoll_testkit::upstream::Upstream;
+use plimsoll_testkit::upstream::{Received, Upstream};
 use serde_json::json;
 
 use crate::harness::Running;
@@ -118,7 +118,7 @@ async fn a_lookup_that_stood_alone_is_in_the_next_requests_as_the_provider_saw_i
             gateway = Running::with_store(upstream.address(), store, |_| {}).await;
             talk.asks("Thanks.");
             gateway.post(talk.path(), &[], &talk.body()).await;
-            let sent: Vec<String> = upstream.requests().iter().map(|one| one.text()).collect();
+            let sent: Vec<String> = upstream.requests().iter().map(Received::text).collect();
             assert_eq!(sent.len(), 5);
             for (before, next) in sent.iter().zip(&sent[1..]) {
                 assert_eq!(check(wire, next.as_bytes()), [], "{wire} {streams}: {next}");
@@ -148,7 +148,7 @@ async fn a_lookup_that_has_no_place_is_named_once() {
             talk.repeats(&answer.body);
             talk.asks("Thanks.");
             let answer = gateway.post(talk.path(), &[], &talk.body()).await;
-            let sent: Vec<String> = upstream.requests().iter().map(|one| one.text()).collect();
+            let sent: Vec<String> = upstream.requests().iter().map(Received::text).collect();
             assert!(!goes_on_from(&sent[1], &sent[2]), "{}", sent[2]);
             assert!(goes_on_from(&sent[2], &sent[3]), "{}", sent[3]);
             let figures = gateway.send("GET", "/metrics", &[], b"").await.text();

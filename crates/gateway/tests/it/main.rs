@@ -10,3 +10,5 @@ mod routes;
 mod sessions;
 mod settings;
 mod talk;
+#[cfg(feature = "otlp")]
+mod traces;

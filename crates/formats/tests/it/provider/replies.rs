@@ -797,7 +797,9 @@ fn a_history_without_the_answer_stays_as_it_is() {
     }
 }
 
-/// What clients do to an answer before they send it back.
+/// What a client of a wire does to an answer before it sends it back.
+type Change<'a> = (Wire, &'a dyn Fn(&mut Value));
+
 #[test]
 fn earlier_answers_are_put_back_whatever_the_client_made_of_them() {
     let rounds = [vec![Thinking, Text, Own], vec![Text, Own], vec![Thinking, Text, Client]];
@@ -819,7 +821,6 @@ fn earlier_answers_are_put_back_whatever_the_client_made_of_them() {
         message["content"] = json!(message["content"].as_str().unwrap().trim());
         message.as_object_mut().unwrap().remove("reasoning_content");
     };
-    type Change<'a> = (Wire, &'a dyn Fn(&mut Value));
     let cases: [Change<'_>; 3] = [
         (Wire::AnthropicMessages, &join),
         (Wire::ChatCompletions, &split),
