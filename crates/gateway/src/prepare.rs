@@ -247,9 +247,13 @@ impl Job {
         let held = self.gateway.sessions.get(&key);
         let mut guard = read(held, &key, &*self.gateway.history).await?;
         let Some(conversation) = guard.as_mut() else { return Ok(None) };
-        let messages = conversation.forms(request.messages());
+        let edits = conversation.predict(request.messages()).map(|session| Edits {
+            messages: session.forms(request.messages()),
+            restore: session.carried().iter().filter_map(|text| withheld::read(text)).collect(),
+            ..Edits::default()
+        });
         drop(guard);
-        let edits = self.with_tools(&request, Edits { messages, ..Edits::default() });
+        let edits = self.with_tools(&request, edits.unwrap_or_default());
         if edits.is_empty() {
             return Ok(None);
         }

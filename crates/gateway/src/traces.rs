@@ -16,6 +16,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::config::GatewayConfig;
 use crate::gateway::{ConfigError, Gateway};
+use crate::metrics::Metrics;
 use crate::relay::until;
 use crate::report::Report;
 
@@ -116,6 +117,13 @@ impl Traces {
 }
 
 impl Exporter {
+    /// Takes a span where there is room for it.
+    fn offer(&self, span: Value, metrics: &Metrics) {
+        if self.spans.try_send(span).is_err() {
+            metrics.spans("dropped", 1);
+        }
+    }
+
     async fn send(&self, spans: Vec<Value>, gateway: &Gateway) -> bool {
         let service = [
             attribute("service.name", json!("plimsoll")),
@@ -204,9 +212,8 @@ impl Drop for Trace {
     fn drop(&mut self) {
         let Some(span) = self.0.take() else { return };
         let gateway = span.gateway.clone();
-        let Some(exporter) = &gateway.traces.0 else { return };
-        if exporter.spans.try_send(span.written()).is_err() {
-            gateway.metrics.spans("dropped", 1);
+        if let Some(exporter) = &gateway.traces.0 {
+            exporter.offer(span.written(), &gateway.metrics);
         }
     }
 }
@@ -282,6 +289,25 @@ fn parent_in(header: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_counted() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let metrics = Metrics::default();
+        let config = GatewayConfig::default();
+        let environment = |name: &str| (name == ENDPOINT).then(|| "http://127.0.0.1:4318/".into());
+        let traces = Traces::new(&config, &environment).expect("an address");
+        let exporter = traces.0.expect("the variable names a collector");
+        assert_eq!(exporter.url.as_str(), "http://127.0.0.1:4318/v1/traces");
+        for _ in 0..QUEUE + 3 {
+            exporter.offer(Value::Null, &metrics);
+        }
+        let figures = metrics.write(0, 0, 0);
+        assert!(figures.contains("plimsoll_spans_total{result=\"dropped\"} 3"), "{figures}");
+        let otlp_endpoint = Some("collector:4318".to_owned());
+        let broken = GatewayConfig { otlp_endpoint, ..GatewayConfig::default() };
+        assert!(matches!(Traces::new(&broken, &environment), Err(ConfigError::Otlp(_))));
+    }
 
     #[test]
     fn a_parent_is_read_or_there_is_none() {

@@ -42,3 +42,16 @@ impl Trace {
 
     pub(crate) fn said(&mut self, _: &Answer, _: Option<AnswerUsage>) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_traces_is_told_that_there_are_none() {
+        let otlp_endpoint = Some("http://127.0.0.1:4318".to_owned());
+        let asked = GatewayConfig { otlp_endpoint, ..GatewayConfig::default() };
+        assert!(matches!(Traces::new(&asked, &|_| None), Err(ConfigError::NoTraces)));
+        assert!(Traces::new(&GatewayConfig::default(), &|_| None).is_ok());
+    }
+}

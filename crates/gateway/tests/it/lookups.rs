@@ -3,7 +3,7 @@
 use plimsoll_core::ContentHash;
 use plimsoll_engine::{SessionId, TenantId};
 use plimsoll_formats::provider::{Wire, check};
-use plimsoll_testkit::upstream::{Received, Upstream};
+use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
 use serde_json::json;
 
 use crate::harness::Running;
@@ -126,6 +126,26 @@ async fn a_lookup_that_stood_alone_is_in_the_next_requests_as_the_provider_saw_i
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_size_counts_what_was_looked_up() {
+    let mut talk = begun(Wire::AnthropicMessages, false);
+    let upstream = Upstream::start([
+        talk.answer("Let me look.", &[own("own_1")]),
+        talk.answer("Two.", &[]),
+        talk.answer("Gladly.", &[]),
+        Scripted::body(200, r#"{"input_tokens":1}"#),
+    ])
+    .await;
+    let gateway = Running::start(upstream.address(), |_| {}).await;
+    let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+    talk.repeats(&answer.body);
+    talk.asks("Thanks.");
+    gateway.post(talk.path(), &[], &talk.body()).await;
+    gateway.post("/v1/messages/count_tokens", &[], &talk.body()).await;
+    let sent = upstream.requests();
+    assert_eq!(sent[3].text(), sent[2].text());
 }
 
 #[tokio::test]
