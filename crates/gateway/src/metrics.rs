@@ -62,7 +62,8 @@ pub(crate) struct Metrics {
     answers: Family<5>,
     refusals: Family<17>,
     tokens: Family<8>,
-    misses: Family<6>,
+    misses: Family<7>,
+    spans: Family<3>,
     expansions: Family<4>,
     store: Family<3>,
     cached: Family<5>,
@@ -146,7 +147,13 @@ impl Default for Metrics {
                 "plimsoll_cache_misses_total",
                 "Requests whose prefix the provider's cache cannot have had, by cause.",
                 "cause",
-                ["content", "pause", "model", "tools", "system", "first"],
+                ["content", "pause", "model", "tools", "system", "expansion", "first"],
+            ),
+            spans: Family::new(
+                "plimsoll_spans_total",
+                "Spans of turns, by what became of them on the way to the collector of traces.",
+                "result",
+                ["sent", "dropped", "failed"],
             ),
             expansions: Family::new(
                 "plimsoll_expansions_total",
@@ -226,6 +233,11 @@ impl Metrics {
         self.misses.add(cause, 1);
     }
 
+    #[cfg(feature = "otlp")]
+    pub(crate) fn spans(&self, result: &str, count: u64) {
+        self.spans.add(result, count);
+    }
+
     pub(crate) fn expansion(&self, tool: &str) {
         self.expansions.add(tool, 1);
     }
@@ -266,6 +278,7 @@ impl Metrics {
         self.tokens.write(&mut out);
         self.misses.write(&mut out);
         self.expansions.write(&mut out);
+        self.spans.write(&mut out);
         self.store.write(&mut out);
         self.cached.write(&mut out);
         let name = "plimsoll_overhead_seconds";
