@@ -42,6 +42,17 @@ impl<const N: usize> Family<N> {
 /// Seconds of our own work on a request; the bounds bracket the goals of half a millisecond to 25.
 const BUCKETS: [f64; 10] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0];
 
+/// What requests ask for.
+const REQUESTS: [&str; 7] = [
+    "anthropic_messages",
+    "chat_completions",
+    "responses",
+    "gemini",
+    "count_tokens",
+    "compact",
+    "other",
+];
+
 /// What tokens are counted of.
 const TOKENS: [&str; 8] = [
     "full",
@@ -81,15 +92,7 @@ impl Default for Metrics {
                 "plimsoll_requests_total",
                 "Requests by what they ask for.",
                 "wire",
-                [
-                    "anthropic_messages",
-                    "chat_completions",
-                    "responses",
-                    "gemini",
-                    "count_tokens",
-                    "compact",
-                    "other",
-                ],
+                REQUESTS,
             ),
             outcomes: Family::new(
                 "plimsoll_outcomes_total",
