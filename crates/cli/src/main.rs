@@ -15,6 +15,7 @@ mod environment;
 mod error;
 mod explain;
 mod graph;
+mod heaps;
 mod import;
 mod inspect;
 mod label;

@@ -18,6 +18,7 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::arguments::ServeArguments;
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
+use crate::heaps;
 use crate::output;
 use crate::outside::outside;
 use crate::store;
@@ -38,6 +39,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
     }
     log(&config.gateway)?;
     raise_descriptors();
+    heaps::share();
     let runtime = runtime()?;
     runtime.block_on(async {
         let gateway = open(config, arguments.store.store.as_deref()).await?;

@@ -116,7 +116,8 @@ impl<T: Send> Pieces for Watched<T> {
                 return Some(piece);
             }
             if let Some(end) = self.end.take() {
-                self.release(end.freeze()).await;
+                // Boxed, as below: a stream has room for its end only when that comes.
+                Box::pin(self.release(end.freeze())).await;
                 continue;
             }
             if self.stage == Stage::Closed {
@@ -124,7 +125,7 @@ impl<T: Send> Pieces for Watched<T> {
             }
             match self.incoming.chunk().await {
                 Some(Ok(chunk)) => self.take(&chunk),
-                None => self.close().await,
+                None => Box::pin(self.close()).await,
                 Some(Err(cut)) => {
                     let rest = self.answering.reply.end().now;
                     self.put(Bytes::from(rest));

@@ -135,3 +135,25 @@ fn the_gateway_knows_engine_and_formats_only() {
         ],
     );
 }
+
+#[test]
+fn unsafe_code_stands_in_its_module_only() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = Vec::new();
+    let mut folders = vec![crates];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && std::fs::read_to_string(&path).expect("text").contains("(unsafe_code")
+            {
+                found.push(path.file_name().expect("a name").to_owned());
+            }
+        }
+    }
+    // This file names it too.
+    found.sort();
+    assert_eq!(found, ["arrows.rs", "heaps.rs"]);
+}

@@ -1,0 +1,25 @@
+//! The heaps of the system's allocator, fewer than it would make. The one module with `unsafe`: the call is C's and has no safe form.
+
+/// Makes the allocator share one heap between every two processors.
+///
+/// glibc gives each of up to eight threads a processor a heap of its own, and what one thread frees of another's stays there: under
+/// three times the load that it could bear, the gateway took 483 MiB with them and 229 MiB with one heap (measured on one processor).
+/// Whoever sets `MALLOC_ARENA_MAX` has decided otherwise. It is to be called before there are other threads.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(
+    unsafe_code,
+    reason = "mallopt sets a number, and is called before there are other threads"
+)]
+pub(crate) fn share() {
+    if std::env::var_os("MALLOC_ARENA_MAX").is_some() {
+        return;
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let heaps = libc::c_int::try_from(processors / 2).unwrap_or(libc::c_int::MAX).max(1);
+    // SAFETY: mallopt takes two integers and keeps no reference; a refusal leaves everything as it was.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, heaps) };
+}
+
+/// Elsewhere the allocator is left as it is.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn share() {}
