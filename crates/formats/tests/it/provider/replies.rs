@@ -821,17 +821,38 @@ fn earlier_answers_are_put_back_whatever_the_client_made_of_them() {
         message["content"] = json!(message["content"].as_str().unwrap().trim());
         message.as_object_mut().unwrap().remove("reasoning_content");
     };
-    let cases: [Change<'_>; 3] = [
+    let forget = |item: &mut Value| {
+        for key in ["id", "status"] {
+            item.as_object_mut().unwrap().remove(key);
+        }
+    };
+    let as_string = |item: &mut Value| {
+        item["content"] = item["content"][0]["text"].clone();
+    };
+    let unthink = |message: &mut Value| {
+        message["content"].as_array_mut().unwrap().retain(|block| block["type"] != "thinking");
+    };
+    let cases: [Change<'_>; 6] = [
         (Wire::AnthropicMessages, &join),
+        (Wire::AnthropicMessages, &unthink),
         (Wire::ChatCompletions, &split),
         (Wire::ChatCompletions, &trim),
+        (Wire::Responses, &forget),
+        (Wire::Responses, &as_string),
     ];
     for (wire, change) in cases {
-        let request = r#"{"messages":[{"role":"user","content":"go"}]}"#;
+        let key = if wire == Wire::Responses { "input" } else { "messages" };
+        let request = format!(r#"{{"{key}":[{{"role":"user","content":"go"}}]}}"#);
+        let request = &*request;
         let (sent, reply, behind) = asked_further(wire, &rounds, &[], request);
         let next = client_goes_on(wire, request, &seen(wire, &sent));
         let mut next: Value = serde_json::from_str(&next).unwrap();
-        change(&mut next["messages"][1]);
+        if wire == Wire::Responses {
+            let items = next["input"].as_array_mut().unwrap();
+            items.iter_mut().filter(|item| item["type"] == "message").for_each(change);
+        } else {
+            change(&mut next["messages"][1]);
+        }
         let restore = reply.withheld(&results(&reply)).into_iter().collect();
         let edits = Edits { restore, ..Edits::default() };
         let rewritten = parse(wire, next.to_string().as_bytes()).rewritten(&edits).unwrap();
