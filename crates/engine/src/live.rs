@@ -39,6 +39,8 @@ pub enum Miss {
     System,
     /// A message was changed, by the plan or by the client.
     Content,
+    /// A lookup that the provider was sent has no place in what the client sends.
+    Expansion,
 }
 
 impl Miss {
@@ -51,6 +53,7 @@ impl Miss {
             Self::Tools => "tools",
             Self::System => "system",
             Self::Content => "content",
+            Self::Expansion => "expansion",
         }
     }
 }
@@ -81,6 +84,9 @@ pub struct Note {
     /// The key of the kept answer that was given, where no model was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Arc<str>>,
+    /// What of all that is carried had no place in the request, by its number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unplaced: Vec<usize>,
 }
 
 /// A receipt as it is kept.
@@ -124,6 +130,18 @@ pub struct Bounded {
     pub receipt: Receipt,
     pub note: Note,
     record: ReceiptRecord,
+}
+
+impl Bounded {
+    /// Takes note of what has no place in the request, of all that the session carries.
+    ///
+    /// The provider's cache has it where it was: in the request before this one, or in the answer to that.
+    pub fn note_unplaced(&mut self, unplaced: Vec<usize>) {
+        if unplaced != self.note.unplaced {
+            self.note.misses.push(Miss::Expansion);
+            self.note.unplaced = unplaced;
+        }
+    }
 }
 
 /// A session that goes on.
@@ -304,6 +322,7 @@ impl LiveSession {
             usage: None,
             carried: Vec::new(),
             cached: None,
+            unplaced: before.as_ref().map_or_else(Vec::new, |mark| mark.note.unplaced.clone()),
         };
         let last =
             self.last.take().filter(|last| last.position == position && note.policy.is_none());

@@ -24,7 +24,9 @@ pub use failure::{error_body, error_event};
 pub use own_answer::OwnAnswer;
 pub use reply::{Forward, Progress, Reply};
 pub use request::{Limits, Question, Request, RequestError, RequestKind, Tool};
-pub use rewrite::{Edits, Further, OwnCall, RewriteError, ToolDefinition, Withheld, WithheldCall};
+pub use rewrite::{
+    Edits, Further, OwnCall, RewriteError, Rewritten, ToolDefinition, Withheld, WithheldCall,
+};
 pub use route::Route;
 
 use std::fmt;

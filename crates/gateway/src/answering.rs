@@ -7,7 +7,7 @@ use http::{HeaderMap, Method};
 use plimsoll_core::lookup::NO_MORE;
 use plimsoll_core::{Message, ToolCall, ToolResult};
 use plimsoll_formats::provider::{
-    Answer, AnswerUsage, Edits, Ending, Further, Progress, Reply, Request, Wire,
+    AnswerUsage, Edits, Ending, Further, Progress, Reply, Request, Wire, Withheld,
 };
 use tokio::task::JoinHandle;
 
@@ -17,6 +17,7 @@ use crate::handle::{ask, incoming};
 use crate::lookup::{self, Place};
 use crate::prepare::{Open, Prepared};
 use crate::relay::Incoming;
+use crate::traces::Trace;
 use crate::turn::{Said, Turn};
 use crate::upstream::Upstream;
 use crate::withheld;
@@ -69,6 +70,7 @@ pub(crate) struct Answering {
     rounds: usize,
     /// What the answer cache is told when it is kept.
     awaited: Option<Awaited>,
+    trace: Trace,
 }
 
 impl Answering {
@@ -81,13 +83,19 @@ impl Answering {
         // Without a way to ask again, nothing of ours was offered.
         let own = again.iter().flat_map(|again| &again.edits.add_tools);
         let reply = Reply::new(wire, own.map(|tool| tool.name.clone()));
-        let usage = AnswerUsage::default();
-        Self { gateway, wire, reply, ender, again, usage, rounds: 0, awaited: None }
+        let (usage, trace) = (AnswerUsage::default(), Trace::default());
+        Self { gateway, wire, reply, ender, again, usage, rounds: 0, awaited: None, trace }
     }
 
     /// Lets the answer cache have the answer.
     pub(crate) fn awaited(mut self, awaited: Option<Awaited>) -> Self {
         self.awaited = awaited;
+        self
+    }
+
+    /// Ends a span with the answer.
+    pub(crate) fn traced(mut self, trace: Trace) -> Self {
+        self.trace = trace;
         self
     }
 
@@ -155,15 +163,19 @@ impl Answering {
     /// Errors: the store did not take it, in its words.
     pub(crate) async fn keep(&mut self) -> Result<(), String> {
         self.add_usage();
-        let Answer { ending, message, .. } = self.reply.answer();
-        let message = message.clone();
-        if *ending != Ending::Complete {
+        let usage = self.counted();
+        let answer = self.reply.answer();
+        self.trace.said(answer, usage);
+        let message = answer.message.clone();
+        if answer.ending != Ending::Complete {
             return self.ender.end(Said { usage: self.counted(), ..Said::default() }).await;
         }
         // Calls of ours beside the client's: answered now, and put into the next request.
         let results = self.results(&self.reply.own_calls()).await;
-        let held_back = self.reply.withheld(&results);
+        let at = self.again.as_ref().map_or(0, |again| again.place.end);
+        let held_back = self.reply.withheld(&results).map(|held_back| Withheld { at, ..held_back });
         let shown = held_back.as_ref().map(|held_back| held_back.shown.clone());
+        let shown = shown.filter(|shown| !shown.blocks.is_empty());
         let message: Option<Arc<Message>> = shown.or(message);
         let said = Said {
             message: message.map(|message| (*message).clone()),

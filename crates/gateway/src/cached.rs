@@ -115,8 +115,6 @@ pub(crate) async fn serve(
     let mut answer = Response::new(whole(Bytes::from(body)));
     let outcome = "cached";
     gateway.metrics.outcome(outcome);
-    // Nothing was sent and nothing is paid for.
-    let report = Report { tokens: 0, cost: 0.0, changes: 0, misses: Vec::new(), ..report };
     report.count(gateway);
     report.log(outcome);
     let head = answer.headers_mut();

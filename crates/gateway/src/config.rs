@@ -211,6 +211,8 @@ pub struct GatewayConfig {
     pub timeouts: Timeouts,
     /// Whether log lines are JSON.
     pub log_json: bool,
+    /// Where a collector takes traces as OTLP over HTTP, without `/v1/traces`; else what `OTEL_EXPORTER_OTLP_ENDPOINT` says.
+    pub otlp_endpoint: Option<String>,
 }
 
 /// The port where none is given (chosen; no service is registered for it).
@@ -231,6 +233,7 @@ impl Default for GatewayConfig {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log_json: false,
+            otlp_endpoint: None,
         }
     }
 }

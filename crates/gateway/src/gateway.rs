@@ -17,6 +17,7 @@ use crate::guard::Guard;
 use crate::keys::{KeyError, Keys};
 use crate::metrics::Metrics;
 use crate::sessions::Sessions;
+use crate::traces::Traces;
 use crate::turn::Policies;
 use crate::upstream::{UpstreamError, Upstreams};
 use crate::work::Work;
@@ -58,6 +59,10 @@ pub enum ConfigError {
     Key(#[from] KeyError),
     #[error("`{0}` is no policy")]
     Policy(String),
+    #[error("`{0}` is no http or https address of a collector")]
+    Otlp(String),
+    #[error("this build sends no traces: otlp_endpoint needs the feature `otlp`")]
+    NoTraces,
 }
 
 /// A gateway, ready to serve.
@@ -77,6 +82,7 @@ pub struct Gateway {
     pub(crate) in_flight: InFlight,
     pub(crate) work: Work,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) traces: Traces,
     guard: OnceLock<Guard>,
     /// New requests are no longer wanted.
     stopping: watch::Sender<bool>,
@@ -96,8 +102,9 @@ impl Gateway {
             return Err(ConfigError::Policy(config.policy));
         }
         Ok(Self {
-            upstreams: Upstreams::new(&config, environment)?,
+            upstreams: Upstreams::new(&config, &clock, environment)?,
             keys: Keys::new(&config)?,
+            traces: Traces::new(&config, environment)?,
             sessions: Sessions::new(config.limits.session_bytes),
             policies,
             pricing,

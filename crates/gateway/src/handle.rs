@@ -23,6 +23,7 @@ use crate::prepare::{Job, Open, Prepared, Wish};
 use crate::refusal::Refusal;
 use crate::relay::{Body, Incoming, body as body_of, whole};
 use crate::routes::{Access, Route};
+use crate::traces::Traces;
 use crate::turn::causes;
 use crate::upstream::Upstream;
 use crate::watched::Watched;
@@ -199,6 +200,7 @@ impl Passage {
         let gateway = self.gateway.clone();
         let (wire, mode, is_rebuilt) = (job.wire, job.wish.mode, job.is_rebuilt.clone());
         let begun = Instant::now();
+        let mut trace = Traces::begin(&gateway, wire, &job.headers);
         let mut task = tokio::spawn(job.prepare());
         let timeouts = &gateway.config.timeouts;
         let prepared = tokio::select! {
@@ -227,6 +229,8 @@ impl Passage {
                 ("failed_open", None, Ender::None, None)
             }
             Some(Ok(Prepared { request, found: Some(found), turn, report, .. })) => {
+                let report = report.unsent();
+                trace.decided("cached", request.model(), Some(&report));
                 return cached::serve(&gateway, found, &request, turn, report).await;
             }
             Some(Ok(Prepared {
@@ -243,6 +247,8 @@ impl Passage {
                 (outcome, body, Ender::Now(turn), Some(report))
             }
         };
+        let model = asked.as_ref().and_then(|(request, _)| request.model());
+        trace.decided(outcome, model, report.as_ref());
         let is_changed = body.is_some();
         let mut response = self.send(body).await?;
         let mut outcome = outcome;
@@ -257,6 +263,7 @@ impl Passage {
             (place, awaited) = (None, None);
             response = self.send(None).await?;
         }
+        trace.answered(response.status().as_u16());
         gateway.metrics.outcome(outcome);
         let mut answer = answer_head(&response, false);
         if let Some(report) = &report {
@@ -282,7 +289,7 @@ impl Passage {
             Kind::Whole if streams => Kind::Other,
             kind => kind,
         };
-        let answering = Answering::new(gateway, wire, ender, again).awaited(awaited);
+        let answering = Answering::new(gateway, wire, ender, again).awaited(awaited).traced(trace);
         hand_on(answer, kind, response, answering, received.share).await
     }
 }

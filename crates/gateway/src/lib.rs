@@ -23,6 +23,9 @@ mod routes;
 mod secret;
 mod server;
 mod sessions;
+mod timers;
+#[cfg_attr(not(feature = "otlp"), path = "traces_absent.rs")]
+mod traces;
 mod turn;
 mod upstream;
 mod watched;

@@ -42,6 +42,17 @@ impl<const N: usize> Family<N> {
 /// Seconds of our own work on a request; the bounds bracket the goals of half a millisecond to 25.
 const BUCKETS: [f64; 10] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0];
 
+/// What requests ask for.
+const REQUESTS: [&str; 7] = [
+    "anthropic_messages",
+    "chat_completions",
+    "responses",
+    "gemini",
+    "count_tokens",
+    "compact",
+    "other",
+];
+
 /// What tokens are counted of.
 const TOKENS: [&str; 8] = [
     "full",
@@ -62,7 +73,8 @@ pub(crate) struct Metrics {
     answers: Family<5>,
     refusals: Family<17>,
     tokens: Family<8>,
-    misses: Family<6>,
+    misses: Family<7>,
+    spans: Family<3>,
     expansions: Family<4>,
     store: Family<3>,
     cached: Family<5>,
@@ -80,15 +92,7 @@ impl Default for Metrics {
                 "plimsoll_requests_total",
                 "Requests by what they ask for.",
                 "wire",
-                [
-                    "anthropic_messages",
-                    "chat_completions",
-                    "responses",
-                    "gemini",
-                    "count_tokens",
-                    "compact",
-                    "other",
-                ],
+                REQUESTS,
             ),
             outcomes: Family::new(
                 "plimsoll_outcomes_total",
@@ -146,7 +150,13 @@ impl Default for Metrics {
                 "plimsoll_cache_misses_total",
                 "Requests whose prefix the provider's cache cannot have had, by cause.",
                 "cause",
-                ["content", "pause", "model", "tools", "system", "first"],
+                ["content", "pause", "model", "tools", "system", "expansion", "first"],
+            ),
+            spans: Family::new(
+                "plimsoll_spans_total",
+                "Spans of turns, by what became of them on the way to the collector of traces.",
+                "result",
+                ["sent", "dropped", "failed"],
             ),
             expansions: Family::new(
                 "plimsoll_expansions_total",
@@ -226,6 +236,11 @@ impl Metrics {
         self.misses.add(cause, 1);
     }
 
+    #[cfg(feature = "otlp")]
+    pub(crate) fn spans(&self, result: &str, count: u64) {
+        self.spans.add(result, count);
+    }
+
     pub(crate) fn expansion(&self, tool: &str) {
         self.expansions.add(tool, 1);
     }
@@ -266,6 +281,7 @@ impl Metrics {
         self.tokens.write(&mut out);
         self.misses.write(&mut out);
         self.expansions.write(&mut out);
+        self.spans.write(&mut out);
         self.store.write(&mut out);
         self.cached.write(&mut out);
         let name = "plimsoll_overhead_seconds";

@@ -238,7 +238,7 @@ impl Job {
             })
             .await?;
         let (branch, bounded, offer, carried, session) = done.ok_or(Open::NoBranch)?;
-        let report = Report {
+        let mut report = Report {
             session: session.clone(),
             strategy: self.wish.strategy.clone(),
             full_tokens: bounded.receipt.full_tokens,
@@ -262,7 +262,7 @@ impl Job {
             _ => None,
         };
         let edits = Edits { messages, restore, append_user_text, ..Edits::default() };
-        let turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
+        let mut turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
         let saved = offer.saved;
         let edits = if goes_out_as_it_came { Edits::default() } else { offer.added_to(edits) };
         let body = if edits.is_empty() {
@@ -270,16 +270,18 @@ impl Job {
         } else {
             let (wire, request, edits) = (self.wire, request.clone(), edits.clone());
             let written = self.work(move || {
-                let body = request.rewrite(&edits)?;
+                let rewritten = request.rewritten(&edits)?;
                 // What the client got wrong itself is its own business; what we add to that is not.
-                let violations = check_rewritten(wire, request.body(), &body);
+                let violations = check_rewritten(wire, request.body(), &rewritten.body);
                 if violations.is_empty() {
-                    return Ok(body);
+                    return Ok(rewritten);
                 }
                 let first = violations.first().map(ToString::to_string);
                 Err(Open::Violation(first.unwrap_or_default()))
             });
-            Some(Bytes::from(written.await??))
+            let written = written.await??;
+            report.misses = turn.note_unplaced(written.unplaced);
+            Some(Bytes::from(written.body))
         };
         self.gateway.metrics.tokens("tools_saved", saved);
         let awaited = aside.or_else(|| self.awaited(&request, body.as_deref()));
@@ -300,10 +302,14 @@ impl Job {
         let held = self.gateway.sessions.get(&key);
         let mut guard = read(held, &key, &*self.gateway.history).await?;
         let Some(conversation) = guard.as_mut() else { return Ok(None) };
-        let messages = conversation.forms(request.messages());
+        let edits = conversation.predict(request.messages()).map(|session| Edits {
+            messages: session.forms(request.messages()),
+            restore: session.carried().iter().filter_map(|text| withheld::read(text)).collect(),
+            ..Edits::default()
+        });
         drop(guard);
         let offer = Offer::of(&self.gateway, &request);
-        let edits = offer.added_to(Edits { messages, ..Edits::default() });
+        let edits = offer.added_to(edits.unwrap_or_default());
         if edits.is_empty() {
             return Ok(None);
         }

@@ -23,6 +23,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Returns it for a turn of which nothing was sent, and for which nothing is paid.
+    pub(crate) fn unsent(self) -> Self {
+        Self { tokens: 0, cost: 0.0, changes: 0, misses: Vec::new(), ..self }
+    }
+
     /// Adds it to the figures.
     pub(crate) fn count(&self, gateway: &Gateway) {
         gateway.metrics.tokens("full", self.full_tokens);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use plimsoll_core::Tokenizer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -18,6 +18,7 @@ use crate::gateway::Gateway;
 use crate::handle::handle;
 use crate::metrics::Counted;
 use crate::relay::until;
+use crate::timers::ServerTimer;
 
 /// What a connection above the limit is told.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
@@ -51,10 +52,14 @@ pub async fn serve(
     gateway.opened(address);
     // The vocabulary's tables are built when they are first used; the first request would not be ready in time.
     let _ = tokio::task::spawn_blocking(|| Tokenizer::for_model("").count("a word")).await;
+    let traces = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { gateway.traces.run(&gateway).await }
+    });
     let timeouts = &gateway.config.timeouts;
     let mut builder = http1::Builder::new();
     builder
-        .timer(TokioTimer::new())
+        .timer(ServerTimer(gateway.clock.clone()))
         .header_read_timeout(Timeouts::of(timeouts.headers))
         // hyper takes no less than this.
         .max_buf_size(gateway.config.limits.header_bytes.max(8192).min(BUFFER.max(8192)))
@@ -87,15 +92,25 @@ pub async fn serve(
     closed.mark_unchanged();
     drop(closed);
     let drain = Timeouts::of(timeouts.drain);
-    tokio::select! {
+    let ended = tokio::select! {
         biased;
-        () = open.closed() => return Ok(()),
-        () = gateway.clock.sleep(drain) => gateway.end(),
+        () = open.closed() => true,
+        () = gateway.clock.sleep(drain) => false,
+    };
+    if !ended {
+        gateway.end();
+        // A stream is told that it ends; whoever does not even read that is left behind.
+        tokio::select! {
+            biased;
+            () = open.closed() => {}
+            () = gateway.clock.sleep(Duration::from_secs(1)) => {}
+        }
     }
-    // A stream is told that it ends; whoever does not even read that is left behind.
+    gateway.traces.close();
+    // A collector that does not answer keeps nobody from stopping.
     tokio::select! {
         biased;
-        () = open.closed() => {}
+        _ = traces => {}
         () = gateway.clock.sleep(Duration::from_secs(1)) => {}
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::policy::Policy;
 use plimsoll_core::{Message, Usage};
-use plimsoll_engine::live::{Bounded, Note};
+use plimsoll_engine::live::{Bounded, Miss, Note};
 use plimsoll_engine::{HistoryBatch, StoreError};
 use plimsoll_formats::provider::AnswerUsage;
 
@@ -62,6 +62,13 @@ impl Turn {
             branch: open.branch,
             end: open.bounded.position,
         })
+    }
+
+    /// Takes note of lookups that have no place in the request; returns all that the provider's cache misses.
+    pub(crate) fn note_unplaced(&mut self, unplaced: Vec<usize>) -> Vec<Miss> {
+        let Some(open) = &mut self.open else { return Vec::new() };
+        open.bounded.note_unplaced(unplaced);
+        open.bounded.note.misses.clone()
     }
 
     /// Takes in the answer, and returns when it is kept as durably as the settings ask.

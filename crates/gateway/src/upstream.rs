@@ -15,6 +15,7 @@ use crate::config::{Api, GatewayConfig, Timeouts};
 use crate::keys::{API_KEY, GOOGLE_KEY};
 use crate::refusal::Refusal;
 use crate::secret::Secret;
+use crate::timers::ConnectWithin;
 
 /// A path that begins so names the upstream: `/upstream/NAME/v1/chat/completions`.
 const NAMED: &str = "/upstream/";
@@ -52,13 +53,17 @@ impl Upstreams {
     /// Makes them; nothing is sent. `environment` gives the keys.
     pub(crate) fn new(
         config: &GatewayConfig,
+        clock: &Arc<dyn Clock>,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, UpstreamError> {
         // Whoever was first has installed one already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = |own_machine: bool| {
             let mut builder = Client::builder()
-                .connect_timeout(Timeouts::of(config.timeouts.connect))
+                .connector_layer(ConnectWithin {
+                    clock: clock.clone(),
+                    time: Timeouts::of(config.timeouts.connect),
+                })
                 // A key must not follow a redirect to another host, and a client sees what it was answered.
                 .redirect(reqwest::redirect::Policy::none())
                 .retry(reqwest::retry::never())
@@ -238,8 +243,26 @@ pub(crate) fn causes(error: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use plimsoll_core::MillisSinceEpoch;
+
     use super::*;
     use crate::config::UpstreamConfig;
+
+    /// A clock that nobody looks at: nothing is sent here.
+    #[derive(Debug)]
+    struct Standing;
+
+    #[async_trait]
+    impl Clock for Standing {
+        fn now(&self) -> MillisSinceEpoch {
+            MillisSinceEpoch(0)
+        }
+
+        async fn sleep(&self, _: Duration) {
+            std::future::pending::<()>().await;
+        }
+    }
 
     fn upstreams(base_url: &str) -> Upstreams {
         let upstream = UpstreamConfig { base_url: base_url.to_owned(), api: None, key_env: None };
@@ -247,7 +270,8 @@ mod tests {
             upstreams: [("openai".to_owned(), upstream)].into(),
             ..GatewayConfig::default()
         };
-        Upstreams::new(&config, &|_| None).expect("sound")
+        let clock: Arc<dyn Clock> = Arc::new(Standing);
+        Upstreams::new(&config, &clock, &|_| None).expect("sound")
     }
 
     #[test]
@@ -301,7 +325,8 @@ mod tests {
                 upstreams: [("x".to_owned(), upstream)].into(),
                 ..GatewayConfig::default()
             };
-            assert!(Upstreams::new(&config, &|_| None).is_err(), "{bad}");
+            let clock: Arc<dyn Clock> = Arc::new(Standing);
+            assert!(Upstreams::new(&config, &clock, &|_| None).is_err(), "{bad}");
         }
     }
 }

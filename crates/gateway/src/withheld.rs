@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 struct Kept {
     shown: Arc<Message>,
     calls: Vec<KeptCall>,
-    rounds: Vec<usize>,
+    earlier: Vec<Vec<Arc<str>>>,
+    at: usize,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,19 +35,20 @@ pub(crate) fn write(withheld: &Withheld) -> Arc<str> {
     let kept = Kept {
         shown: withheld.shown.clone(),
         calls: calls.collect(),
-        rounds: withheld.rounds.clone(),
+        earlier: withheld.earlier.clone(),
+        at: withheld.at,
     };
     serde_json::to_string(&kept).unwrap_or_default().into()
 }
 
 /// Reads what was withheld; `None` for what is something else.
 pub(crate) fn read(text: &str) -> Option<Withheld> {
-    let Kept { shown, calls, rounds } = serde_json::from_str(text).ok()?;
+    let Kept { shown, calls, earlier, at } = serde_json::from_str(text).ok()?;
     let calls = calls.into_iter().map(|one| {
         let call = OwnCall { raw: one.raw, name: one.name, result: one.result };
         WithheldCall { before: one.before, round: one.round, call }
     });
-    Some(Withheld { shown, calls: calls.collect(), rounds })
+    Some(Withheld { shown, calls: calls.collect(), earlier, at })
 }
 
 #[cfg(test)]
@@ -66,7 +68,8 @@ mod tests {
         let withheld = Withheld {
             shown: Arc::new(Message::text(Role::Assistant, "a")),
             calls: vec![WithheldCall { before: 1, round: 0, call }],
-            rounds: vec![1],
+            earlier: vec![vec!["{}".into()]],
+            at: 3,
         };
         assert_eq!(read(&write(&withheld)), Some(withheld));
         assert_eq!(read("{}"), None);

@@ -50,6 +50,8 @@ enum End {
     Silence,
     /// Not even a status comes.
     Never,
+    /// The connection closes before a status comes.
+    Closed,
 }
 
 impl Scripted {
@@ -68,6 +70,11 @@ impl Scripted {
     /// Takes the request and never answers.
     pub fn never() -> Self {
         Self { status: 200, headers: Vec::new(), chunks: Vec::new(), end: End::Never }
+    }
+
+    /// Takes the request and closes the connection.
+    pub fn closed() -> Self {
+        Self { status: 200, headers: Vec::new(), chunks: Vec::new(), end: End::Closed }
     }
 
     /// Adds a header.
@@ -162,7 +169,7 @@ async fn serve(
     let next = script.lock().expect("no test panics while it holds this").pop_front();
     counted.send_modify(|(received, _)| *received += 1);
     let answer = next.unwrap_or_else(|| Scripted::body(599, "no answer is scripted"));
-    if answer.end != End::Never {
+    if !matches!(answer.end, End::Never | End::Closed) {
         let mut head = format!("HTTP/1.1 {} Scripted\r\n", answer.status);
         for (name, value) in &answer.headers {
             head.extend([name, ": ", value, "\r\n"]);
@@ -180,7 +187,7 @@ async fn serve(
     }
     match answer.end {
         End::Whole => stream.write_all(b"0\r\n\r\n").await,
-        End::Cut => Ok(()),
+        End::Cut | End::Closed => Ok(()),
         End::Silence | End::Never => {
             // Until the client leaves.
             let mut rest = [0; 64];

@@ -76,9 +76,9 @@ impl Drop for Served {
 
 impl Served {
     /// Starts a gateway.
-    fn start(folder: &TempDir) -> Self {
+    fn start(folder: &TempDir, told: Stdio) -> Self {
         let mut command = plimsoll(folder);
-        let child = command.arg("serve").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let child = command.arg("serve").stdout(Stdio::piped()).stderr(told).spawn();
         let mut served = Self { child: child.expect("it starts"), address: String::new() };
         let mut line = String::new();
         let out = served.child.stdout.take().expect("piped");
@@ -106,7 +106,11 @@ impl Served {
 
 /// Starts a gateway and returns it with what it answers to a request.
 fn served(folder: &TempDir, body: &str) -> (Served, String) {
-    let served = Served::start(folder);
+    served_telling(folder, body, Stdio::null())
+}
+
+fn served_telling(folder: &TempDir, body: &str, told: Stdio) -> (Served, String) {
+    let served = Served::start(folder, told);
     let answer = served.ask(body);
     (served, answer)
 }
@@ -193,6 +197,27 @@ fn what_is_known_comes_along_where_it_is_asked_for() {
     set(&folder, "[gateway.add]\nmemory = true");
     let (_gateway, with) = served(&folder, &body);
     assert!(with.contains("you have berth 14"), "{with}");
+}
+
+#[test]
+fn log_lines_are_json_where_that_is_asked_for() {
+    for asked in [false, true] {
+        let folder = TempDir::new().expect("a folder");
+        // Nobody answers, which is told in the log.
+        settings(&folder, "http://127.0.0.1:9/v1");
+        let file = folder.path().join("plimsoll.toml");
+        let text = std::fs::read_to_string(&file).expect("the settings");
+        let text = text.replace("[gateway]\n", &format!("[gateway]\nlog_json = {asked}\n"));
+        std::fs::write(&file, text).expect("written");
+        let told = std::fs::File::create(folder.path().join("told")).expect("a file");
+        let (gateway, answer) = served_telling(&folder, BODY, told.into());
+        assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
+        drop(gateway);
+        let told = std::fs::read_to_string(folder.path().join("told")).expect("a log");
+        let line = told.lines().find(|line| line.contains("unreachable")).expect("a line");
+        let read = serde_json::from_str::<serde_json::Value>(line);
+        assert_eq!(read.is_ok_and(|line| line["fields"]["why"] == "unreachable"), asked, "{line}");
+    }
 }
 
 #[test]

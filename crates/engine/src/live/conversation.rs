@@ -175,14 +175,14 @@ impl Conversation {
         number
     }
 
-    /// Returns the forms that messages have by now, without asking; none where they go on with no branch.
-    pub fn forms(&mut self, messages: &[Arc<Message>]) -> Vec<(usize, Option<Arc<Message>>)> {
-        let found = self.branches.values_mut().rev().find_map(|branch| {
+    /// Returns the branch that a request would go on with, without asking; its [`LiveSession::forms`] are those of the request.
+    pub fn predict(&mut self, messages: &[Arc<Message>]) -> Option<&LiveSession> {
+        let found = self.branches.iter_mut().rev().find_map(|(&number, branch)| {
             let agreed = branch.agrees(messages);
             let position = branch.last_request();
-            (agreed >= position && position > 0).then(|| branch.forms(messages))
+            (agreed >= position && position > 0).then_some(number)
         });
-        found.unwrap_or_default()
+        self.branches.get(&found?).map(Box::as_ref)
     }
 
     /// Takes in what became of a request, and returns what the store has to have now, with its branch.

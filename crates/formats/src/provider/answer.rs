@@ -222,14 +222,19 @@ pub(crate) fn scanned(text: &str) -> Option<Document> {
 ///
 /// It goes the way of a request, so that the answer is known again when a client sends it back.
 pub(crate) fn message_of(wire: Wire, items: &[Arc<str>]) -> Option<Arc<Message>> {
+    let request = request_of(wire, items)?;
+    request.messages().iter().rfind(|message| message.role == Role::Assistant).cloned()
+}
+
+/// Reads elements of the wire's list of messages by the way of requests, in which every block has its bytes.
+pub(crate) fn request_of(wire: Wire, items: &[Arc<str>]) -> Option<Request> {
     let key = match wire {
         Wire::AnthropicMessages | Wire::ChatCompletions => "messages",
         Wire::Responses => "input",
         Wire::Gemini => "contents",
     };
     let body = format!("{{\"{key}\":[{}]}}", items.join(","));
-    let request = Request::parse(wire, body.as_bytes(), "", Limits { depth: DEPTH }).ok()?;
-    request.messages().iter().rfind(|message| message.role == Role::Assistant).cloned()
+    Request::parse(wire, body.as_bytes(), "", Limits { depth: DEPTH }).ok()
 }
 
 /// Returns what an error says that stands where an answer was expected.

@@ -71,20 +71,6 @@ impl<'a> Patch<'a> {
         self.splices.push((span, String::new()));
     }
 
-    /// Replaces what stands between the elements `index - 1` and `index` of a list, comma included; `raw` is put there.
-    ///
-    /// Errors: `false` if there is no such place, or nothing behind it.
-    pub(crate) fn replace_gap(&mut self, list: Value<'_>, index: usize, raw: String) -> bool {
-        let spans: Vec<Range<usize>> = list.elements().map(Value::span).collect();
-        let Some(next) = spans.get(index) else { return false };
-        let start = match index.checked_sub(1) {
-            Some(before) => spans[before].end,
-            None => list.span().start + 1,
-        };
-        self.splices.push((start..next.start, raw));
-        true
-    }
-
     /// Removes the element `index` of a list.
     pub(crate) fn remove(&mut self, list: Value<'_>, index: usize) {
         self.fits &= list.is_list();

@@ -1,5 +1,6 @@
 //! Rewriting: edits spliced into a request, so that what is unchanged keeps its bytes.
 
+mod earlier;
 mod forms;
 mod further;
 mod omit;
@@ -64,8 +65,10 @@ pub struct Withheld {
     /// The answer as the client was shown it, by which it is found in later requests.
     pub shown: Arc<Message>,
     pub calls: Vec<WithheldCall>,
-    /// For each answer of the provider that we answered ourselves, how many of the shown blocks stood before its end.
-    pub rounds: Vec<usize>,
+    /// The answers before the last, which we answered ourselves, each as it was sent back to the provider.
+    pub earlier: Vec<Vec<Arc<str>>>,
+    /// How many messages the request had that it answered, so that it is not mistaken for one that says the same.
+    pub at: usize,
 }
 
 /// A call that was withheld, and where it stood.
@@ -76,6 +79,14 @@ pub struct WithheldCall {
     /// In which of the provider's answers, counted from 0; the last one's calls are answered beside the client's.
     pub round: usize,
     pub call: OwnCall,
+}
+
+/// A request with its edits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewritten {
+    pub body: Vec<u8>,
+    /// Which of [`Edits::restore`] have no place in what the client sends, by their index, ascending.
+    pub unplaced: Vec<usize>,
 }
 
 /// Why a request was not rewritten. The original is still valid.
@@ -121,8 +132,15 @@ impl Request {
     /// cache stay on their blocks, and go to the block before where theirs is left out.
     /// Errors: [`RewriteError`] wherever the outcome would not be what the provider accepts, as far as that is the edits' doing.
     pub fn rewrite(&self, edits: &Edits) -> Result<Vec<u8>, RewriteError> {
+        Ok(self.rewritten(edits)?.body)
+    }
+
+    /// Returns the body with `edits`, and what of them had no place in it.
+    ///
+    /// Errors: as [`Request::rewrite`].
+    pub fn rewritten(&self, edits: &Edits) -> Result<Rewritten, RewriteError> {
         if edits.is_empty() {
-            return Ok(self.body().to_vec());
+            return Ok(Rewritten { body: self.body().to_vec(), unplaced: Vec::new() });
         }
         let mut rewrite = Rewrite {
             request: self,
@@ -135,19 +153,17 @@ impl Request {
                 rewrite.put_form(*index, form)?;
             }
         }
+        let unplaced = rewrite.restore_all(&edits.restore);
         rewrite.omit()?;
         rewrite.offer_tools(edits)?;
         if edits.count_usage && !self.is_counted() {
             rewrite.count_usage();
         }
-        for withheld in &edits.restore {
-            rewrite.restore(withheld);
-        }
         if let Some(text) = &edits.append_user_text {
             rewrite.append_user_text(text)?;
         }
         rewrite.ask_further(&edits.further)?;
-        rewrite.finish()
+        Ok(Rewritten { body: rewrite.finish()?, unplaced })
     }
 
     /// Returns which messages are left out. Errors: wrong indexes, and exchanges of which only a part would go.

@@ -4,7 +4,7 @@ use plimsoll_core::Tokenizer;
 use plimsoll_engine::{ReceiptRecord, SessionId, TenantId};
 use plimsoll_formats::provider::{Wire, check};
 use plimsoll_gateway::GatewayConfig;
-use plimsoll_testkit::upstream::{Received, Upstream};
+use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
 use serde_json::{Value, json};
 
 use crate::harness::Running;
@@ -150,13 +150,23 @@ async fn a_tool_tells_what_it_takes_when_it_is_asked_and_the_client_sees_nothing
 }
 
 #[tokio::test]
+async fn what_is_said_in_the_event_that_asks_is_no_end() {
+    let wire = Wire::Gemini;
+    let talk = begun(wire, true);
+    let parts = json!([{"text": "Let me see."}, {"functionCall": {"name": "describe_tool", "args": {"name": "search_issues"}}}]);
+    let event = json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]});
+    let asks = Scripted::chunks([format!("data: {event}\n\n")]);
+    let upstream = Upstream::start([asks, talk.answer("It searches.", &[])]).await;
+    let gateway = Running::start(upstream.address(), lazy).await;
+    let text = gateway.post(talk.path(), &[], &talk.body()).await.text();
+    assert!(text.contains("Let me see.") && text.contains("It searches."), "{text}");
+    assert_eq!(text.matches(terminal(wire)).count(), 1, "{text}");
+}
+
+#[tokio::test]
 async fn what_a_tool_takes_is_known_from_then_on_also_after_a_restart() {
     for wire in Wire::ALL {
         for is_alone in [true, false] {
-            // Where it stood before all that was said, one wire has no place for it.
-            if is_alone && wire == Wire::ChatCompletions {
-                continue;
-            }
             let mut talk = begun(wire, true);
             let search = ("call_1", "search_issues", json!({"query": "login"}));
             let script = if is_alone {

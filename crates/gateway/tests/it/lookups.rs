@@ -3,7 +3,7 @@
 use plimsoll_core::ContentHash;
 use plimsoll_engine::{SessionId, TenantId};
 use plimsoll_formats::provider::{Wire, check};
-use plimsoll_testkit::upstream::Upstream;
+use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
 use serde_json::json;
 
 use crate::harness::Running;
@@ -82,6 +82,103 @@ async fn a_lookup_is_answered_and_not_seen() {
                 Some(14),
                 "{wire} {streams}"
             );
+        }
+    }
+}
+
+/// Tells whether `next` begins with all that `before` says.
+fn goes_on_from(before: &str, next: &str) -> bool {
+    let alike = before.bytes().zip(next.bytes()).take_while(|(one, other)| one == other).count();
+    // The list of messages ends in one and goes on in the other.
+    before[alike..].starts_with(']') && next[alike..].starts_with(',')
+}
+
+#[tokio::test]
+async fn a_lookup_that_stood_alone_is_in_the_next_requests_as_the_provider_saw_it() {
+    for wire in WIRES {
+        for streams in [true, false] {
+            let mut talk = begun(wire, streams);
+            let upstream = Upstream::start([
+                talk.answer("Let me look. ", &[own("own_1")]),
+                talk.answer("", &[own("own_2"), own("own_3")]),
+                talk.answer("It has two functions.", &[read("call_1")]),
+                talk.answer("Done.", &[]),
+                talk.answer("Gladly.", &[]),
+            ])
+            .await;
+            let mut gateway = Running::start(upstream.address(), |_| {}).await;
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            talk.repeats(&answer.body);
+            talk.result("call_1", "a file");
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            talk.repeats(&answer.body);
+            let figures = gateway.send("GET", "/metrics", &[], b"").await.text();
+            assert!(figures.contains(r#"misses_total{cause="expansion"} 0"#), "{figures}");
+            let store = gateway.store.clone();
+            gateway = Running::with_store(upstream.address(), store, |_| {}).await;
+            talk.asks("Thanks.");
+            gateway.post(talk.path(), &[], &talk.body()).await;
+            let sent: Vec<String> = upstream.requests().iter().map(Received::text).collect();
+            assert_eq!(sent.len(), 5);
+            for (before, next) in sent.iter().zip(&sent[1..]) {
+                assert_eq!(check(wire, next.as_bytes()), [], "{wire} {streams}: {next}");
+                assert!(goes_on_from(before, next), "{wire} {streams}:\n{before}\n{next}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_size_counts_what_was_looked_up() {
+    let mut talk = begun(Wire::AnthropicMessages, false);
+    let upstream = Upstream::start([
+        talk.answer("Let me look.", &[own("own_1")]),
+        talk.answer("Two.", &[]),
+        talk.answer("Gladly.", &[]),
+        Scripted::body(200, r#"{"input_tokens":1}"#),
+    ])
+    .await;
+    let gateway = Running::start(upstream.address(), |_| {}).await;
+    let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+    talk.repeats(&answer.body);
+    talk.asks("Thanks.");
+    gateway.post(talk.path(), &[], &talk.body()).await;
+    gateway.post("/v1/messages/count_tokens", &[], &talk.body()).await;
+    let sent = upstream.requests();
+    assert_eq!(sent[3].text(), sent[2].text());
+}
+
+#[tokio::test]
+async fn a_lookup_that_has_no_place_is_named_once() {
+    for wire in WIRES {
+        for streams in [true, false] {
+            let mut talk = begun(wire, streams);
+            // Nothing of the answer is left for the client to repeat.
+            let upstream = Upstream::start([
+                talk.answer("", &[own("own_1")]),
+                talk.answer("", &[]),
+                talk.answer("Two.", &[]),
+                talk.answer("Gladly.", &[]),
+            ])
+            .await;
+            let gateway = Running::start(upstream.address(), |_| {}).await;
+            gateway.post(talk.path(), &[], &talk.body()).await;
+            talk.asks("How many?");
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            talk.repeats(&answer.body);
+            talk.asks("Thanks.");
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            let sent: Vec<String> = upstream.requests().iter().map(Received::text).collect();
+            assert!(!goes_on_from(&sent[1], &sent[2]), "{}", sent[2]);
+            assert!(goes_on_from(&sent[2], &sent[3]), "{}", sent[3]);
+            let figures = gateway.send("GET", "/metrics", &[], b"").await.text();
+            assert!(figures.contains(r#"misses_total{cause="expansion"} 1"#), "{wire}: {figures}");
+            let session = SessionId::new(answer.header("x-plimsoll-session").expect("a session"));
+            let session = session.expect("an id");
+            let receipts = gateway.store.receipts(&TenantId::default(), &session).await;
+            let named = receipts.expect("a store").into_iter().map(|one| one.receipt);
+            let named: Vec<bool> = named.map(|text| text.contains(r#""expansion""#)).collect();
+            assert_eq!(named, [false, true, false], "{wire} {streams}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The gateway over real HTTP on loopback, against scripted upstreams.
 
 mod answers;
+mod faults;
 mod forward;
 mod gate;
 mod harness;
@@ -9,4 +10,7 @@ mod limits;
 mod lookups;
 mod routes;
 mod sessions;
+mod settings;
 mod talk;
+#[cfg(feature = "otlp")]
+mod traces;

@@ -1,9 +1,10 @@
-//! A client's side of a conversation on four wires, and the provider's answers to it.
+//! A client's side of a conversation on all wires, and the provider's answers to it.
 
-use plimsoll_formats::provider::{Wire, check};
+use plimsoll_formats::provider::{Answer, Ending, Events, Watch, Wire, check};
 use plimsoll_testkit::upstream::Scripted;
 use serde_json::{Value, json};
 
+/// Those on which calls have ids.
 pub(crate) const WIRES: [Wire; 3] =
     [Wire::AnthropicMessages, Wire::ChatCompletions, Wire::Responses];
 
@@ -24,13 +25,11 @@ pub(crate) type Tool = (String, String, Value);
 
 impl Talk {
     pub(crate) fn new(wire: Wire, streams: bool, task: &str) -> Self {
-        let first = match wire {
-            Wire::Gemini => json!({"role": "user", "parts": [{"text": task}]}),
-            _ => json!({"role": "user", "content": task}),
-        };
         let schema = json!({"type": "object", "properties": {}});
         let tools = vec![("read".to_owned(), "reads".to_owned(), schema)];
-        Self { wire, streams, items: vec![first], tools }
+        let mut talk = Self { wire, streams, items: Vec::new(), tools };
+        talk.asks(task);
+        talk
     }
 
     /// Offers these tools beside `read`.
@@ -43,11 +42,11 @@ impl Talk {
         match self.wire {
             Wire::AnthropicMessages => "/v1/messages",
             Wire::ChatCompletions => "/v1/chat/completions",
+            Wire::Responses => "/v1/responses",
             Wire::Gemini if self.streams => {
                 "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse"
             }
             Wire::Gemini => "/v1beta/models/gemini-2.5-pro:generateContent",
-            Wire::Responses => "/v1/responses",
         }
     }
 
@@ -109,7 +108,9 @@ impl Talk {
                 }
                 self.items.push(message);
             }
-            Wire::Gemini => self.items.push(json!({"role": "model", "parts": parts(text, calls)})),
+            Wire::Gemini => {
+                self.items.push(json!({"role": "model", "parts": parts(text, calls)}));
+            }
             Wire::Responses => {
                 if !text.is_empty() {
                     self.items.push(json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}));
@@ -117,6 +118,23 @@ impl Talk {
                 self.items.extend(calls.iter().map(|call| json!({"type": "function_call", "call_id": call.0, "name": call.1, "arguments": arguments(call)})));
             }
         }
+    }
+
+    /// Repeats an answer as it came.
+    pub(crate) fn repeats(&mut self, body: &[u8]) {
+        let answer = if self.streams {
+            let (mut events, mut watch) = (Events::default(), Watch::new(self.wire));
+            events.push(body);
+            while let Some(event) = events.next_event() {
+                watch.see(&event);
+            }
+            watch.answer().clone()
+        } else {
+            Answer::of_body(self.wire, body)
+        };
+        assert_eq!(answer.ending, Ending::Complete);
+        let items = answer.items.iter();
+        self.items.extend(items.map(|item| serde_json::from_str::<Value>(item).expect("JSON")));
     }
 
     /// Answers a call.
@@ -158,6 +176,15 @@ impl Talk {
         } else {
             let body = whole(self.wire, text, calls).to_string();
             Scripted::body(200, body).header("content-type", "application/json")
+        }
+    }
+
+    /// Returns the bytes of an answer.
+    pub(crate) fn answered(&self, text: &str, calls: &[Call]) -> Vec<u8> {
+        if self.streams {
+            events(self.wire, text, calls).concat().into_bytes()
+        } else {
+            whole(self.wire, text, calls).to_string().into_bytes()
         }
     }
 }
@@ -250,7 +277,14 @@ fn events(wire: Wire, text: &str, calls: &[Call]) -> Vec<String> {
             out.push(chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" })));
             out.push(json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4.1", "choices": [], "usage": {"prompt_tokens": 15, "completion_tokens": 7, "total_tokens": 22}}));
         }
-        Wire::Gemini => out.push(whole(wire, text, calls)),
+        Wire::Gemini => {
+            for part in parts(text, calls) {
+                out.push(json!({"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}]}));
+            }
+            let mut last = whole(wire, "", &[]);
+            last["candidates"][0]["content"]["parts"] = json!([{"text": ""}]);
+            out.push(last);
+        }
         Wire::Responses => {
             let whole = whole(wire, text, calls);
             out.push(json!({"type": "response.created", "response": {"id": "resp_1", "object": "response", "status": "in_progress", "output": []}}));
@@ -288,7 +322,7 @@ pub(crate) fn terminal(wire: Wire) -> &'static str {
     match wire {
         Wire::AnthropicMessages => "message_stop",
         Wire::ChatCompletions => "[DONE]",
-        Wire::Gemini => "finishReason",
         Wire::Responses => "response.completed",
+        Wire::Gemini => "finishReason",
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plimsoll_core::{Block, Message, Role, ToolResult};
 
 use crate::provider::Wire;
-use crate::provider::answer::Answer;
-use crate::provider::request::{Limits, Request};
+use crate::provider::answer::{Answer, request_of};
+use crate::provider::request::Request;
 use crate::provider::rewrite::{Further, OwnCall, Withheld, WithheldCall};
 use crate::repair::NO_RESULT;
 
@@ -30,17 +30,7 @@ impl Round {
     /// Reads an answer by the way of requests, in which every block has its bytes.
     pub(super) fn of(wire: Wire, answer: &Answer, own: &[String]) -> Self {
         let items = answer.items.clone();
-        let key = match wire {
-            Wire::AnthropicMessages | Wire::ChatCompletions => "messages",
-            Wire::Responses => "input",
-            Wire::Gemini => "contents",
-        };
-        let body = format!("{{\"{key}\":[{}]}}", items.join(","));
-        let limits = Limits { depth: 1024 };
-        let said = match Request::parse(wire, body.as_bytes(), "", limits) {
-            Ok(request) => read(&request, own),
-            Err(_) => Vec::new(),
-        };
+        let said = request_of(wire, &items).map_or_else(Vec::new, |request| read(&request, own));
         Self { items, said }
     }
 
@@ -126,7 +116,6 @@ fn read(request: &Request, own: &[String]) -> Vec<Said> {
 pub(super) fn withheld(wire: Wire, before: &[Round], last: &Round) -> Option<Withheld> {
     let mut shown: Vec<Block> = Vec::new();
     let mut calls = Vec::new();
-    let mut rounds = Vec::new();
     for (number, round) in before.iter().chain([last]).enumerate() {
         for said in &round.said {
             if let Some(call) = said.own_call() {
@@ -141,12 +130,11 @@ pub(super) fn withheld(wire: Wire, before: &[Round], last: &Round) -> Option<Wit
                 }
             }
         }
-        if number < before.len() {
-            rounds.push(shown.len());
-        }
     }
-    if calls.is_empty() || shown.is_empty() {
+    if calls.is_empty() {
         return None;
     }
-    Some(Withheld { shown: Arc::new(Message::new(Role::Assistant, shown)), calls, rounds })
+    let earlier = before.iter().map(|round| round.items.clone()).collect();
+    let shown = Arc::new(Message::new(Role::Assistant, shown));
+    Some(Withheld { shown, calls, earlier, at: 0 })
 }

@@ -38,7 +38,7 @@ impl Rewrite<'_> {
 
 impl Rewrite<'_> {
     /// Tells whether an item says nothing to a server that did not keep it: reasoning without its encrypted content.
-    fn is_lost(&self, item: &Arc<str>) -> bool {
+    pub(super) fn is_lost(&self, item: &Arc<str>) -> bool {
         let is_kept = self.request.is_kept_by_the_server();
         if self.request.wire() != Wire::Responses || is_kept {
             return false;

@@ -1,49 +1,76 @@
 //! Restoring: our calls that a client did not see, back in the history that it sends.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use plimsoll_core::{Block, Message, Role, ToolCall};
 
-use super::further::{result, results};
-use super::{OwnCall, Rewrite, Withheld, WithheldCall};
+use super::further::result;
+use super::{Rewrite, Withheld, WithheldCall};
 use crate::provider::Wire;
 use crate::provider::document::Value;
 use crate::provider::request::Place;
 
 /// An answer in the request from which something was withheld.
-struct Found {
-    index: usize,
-    items: Range<usize>,
+pub(super) struct Found {
+    pub(super) index: usize,
+    pub(super) items: Range<usize>,
     /// It has the blocks that the client was shown, so places in it are known by counting.
     is_exact: bool,
 }
 
 impl<'a> Rewrite<'a> {
-    /// Puts calls and results back where they stood; what cannot be placed stays away, and the history is valid without it.
-    pub(super) fn restore(&mut self, withheld: &Withheld) {
-        let Some(items) = self.request.items() else { return };
-        let Some(found) = self.find(&withheld.shown) else { return };
+    /// Puts calls and results back where they stood; returns what cannot be placed, without which the history is valid too.
+    pub(super) fn restore_all(&mut self, all: &[Withheld]) -> Vec<usize> {
+        let mut taken = HashSet::new();
+        let mut unplaced = Vec::new();
+        // Where one request was answered twice, the later answer is what the client has.
+        for (number, withheld) in all.iter().enumerate().rev() {
+            let found = self.find(withheld).filter(|found| taken.insert(found.index));
+            if !found.is_some_and(|found| self.restore(&found, withheld)) {
+                unplaced.push(number);
+            }
+        }
+        unplaced.reverse();
+        unplaced
+    }
+
+    fn restore(&mut self, found: &Found, withheld: &Withheld) -> bool {
+        let Some(items) = self.request.items() else { return false };
+        if !withheld.earlier.is_empty() && !self.restore_earlier(items, found, withheld) {
+            return false;
+        }
+        if beside(withheld).next().is_none() {
+            return true;
+        }
         match self.request.wire() {
-            Wire::AnthropicMessages | Wire::Gemini => self.restore_blocks(items, &found, withheld),
-            Wire::ChatCompletions => self.restore_calls(items, &found, withheld),
-            Wire::Responses => self.restore_items(items, &found, withheld),
+            Wire::AnthropicMessages | Wire::Gemini => self.restore_blocks(items, found, withheld),
+            Wire::ChatCompletions => self.restore_calls(items, found, withheld),
+            Wire::Responses => self.restore_items(items, found, withheld),
         }
     }
 
-    /// Finds an answer by the calls in it, or by its text where it has none.
-    fn find(&self, shown: &Message) -> Option<Found> {
+    /// Finds an answer by the calls in it, or by its text where it has none: where it was, else behind, else before.
+    fn find(&self, withheld: &Withheld) -> Option<Found> {
+        let shown = &withheld.shown;
         let has_calls = shown.calls().next().is_some();
-        let is_it = |message: &Message| {
-            if has_calls {
-                shown.calls().any(|one| message.calls().any(|other| self.is_same(one, other)))
-            } else {
-                message.calls().next().is_none() && message.shown() == shown.shown()
-            }
+        let messages = self.request.messages();
+        let is_it = |index: &usize| {
+            let message = &messages[*index];
+            message.role == Role::Assistant
+                && if has_calls {
+                    shown.calls().any(|one| message.calls().any(|other| self.is_same(one, other)))
+                } else {
+                    message.calls().next().is_none() && words(shown).eq(words(message))
+                }
         };
-        let all = self.request.messages().iter().enumerate().rev();
-        let mut answers = all.filter(|(_, message)| message.role == Role::Assistant);
-        let (index, message) = answers.find(|(_, message)| is_it(message))?;
+        let at = withheld.at.min(messages.len());
+        if words(shown).next().is_none() && !has_calls {
+            return None;
+        }
+        let index = (at..messages.len()).find(is_it).or_else(|| (0..at).rev().find(is_it))?;
         let Place::Items(items) = self.request.sources()[index].place.clone() else { return None };
+        let message = &messages[index];
         let is_exact =
             message.blocks.len() == shown.blocks.len()
                 && message.blocks.iter().zip(&shown.blocks).all(|(one, other)| {
@@ -52,44 +79,14 @@ impl<'a> Rewrite<'a> {
         (!self.omitted[index]).then_some(Found { index, items, is_exact })
     }
 
-    /// Content is a list of blocks. An answer that we answered ourselves becomes a message of its own again.
-    fn restore_blocks(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) {
-        let is_gemini = self.request.wire() == Wire::Gemini;
-        let key = if is_gemini { "parts" } else { "content" };
-        let Some(item) = items.elements().nth(found.items.start) else { return };
-        let Some(list) = item.get(key).filter(|list| list.is_list()) else { return };
-        // Everything that a split repeats stands before the content.
-        let can_split = item.get("role").is_some_and(|role| role.span().end < list.span().start);
-        let mut ends = if found.is_exact && can_split {
-            self.ends(list, found, withheld, is_gemini).unwrap_or_default()
-        } else {
-            Vec::new()
-        };
-        self.restore_beside(items, list, found, withheld, &mut ends);
-        for (place, raw) in ends {
-            self.patch.replace_gap(list, place, raw);
-        }
-    }
-
-    /// Puts back the calls that stood beside the client's, and their results among those of the client.
-    fn restore_beside(
-        &mut self,
-        items: Value<'a>,
-        list: Value<'a>,
-        found: &Found,
-        withheld: &Withheld,
-        ends: &mut [(usize, String)],
-    ) {
+    /// Content is a list of blocks, and results stand in the one behind.
+    fn restore_blocks(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) -> bool {
         let key = if self.request.wire() == Wire::Gemini { "parts" } else { "content" };
-        let beside: Vec<&WithheldCall> = beside(withheld).collect();
-        if beside.is_empty() {
-            return;
-        }
-        let answers = items.elements().nth(found.items.start + 1);
-        let Some(answers) = answers.and_then(|next| next.get(key)).filter(|list| list.is_list())
-        else {
-            return;
+        let list_in = |place: usize| {
+            items.elements().nth(place)?.get(key).filter(|content| content.is_list())
         };
+        let lists = (list_in(found.items.start), list_in(found.items.start + 1));
+        let (Some(list), Some(answers)) = lists else { return false };
         let result_places: Vec<usize> = answers
             .elements()
             .enumerate()
@@ -99,80 +96,34 @@ impl<'a> Rewrite<'a> {
             })
             .map(|(place, _)| place)
             .collect();
-        let Some(behind_results) = result_places.last().map(|last| last + 1) else { return };
-        for call in beside {
-            let Some(place) = self.place_in(list, found, withheld, call) else { return };
-            match ends.iter_mut().find(|(end, _)| *end == place) {
-                Some((_, raw)) => {
-                    raw.push_str(&call.call.raw);
-                    raw.push(',');
-                }
-                None => self.patch.insert(list, place, call.call.raw.to_string()),
-            }
+        let Some(behind_results) = result_places.last().map(|last| last + 1) else { return false };
+        let places = beside(withheld).map(|call| self.place_in(list, found, withheld, call));
+        let Some(places) = places.collect::<Option<Vec<usize>>>() else { return false };
+        for (call, place) in beside(withheld).zip(places) {
+            self.patch.insert(list, place, call.call.raw.to_string());
             // Without exact places it stands before the first of the client's.
             let rank = if found.is_exact { rank(withheld, call) } else { 0 };
             let place = result_places.get(rank).copied().unwrap_or(behind_results);
             self.patch.insert(answers, place, result(self.request.wire(), &call.call));
         }
-    }
-
-    /// Returns what splits a message where the provider's answers ended, and before which block. Errors: `None` if it cannot be.
-    fn ends(
-        &self,
-        list: Value<'a>,
-        found: &Found,
-        withheld: &Withheld,
-        is_gemini: bool,
-    ) -> Option<Vec<(usize, String)>> {
-        let blocks = &self.request.sources()[found.index].blocks;
-        let wire = self.request.wire();
-        let begin = if is_gemini {
-            r#"{"role":"model","parts":["#
-        } else {
-            r#"{"role":"assistant","content":["#
-        };
-        // Several answers may end at the same place: all but the last showed nothing.
-        let mut ends: Vec<(usize, String)> = Vec::new();
-        for (round, end) in withheld.rounds.iter().enumerate() {
-            let place = position(list, *blocks.get(*end)?)?;
-            let calls: Vec<OwnCall> =
-                of_round(withheld, round).map(|one| one.call.clone()).collect();
-            if calls.is_empty() {
-                return None;
-            }
-            let raws: Vec<&str> = calls.iter().map(|call| &*call.raw).collect();
-            let mut raw = raws.join(",");
-            raw.push_str("]},");
-            raw.push_str(&results(wire, &calls).join(","));
-            raw.push(',');
-            raw.push_str(begin);
-            match ends.last_mut() {
-                Some((last, all)) if *last == place => all.push_str(&raw),
-                _ => {
-                    if place > 0 {
-                        raw.insert(0, ',');
-                    }
-                    ends.push((place, raw));
-                }
-            }
-        }
-        Some(ends)
+        true
     }
 
     /// Calls are a list beside the text, and results follow the message.
-    fn restore_calls(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) {
+    fn restore_calls(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) -> bool {
         let item = items.elements().nth(found.items.start);
-        let Some(calls) = item.and_then(|item| item.get("tool_calls")) else { return };
+        let Some(calls) = item.and_then(|item| item.get("tool_calls")) else { return false };
         for call in beside(withheld) {
             let rank = rank(withheld, call).min(calls.elements().count());
             self.patch.insert(calls, rank, call.call.raw.to_string());
             let place = found.items.start + 1 + rank;
             self.patch.insert(items, place, result(Wire::ChatCompletions, &call.call));
         }
+        true
     }
 
     /// Everything is an item of one list.
-    fn restore_items(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) {
+    fn restore_items(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) -> bool {
         let nodes = &self.request.sources()[found.index].blocks;
         let elements: Vec<Value<'a>> = items.elements().collect();
         let item_of = |block: usize| {
@@ -181,30 +132,20 @@ impl<'a> Rewrite<'a> {
             elements.iter().rposition(|item| item.span().start <= at).unwrap_or(found.items.end)
         };
         let mut added: Vec<(usize, String)> = Vec::new();
-        if found.is_exact {
-            for (round, end) in withheld.rounds.iter().enumerate() {
-                let of_round: Vec<&WithheldCall> = of_round(withheld, round).collect();
-                added.extend(
-                    of_round.iter().map(|one| (item_of(one.before), one.call.raw.to_string())),
-                );
-                added.extend(
-                    of_round.iter().map(|one| (item_of(*end), result(Wire::Responses, &one.call))),
-                );
-            }
-        }
         for call in beside(withheld) {
             let place = if found.is_exact {
                 Some(call.before)
             } else {
                 self.first_shown_call(found, &withheld.shown)
             };
-            let Some(place) = place else { continue };
+            let Some(place) = place else { return false };
             added.push((item_of(place), call.call.raw.to_string()));
             added.push((found.items.end, result(Wire::Responses, &call.call)));
         }
         for (place, raw) in added {
             self.patch.insert(items, place, raw);
         }
+        true
     }
 
     /// Returns before which element of a content a call stood, or else before which call of the client's it may stand.
@@ -243,25 +184,24 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Returns the number of the answer in which the client was handed its own calls.
-fn last_round(withheld: &Withheld) -> usize {
-    withheld.rounds.len()
-}
-
-fn of_round(withheld: &Withheld, round: usize) -> impl Iterator<Item = &WithheldCall> {
-    withheld.calls.iter().filter(move |call| call.round == round)
-}
-
 /// Returns the calls that stood beside the client's.
 fn beside(withheld: &Withheld) -> impl Iterator<Item = &WithheldCall> {
-    of_round(withheld, last_round(withheld))
+    withheld.calls.iter().filter(|call| call.round == withheld.earlier.len())
 }
 
-/// Returns how many of the client's calls stood before a call, in the answer in which it stood.
+/// Returns how many of the client's calls stood before a call; answers before the last had none.
 fn rank(withheld: &Withheld, call: &WithheldCall) -> usize {
-    let begin = withheld.rounds.last().copied().unwrap_or(0);
-    let before = withheld.shown.blocks.get(begin..call.before).unwrap_or_default();
+    let before = withheld.shown.blocks.get(..call.before).unwrap_or_default();
     before.iter().filter(|block| matches!(block, Block::ToolCall(_))).count()
+}
+
+/// Returns what a message says, without white space: clients join and trim texts.
+fn words(message: &Message) -> impl Iterator<Item = char> {
+    let texts = message.blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text),
+        _ => None,
+    });
+    texts.flat_map(|text| text.chars()).filter(|letter| !letter.is_whitespace())
 }
 
 fn position(list: Value<'_>, node: u32) -> Option<usize> {

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use plimsoll_core::{Block, Role, ToolResult};
+use plimsoll_core::{Block, Message, Role, ToolResult};
 use plimsoll_formats::provider::{
-    Answer, Edits, Ending, Events, Forward, Progress, Reply, Watch, Wire, check,
+    Answer, Edits, Ending, Events, Forward, Progress, Reply, Watch, Wire, Withheld, check,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -451,8 +451,20 @@ fn played(
     cuts: &[prop::sample::Index],
     request: &str,
 ) -> (Vec<u8>, Reply) {
+    let (out, reply, _) = asked_further(wire, rounds, cuts, request);
+    (out, reply)
+}
+
+/// Goes through all rounds; returns also what the provider was sent behind the client's request.
+fn asked_further(
+    wire: Wire,
+    rounds: &[Vec<Piece>],
+    cuts: &[prop::sample::Index],
+    request: &str,
+) -> (Vec<u8>, Reply, String) {
     let mut reply = Reply::new(wire, own());
     let mut out = Vec::new();
+    let mut behind = String::new();
     for (number, round) in rounds.iter().enumerate() {
         let bytes = stream(wire, number, round);
         out.extend(push(&mut reply, bytes.as_bytes(), cuts));
@@ -463,10 +475,18 @@ fn played(
             let edits = Edits { further, ..Edits::default() };
             let asked = parse(wire, request.as_bytes()).rewrite(&edits).unwrap();
             assert_eq!(check(wire, &asked), [], "{}", String::from_utf8_lossy(&asked));
+            behind = added(request, &asked);
         }
     }
     assert_eq!(reply.progress(), Progress::Ended);
-    (out, reply)
+    (out, reply, behind)
+}
+
+/// Returns what was put into a request, where it was put in at one place.
+fn added(request: &str, rewritten: &[u8]) -> String {
+    let at = request.bytes().zip(rewritten).take_while(|(one, other)| one == *other).count();
+    let length = rewritten.len() - request.len();
+    String::from_utf8(rewritten[at..at + length].to_vec()).unwrap()
 }
 
 proptest! {
@@ -516,7 +536,7 @@ proptest! {
         cuts in any::<[prop::sample::Index; 9]>(),
     ) {
         let request = body(wire, &[]);
-        let (sent, reply) = played(wire, &rounds, &cuts, &request);
+        let (sent, reply, behind) = asked_further(wire, &rounds, &cuts, &request);
         let (same, _) = played(wire, &rounds, &[], &request);
         prop_assert_eq!(&sent, &same, "chunks make a difference");
         assert_coherent(wire, &sent);
@@ -536,22 +556,31 @@ proptest! {
             return Ok(());
         };
         let edits = Edits { restore: vec![withheld], ..Edits::default() };
-        let restored = parse(wire, next.as_bytes()).rewrite(&edits).unwrap();
-        prop_assert_eq!(check(wire, &restored), [], "{}", String::from_utf8_lossy(&restored));
+        let rewritten = parse(wire, next.as_bytes()).rewritten(&edits).unwrap();
+        let restored = rewritten.body;
+        let text = String::from_utf8_lossy(&restored);
+        prop_assert_eq!(check(wire, &restored), [], "{}", text);
+        prop_assert_eq!(rewritten.unplaced, [] as [usize; 0], "{}", text);
+        // The provider's cache has all that it was asked further with, and finds it again.
+        prop_assert!(text.contains(&behind), "{behind} is not in {text}");
         let again = parse(wire, &restored);
         let calls = again.messages().iter().flat_map(|message| message.calls());
         let found = calls.filter(|call| &*call.name == "expand_ref").count();
-        let last = rounds.last().unwrap().iter().filter(|piece| **piece == Own).count();
         let all = rounds.iter().flatten().filter(|piece| **piece == Own).count();
-        let merged = wire == Wire::Gemini && pieces(&answer).len() < rounds.iter().flatten().filter(|piece| **piece != Own).count();
-        let placed = if wire == Wire::ChatCompletions || merged { last } else { all };
-        prop_assert!(found == placed || merged, "{} of {}: {}", found, placed, String::from_utf8_lossy(&restored));
+        prop_assert_eq!(found, all, "{}", text);
         let results = again.messages().iter().filter(|message| message.role == Role::Tool);
         prop_assert_eq!(results.filter(|message| message.shown() == "the \"original\"").count(), found);
-        if wire == Wire::AnthropicMessages || wire == Wire::Responses {
-            let parts: Vec<Piece> = again.messages().iter().filter(|one| one.role == Role::Assistant)
-                .flat_map(|one| pieces(&Answer { message: Some(one.clone()), ..answer.clone() })).collect();
-            prop_assert_eq!(parts, rounds.concat());
+        let parts: Vec<Piece> = again.messages().iter().filter(|one| one.role == Role::Assistant)
+            .flat_map(|one| pieces(&Answer { message: Some(one.clone()), ..answer.clone() })).collect();
+        let mut said = rounds.concat();
+        if wire == Wire::Gemini {
+            // Without ids, calls of ours beside the client's may stand before others of the same answer.
+            said.sort_by_key(|piece| *piece as u8);
+            let mut parts = parts.clone();
+            parts.sort_by_key(|piece| *piece as u8);
+            prop_assert_eq!(parts, said);
+        } else {
+            prop_assert_eq!(parts, said);
         }
     }
 
@@ -585,8 +614,9 @@ proptest! {
         if rounds.iter().flatten().any(|piece| *piece == Own) {
             let next = client_goes_on(wire, &request, &answer);
             let edits = Edits { restore: reply.withheld(&results(&reply)).into_iter().collect(), ..Edits::default() };
-            let restored = parse(wire, next.as_bytes()).rewrite(&edits).unwrap();
-            prop_assert_eq!(check(wire, &restored), []);
+            let rewritten = parse(wire, next.as_bytes()).rewritten(&edits).unwrap();
+            prop_assert_eq!(check(wire, &rewritten.body), []);
+            prop_assert_eq!(rewritten.unplaced, [] as [usize; 0]);
         }
     }
 
@@ -761,8 +791,120 @@ fn a_history_without_the_answer_stays_as_it_is() {
     let edits = Edits { restore, ..Edits::default() };
     for wire in Wire::ALL {
         let body = body(wire, &[]);
-        assert_eq!(parse(wire, body.as_bytes()).rewrite(&edits).unwrap(), body.as_bytes());
+        let rewritten = parse(wire, body.as_bytes()).rewritten(&edits).unwrap();
+        assert_eq!(rewritten.body, body.as_bytes());
+        assert_eq!(rewritten.unplaced, [0], "and that is said");
     }
+}
+
+/// What a client of a wire does to an answer before it sends it back.
+type Change<'a> = (Wire, &'a dyn Fn(&mut Value));
+
+#[test]
+fn earlier_answers_are_put_back_whatever_the_client_made_of_them() {
+    let rounds = [vec![Thinking, Text, Own], vec![Text, Own], vec![Thinking, Text, Client]];
+    let join = |message: &mut Value| {
+        let parts = message["content"].as_array().cloned().unwrap_or_default();
+        let is_text = |part: &&Value| part["type"] == "text";
+        let texts = parts.iter().filter(is_text).map(|part| part["text"].as_str().unwrap().trim());
+        let mut joined =
+            vec![json!({"type": "text", "text": texts.collect::<Vec<_>>().join("\n")})];
+        joined.extend(parts.iter().filter(|part| part["type"] == "tool_use").cloned());
+        message["content"] = json!(joined);
+    };
+    let split = |message: &mut Value| {
+        let text = message["content"].as_str().unwrap().to_owned();
+        let parts = [&text[..5], &text[5..]].map(|part| json!({"type": "text", "text": part}));
+        message["content"] = json!(parts);
+    };
+    let trim = |message: &mut Value| {
+        message["content"] = json!(message["content"].as_str().unwrap().trim());
+        message.as_object_mut().unwrap().remove("reasoning_content");
+    };
+    let forget = |item: &mut Value| {
+        for key in ["id", "status"] {
+            item.as_object_mut().unwrap().remove(key);
+        }
+    };
+    let as_string = |item: &mut Value| {
+        item["content"] = item["content"][0]["text"].clone();
+    };
+    let unthink = |message: &mut Value| {
+        message["content"].as_array_mut().unwrap().retain(|block| block["type"] != "thinking");
+    };
+    let cases: [Change<'_>; 6] = [
+        (Wire::AnthropicMessages, &join),
+        (Wire::AnthropicMessages, &unthink),
+        (Wire::ChatCompletions, &split),
+        (Wire::ChatCompletions, &trim),
+        (Wire::Responses, &forget),
+        (Wire::Responses, &as_string),
+    ];
+    for (wire, change) in cases {
+        let key = if wire == Wire::Responses { "input" } else { "messages" };
+        let request = format!(r#"{{"{key}":[{{"role":"user","content":"go"}}]}}"#);
+        let request = &*request;
+        let (sent, reply, behind) = asked_further(wire, &rounds, &[], request);
+        let next = client_goes_on(wire, request, &seen(wire, &sent));
+        let mut next: Value = serde_json::from_str(&next).unwrap();
+        if wire == Wire::Responses {
+            let items = next["input"].as_array_mut().unwrap();
+            items.iter_mut().filter(|item| item["type"] == "message").for_each(change);
+        } else {
+            change(&mut next["messages"][1]);
+        }
+        let restore = reply.withheld(&results(&reply)).into_iter().collect();
+        let edits = Edits { restore, ..Edits::default() };
+        let rewritten = parse(wire, next.to_string().as_bytes()).rewritten(&edits).unwrap();
+        let text = String::from_utf8(rewritten.body).unwrap();
+        assert!(rewritten.unplaced.is_empty(), "{text}");
+        assert_eq!(check(wire, text.as_bytes()), [], "{text}");
+        assert!(text.contains(&behind), "{wire}: {behind} is not in {text}");
+        assert_eq!(text.matches("naïve 0").count(), behind.matches("naïve 0").count(), "{text}");
+        assert_eq!(text.matches("naïve 1").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn an_answer_is_found_where_it_was_and_not_where_another_says_the_same() {
+    for wire in [Wire::AnthropicMessages, Wire::ChatCompletions] {
+        let request = r#"{"messages":[{"role":"user","content":"go"}]}"#;
+        let (sent, reply) = played(wire, &[vec![Own], vec![Text]], &[], request);
+        let mut next: Value =
+            serde_json::from_str(&client_goes_on(wire, request, &seen(wire, &sent))).unwrap();
+        let again = next["messages"][1].clone();
+        let list = next["messages"].as_array_mut().unwrap();
+        list.extend([again, json!({"role": "user", "content": "once more"})]);
+        let restore: Vec<_> = reply.withheld(&results(&reply)).into_iter().collect();
+        for (at, place) in [(1, 1), (2, 3), (9, 3)] {
+            let restore = vec![Withheld { at, ..restore[0].clone() }];
+            let edits = Edits { restore, ..Edits::default() };
+            let restored = parse(wire, next.to_string().as_bytes()).rewrite(&edits).unwrap();
+            let restored: Value = serde_json::from_slice(&restored).unwrap();
+            assert!(restored["messages"][place].to_string().contains("expand_ref"), "{restored}");
+        }
+        // Answered twice, as when a client asks the same again: the later answer is what it has.
+        let restore = vec![restore[0].clone(), restore[0].clone()];
+        let edits = Edits { restore, ..Edits::default() };
+        let rewritten = parse(wire, next.to_string().as_bytes()).rewritten(&edits).unwrap();
+        assert_eq!(rewritten.unplaced, [0]);
+        assert_eq!(check(wire, &rewritten.body), []);
+    }
+}
+
+#[test]
+fn a_text_that_has_another_form_is_no_earlier_answer() {
+    let wire = Wire::ChatCompletions;
+    let request = r#"{"messages":[{"role":"user","content":"go"}]}"#;
+    let (sent, reply) = played(wire, &[vec![Text, Own], vec![Text]], &[], request);
+    let next = client_goes_on(wire, request, &seen(wire, &sent));
+    let restore: Vec<_> = reply.withheld(&results(&reply)).into_iter().collect();
+    let form = Arc::new(Message::text(Role::Assistant, "short"));
+    let edits = Edits { restore, messages: vec![(1, Some(form))], ..Edits::default() };
+    let rewritten = parse(wire, next.as_bytes()).rewritten(&edits).unwrap();
+    assert_eq!(rewritten.unplaced, [0]);
+    let text = String::from_utf8(rewritten.body).unwrap();
+    assert!(text.contains("short") && !text.contains("naïve") && !text.contains("expand_ref"));
 }
 
 #[test]

@@ -1,0 +1,321 @@
+//! Traces: a span for each turn, sent to a collector as OTLP over HTTP, in JSON.
+//!
+//! Names are those of the conventions of OpenTelemetry for generative AI; what they have no name for begins with `plimsoll.`. A request
+//! never waits for a collector: a span has a place in the queue or is dropped, and what becomes of it is counted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::HeaderMap;
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_formats::provider::{Answer, AnswerUsage, Ending, Wire};
+use reqwest::{Client, Url};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, mpsc, watch};
+
+use crate::config::GatewayConfig;
+use crate::gateway::{ConfigError, Gateway};
+use crate::metrics::Metrics;
+use crate::relay::until;
+use crate::report::Report;
+
+/// Spans that wait, and spans of one request: as OpenTelemetry's own batching has them (quoted: 2,048 and 512).
+const QUEUE: usize = 2048;
+const BATCH: usize = 512;
+/// A collector's time for a request: as OpenTelemetry's exporters (quoted: 10 s).
+const TIME: Duration = Duration::from_secs(10);
+/// The variable that every exporter knows; the setting stands before it.
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+/// All traces, or none where there is no collector.
+#[derive(Debug)]
+pub(crate) struct Traces(Option<Exporter>);
+
+#[derive(Debug)]
+struct Exporter {
+    url: Url,
+    client: Client,
+    spans: mpsc::Sender<Value>,
+    waiting: Mutex<mpsc::Receiver<Value>>,
+    count: AtomicU64,
+    closing: watch::Sender<bool>,
+}
+
+impl Traces {
+    /// Reads where spans go; nothing is sent.
+    pub(crate) fn new(
+        config: &GatewayConfig,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let named = config.otlp_endpoint.clone().or_else(|| environment(ENDPOINT));
+        let Some(named) = named.filter(|named| !named.is_empty()) else { return Ok(Self(None)) };
+        let broken = || ConfigError::Otlp(named.clone());
+        let url = format!("{}/v1/traces", named.trim_end_matches('/'));
+        let url = Url::parse(&url).map_err(|_| broken())?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(broken());
+        }
+        let builder = Client::builder().redirect(reqwest::redirect::Policy::none());
+        let client = builder.build().map_err(|_| broken())?;
+        let (spans, waiting) = mpsc::channel(QUEUE);
+        Ok(Self(Some(Exporter {
+            url,
+            client,
+            spans,
+            waiting: Mutex::new(waiting),
+            count: AtomicU64::new(0),
+            closing: watch::Sender::new(false),
+        })))
+    }
+
+    /// Begins the span of a turn, within the trace that its client names.
+    pub(crate) fn begin(gateway: &Arc<Gateway>, wire: Wire, headers: &HeaderMap) -> Trace {
+        let Some(exporter) = &gateway.traces.0 else { return Trace(None) };
+        let parent = headers.get("traceparent").and_then(|parent| parent.to_str().ok());
+        Trace(Some(Box::new(Span {
+            gateway: gateway.clone(),
+            wire,
+            number: exporter.count.fetch_add(1, Ordering::Relaxed),
+            parent: parent.and_then(parent_in),
+            begun: gateway.clock.now(),
+            model: None,
+            attributes: Vec::new(),
+            error: Some("unanswered".to_owned()),
+        })))
+    }
+
+    /// Sends spans until [`Traces::close`], and then what still waits.
+    pub(crate) async fn run(&self, gateway: &Gateway) {
+        let Some(exporter) = &self.0 else { return };
+        let mut waiting = exporter.waiting.lock().await;
+        let mut closing = exporter.closing.subscribe();
+        let mut batch = Vec::new();
+        loop {
+            let count = tokio::select! {
+                biased;
+                count = waiting.recv_many(&mut batch, BATCH) => count,
+                () = until(&mut closing), if !waiting.is_closed() => {
+                    waiting.close();
+                    continue;
+                }
+            };
+            if count == 0 {
+                return;
+            }
+            let sent = exporter.send(std::mem::take(&mut batch), gateway).await;
+            gateway.metrics.spans(if sent { "sent" } else { "failed" }, count as u64);
+        }
+    }
+
+    /// Lets [`Traces::run`] come to its end.
+    pub(crate) fn close(&self) {
+        if let Some(exporter) = &self.0 {
+            exporter.closing.send_replace(true);
+        }
+    }
+}
+
+impl Exporter {
+    /// Takes a span where there is room for it.
+    fn offer(&self, span: Value, metrics: &Metrics) {
+        if self.spans.try_send(span).is_err() {
+            metrics.spans("dropped", 1);
+        }
+    }
+
+    async fn send(&self, spans: Vec<Value>, gateway: &Gateway) -> bool {
+        let service = [
+            attribute("service.name", json!("plimsoll")),
+            attribute("service.version", json!(env!("CARGO_PKG_VERSION"))),
+        ];
+        let body = json!({"resourceSpans": [{
+            "resource": {"attributes": service},
+            "scopeSpans": [{"scope": {"name": "plimsoll.gateway"}, "spans": spans}],
+        }]});
+        let request = self.client.post(self.url.clone());
+        let request = request.header("content-type", "application/json").body(body.to_string());
+        tokio::select! {
+            biased;
+            answer = request.send() => answer.is_ok_and(|answer| answer.status().is_success()),
+            () = gateway.clock.sleep(TIME) => false,
+        }
+    }
+}
+
+/// The span of a turn, sent when it is dropped; nothing where there is no collector.
+#[derive(Debug, Default)]
+pub(crate) struct Trace(Option<Box<Span>>);
+
+#[derive(Debug)]
+struct Span {
+    gateway: Arc<Gateway>,
+    wire: Wire,
+    number: u64,
+    /// The ids of the trace and of the span in which the client asks.
+    parent: Option<(String, String)>,
+    begun: MillisSinceEpoch,
+    model: Option<String>,
+    attributes: Vec<Value>,
+    error: Option<String>,
+}
+
+impl Trace {
+    /// Takes note of what became of the request.
+    pub(crate) fn decided(
+        &mut self,
+        outcome: &'static str,
+        model: Option<&str>,
+        report: Option<&Report>,
+    ) {
+        let Some(span) = &mut self.0 else { return };
+        span.model = model.map(str::to_owned);
+        span.add("plimsoll.outcome", json!(outcome));
+        let Some(report) = report else { return };
+        let saved = report.full_tokens.cast_signed() - report.tokens.cast_signed();
+        let misses: Vec<&str> = report.misses.iter().map(|miss| miss.as_str()).collect();
+        span.add("gen_ai.conversation.id", json!(report.session.to_string()));
+        span.add("plimsoll.session", json!(report.session.to_string()));
+        span.add("plimsoll.policy", json!(report.strategy));
+        span.add("plimsoll.tokens.full", json!(report.full_tokens));
+        span.add("plimsoll.tokens.sent", json!(report.tokens));
+        span.add("plimsoll.tokens.saved", json!(saved));
+        span.add("plimsoll.cache_misses", json!(misses.join(",")));
+    }
+
+    /// Takes note of the upstream's status.
+    pub(crate) fn answered(&mut self, status: u16) {
+        let Some(span) = &mut self.0 else { return };
+        span.add("http.response.status_code", json!(status));
+        span.error = Some(if status < 400 { "cut".to_owned() } else { status.to_string() });
+    }
+
+    /// Takes note of the whole answer.
+    pub(crate) fn said(&mut self, answer: &Answer, usage: Option<AnswerUsage>) {
+        let Some(span) = &mut self.0 else { return };
+        span.error = match &answer.ending {
+            Ending::Complete => None,
+            Ending::Failed(_) => Some("provider".to_owned()),
+            Ending::Cut => Some("cut".to_owned()),
+        };
+        if let Some(model) = &answer.model {
+            span.add("gen_ai.response.model", json!(model));
+        }
+        let Some(usage) = usage else { return };
+        span.add("gen_ai.usage.input_tokens", json!(usage.input));
+        span.add("gen_ai.usage.output_tokens", json!(usage.output));
+        span.add("gen_ai.usage.cache_read.input_tokens", json!(usage.cached));
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let Some(span) = self.0.take() else { return };
+        let gateway = span.gateway.clone();
+        if let Some(exporter) = &gateway.traces.0 {
+            exporter.offer(span.written(), &gateway.metrics);
+        }
+    }
+}
+
+impl Span {
+    fn add(&mut self, key: &str, value: Value) {
+        self.attributes.push(attribute(key, value));
+    }
+
+    /// Writes the span; its ids follow from what it is, since nothing here is left to chance.
+    fn written(mut self) -> Value {
+        let (operation, provider) = match self.wire {
+            Wire::AnthropicMessages => ("chat", "anthropic"),
+            Wire::ChatCompletions | Wire::Responses => ("chat", "openai"),
+            Wire::Gemini => ("generate_content", "gcp.gemini"),
+        };
+        let model = self.model.take().unwrap_or_default();
+        self.add("gen_ai.operation.name", json!(operation));
+        self.add("gen_ai.provider.name", json!(provider));
+        // The name that it had before, which many backends read.
+        self.add("gen_ai.system", json!(provider));
+        if !model.is_empty() {
+            self.add("gen_ai.request.model", json!(model));
+        }
+        let status = match &self.error {
+            None => json!({"code": 1}),
+            Some(kind) => {
+                let kind = kind.clone();
+                self.add("error.type", json!(kind));
+                json!({"code": 2, "message": kind})
+            }
+        };
+        let ended = self.gateway.clock.now();
+        let what = format!("{}:{}:{:?}", self.begun.0, self.number, self.attributes);
+        let digest = plimsoll_engine::digest(what.as_bytes());
+        let (trace, parent) =
+            self.parent.take().unwrap_or_else(|| (digest[16..48].to_owned(), String::new()));
+        let nanos = |at: MillisSinceEpoch| format!("{}000000", at.0.max(0));
+        let mut span = json!({
+            "traceId": trace, "spanId": digest[..16], "name": format!("{operation} {model}").trim(),
+            // A client's: the call of a model.
+            "kind": 3,
+            "startTimeUnixNano": nanos(self.begun), "endTimeUnixNano": nanos(ended),
+            "attributes": self.attributes, "status": status,
+        });
+        if !parent.is_empty() {
+            span["parentSpanId"] = json!(parent);
+        }
+        span
+    }
+}
+
+fn attribute(key: &str, value: Value) -> Value {
+    let value = match value {
+        // OTLP's JSON has 64 bits as text.
+        Value::Number(number) => json!({"intValue": number.to_string()}),
+        other => json!({"stringValue": other}),
+    };
+    json!({"key": key, "value": value})
+}
+
+/// Reads the ids of a `traceparent`: version, trace, span, flags.
+fn parent_in(header: &str) -> Option<(String, String)> {
+    let mut parts = header.trim().split('-').skip(1);
+    let mut id = |length: usize| {
+        let hex = |part: &&str| part.len() == length && part.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_set = |part: &&str| part.bytes().any(|byte| byte != b'0');
+        parts.next().filter(hex).filter(is_set).map(str::to_lowercase)
+    };
+    Some((id(32)?, id(16)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_counted() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let metrics = Metrics::default();
+        let config = GatewayConfig::default();
+        let environment = |name: &str| (name == ENDPOINT).then(|| "http://127.0.0.1:4318/".into());
+        let traces = Traces::new(&config, &environment).expect("an address");
+        let exporter = traces.0.expect("the variable names a collector");
+        assert_eq!(exporter.url.as_str(), "http://127.0.0.1:4318/v1/traces");
+        for _ in 0..QUEUE + 3 {
+            exporter.offer(Value::Null, &metrics);
+        }
+        let figures = metrics.write(0, 0, 0);
+        assert!(figures.contains("plimsoll_spans_total{result=\"dropped\"} 3"), "{figures}");
+        let otlp_endpoint = Some("collector:4318".to_owned());
+        let broken = GatewayConfig { otlp_endpoint, ..GatewayConfig::default() };
+        assert!(matches!(Traces::new(&broken, &environment), Err(ConfigError::Otlp(_))));
+    }
+
+    #[test]
+    fn a_parent_is_read_or_there_is_none() {
+        let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+        let header = format!("00-{trace}-{span}-01");
+        assert_eq!(parent_in(&header), Some((trace.to_owned(), span.to_owned())));
+        for bad in ["", "00", "00-1-2-3", &header.replace(span, "0000000000000000")] {
+            assert_eq!(parent_in(bad), None, "{bad}");
+        }
+    }
+}
