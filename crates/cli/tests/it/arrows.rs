@@ -137,7 +137,9 @@ fn the_gateway_knows_engine_and_formats_only() {
 }
 
 #[test]
-fn unsafe_code_stands_in_its_module_only() {
+fn what_is_unsafe_stands_in_its_module_only() {
+    // In two parts, so that this file is not found.
+    const ALLOWED: &str = concat!("unsafe", "_code,");
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = Vec::new();
     let mut folders = vec![crates];
@@ -147,13 +149,11 @@ fn unsafe_code_stands_in_its_module_only() {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs")
-                && std::fs::read_to_string(&path).expect("text").contains("expect(unsafe_code")
+                && std::fs::read_to_string(&path).expect("text").contains(ALLOWED)
             {
                 found.push(path.file_name().expect("a name").to_owned());
             }
         }
     }
-    // This file names it too.
-    found.sort();
-    assert_eq!(found, ["arrows.rs", "heaps.rs"]);
+    assert_eq!(found, ["heaps.rs"]);
 }
