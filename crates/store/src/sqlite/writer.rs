@@ -1,7 +1,8 @@
 //! The writer: one thread, one connection, commits in groups.
 //!
 //! A sync costs milliseconds and a row microseconds, so requests that arrive while a commit runs wait for the next one and
-//! share it. Each stands in a savepoint: one that is refused takes no other with it.
+//! share it. If one of them is refused, all are done again, each in a savepoint, so that it takes no other with it; not at
+//! once, for a savepoint makes the text index write what it has gathered, where a group needs that once.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -173,6 +174,24 @@ impl Database {
         group: &mut [Box<dyn Request>],
     ) -> Result<Vec<Result<(), Failure>>, Stopped> {
         let connection = self.begin().map_err(Stopped::BeforeAny)?;
+        let Some(failure) = group.iter_mut().find_map(|request| request.act(connection).err())
+        else {
+            commit(connection)?;
+            return Ok(group.iter().map(|_| Ok(())).collect());
+        };
+        if failure.is_fatal() || connection.is_autocommit() {
+            return Err(Stopped::Within(failure));
+        }
+        roll_back(connection)?;
+        if group.len() == 1 { Ok(vec![Err(failure)]) } else { self.attempt_apart(group) }
+    }
+
+    /// Tries a group in which one is refused, so that it takes no other with it.
+    fn attempt_apart(
+        &mut self,
+        group: &mut [Box<dyn Request>],
+    ) -> Result<Vec<Result<(), Failure>>, Stopped> {
+        let connection = self.begin().map_err(Stopped::BeforeAny)?;
         let mut outcomes = Vec::with_capacity(group.len());
         for request in group.iter_mut() {
             match in_savepoint(connection, request.as_mut()) {
@@ -182,7 +201,7 @@ impl Database {
                 outcome => outcomes.push(outcome),
             }
         }
-        connection.execute_batch("COMMIT").map_err(|error| Stopped::Within(error.into()))?;
+        commit(connection)?;
         Ok(outcomes)
     }
 
@@ -198,6 +217,14 @@ impl Database {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         Ok(connection)
     }
+}
+
+fn commit(connection: &Connection) -> Result<(), Stopped> {
+    connection.execute_batch("COMMIT").map_err(|error| Stopped::Within(error.into()))
+}
+
+fn roll_back(connection: &Connection) -> Result<(), Stopped> {
+    connection.execute_batch("ROLLBACK").map_err(|error| Stopped::Within(error.into()))
 }
 
 fn in_savepoint(connection: &Connection, request: &mut dyn Request) -> Result<(), Failure> {

@@ -1,12 +1,14 @@
 //! The file: who may read it, which versions are read, what is no store.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use plimsoll_engine::{
     HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, SearchQuery, StoreError,
 };
 use plimsoll_store::SqliteStore;
 use plimsoll_testkit::sample::{memory, message, session, tenant};
+use tokio::task::JoinSet;
 
 async fn refused(path: &Path) -> StoreError {
     SqliteStore::open(path).await.expect_err("it is refused")
@@ -168,4 +170,33 @@ fn every_statement_that_reads_a_table_names_the_tenant() {
         }
     }
     assert!(statements > 40, "{statements}");
+}
+
+#[tokio::test]
+async fn who_is_refused_takes_no_other_of_its_commit_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Arc::new(SqliteStore::open(&folder.path().join("store.db")).await.expect("a store"));
+    let mut appends = JoinSet::new();
+    for number in 0..60_u32 {
+        let store = store.clone();
+        appends.spawn(async move {
+            // Every third leaves a gap, behind a message of another session that must not stay either.
+            let other = format!("other-{number}");
+            let gap = u32::from(number % 3 == 0);
+            let name = format!("session-{number}");
+            let messages = vec![message(&other, 0, "walrus"), message(&name, gap, "penguin")];
+            let batch = HistoryBatch { messages, ..HistoryBatch::default() };
+            (number, store.append(&tenant("a"), batch).await.is_ok())
+        });
+    }
+    for (number, is_kept) in appends.join_all().await {
+        assert_eq!(is_kept, number % 3 != 0, "{number}");
+        for name in ["other", "session"] {
+            let session = session(&format!("{name}-{number}"));
+            let kept = store.messages(&tenant("a"), &session, 0, 9).await.expect("read");
+            assert_eq!(kept.len(), usize::from(is_kept), "{name} {number}");
+        }
+    }
+    let found = SearchQuery::text("penguin", 100);
+    assert_eq!(store.search(&tenant("a"), None, &found).await.expect("found").len(), 40);
 }
