@@ -175,7 +175,8 @@ fn every_statement_that_reads_a_table_names_the_tenant() {
 #[tokio::test]
 async fn who_is_refused_takes_no_other_of_its_commit_with_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = Arc::new(SqliteStore::open(&folder.path().join("store.db")).await.expect("a store"));
+    let store =
+        Arc::new(SqliteStore::open(&folder.path().join("store.db")).await.expect("a store"));
     let mut appends = JoinSet::new();
     for number in 0..60_u32 {
         let store = store.clone();
@@ -197,6 +198,6 @@ async fn who_is_refused_takes_no_other_of_its_commit_with_it() {
             assert_eq!(kept.len(), usize::from(is_kept), "{name} {number}");
         }
     }
-    let found = SearchQuery::text("penguin", 100);
+    let found = SearchQuery { text: Some("penguin".into()), embedding: None, limit: 100 };
     assert_eq!(store.search(&tenant("a"), None, &found).await.expect("found").len(), 40);
 }
