@@ -168,7 +168,7 @@ impl Answering {
         self.trace.said(answer, usage);
         let message = answer.message.clone();
         if answer.ending != Ending::Complete {
-            return self.ender.end(Said { usage: self.counted(), ..Said::default() }).await;
+            return self.ender.end(Said { usage, ..Said::default() }).await;
         }
         // Calls of ours beside the client's: answered now, and put into the next request.
         let results = self.results(&self.reply.own_calls()).await;
@@ -179,7 +179,7 @@ impl Answering {
         let message: Option<Arc<Message>> = shown.or(message);
         let said = Said {
             message: message.map(|message| (*message).clone()),
-            usage: self.counted(),
+            usage,
             carried: held_back.iter().map(withheld::write).collect(),
             cached: None,
         };

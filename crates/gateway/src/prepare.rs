@@ -201,11 +201,10 @@ impl Job {
             RequestKind::Turn => None,
             RequestKind::Unsupported(what) => return Err(Open::Kind(what)),
             // Nothing of it is bounded, but a question by itself is what a cache answers.
-            kind => {
-                let question = Some(kind).filter(|kind| *kind == RequestKind::Aside);
-                let question = question.and_then(|_| self.awaited(&request, None));
-                Some(question.ok_or(Open::Kind(kind.as_str()))?)
+            kind @ RequestKind::Aside => {
+                Some(self.awaited(&request, None).ok_or(Open::Kind(kind.as_str()))?)
             }
+            kind => return Err(Open::Kind(kind.as_str())),
         };
         let goes_out_as_it_came = self.wish.mode != Mode::On || aside.is_some();
         let key = self.key(&request)?;

@@ -32,14 +32,9 @@ impl Work {
         }
     }
 
-    /// Returns how many requests wait for a processor.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
-    }
-
     /// Tells whether so many wait that one more would only wait in vain.
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting() >= self.most
+        self.waiting.load(Ordering::Relaxed) >= self.most
     }
 
     /// Does work on so many bytes: here where it is little, else on another thread as soon as a processor is free.
