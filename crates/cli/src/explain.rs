@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     let mut state = State::default();
     let mut found: Option<(Context, Receipt)> = None;
     for position in loaded.transcript.requests() {
-        let one = bound(&loaded.transcript, position, &policy, &loaded.prices, &mut state);
+        let one = bound(&loaded.transcript, position, &policy, &loaded.terms, &mut state);
         let turn = one.1.turn;
         found = Some(one);
         if arguments.turn == Some(turn) {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_core::cost::{Prices, Pricing, PricingError};
+use plimsoll_core::cost::{Pricing, PricingError};
+use plimsoll_core::terms::Terms;
 use plimsoll_core::{Calibration, Tokenizer, Transcript, tokens};
 use plimsoll_formats::{Compaction, Note, ReadOptions, Session};
 
@@ -20,7 +21,7 @@ pub(crate) struct Loaded {
     pub(crate) calibration: Option<Calibration>,
     /// The price family and its prices.
     pub(crate) family: String,
-    pub(crate) prices: Prices,
+    pub(crate) terms: Terms,
     pub(crate) pricing_date: String,
 }
 
@@ -39,10 +40,11 @@ pub(crate) fn load_bytes(
     let pricing = pricing(arguments.pricing.as_deref())?;
     let session = parse(&arguments.file, bytes, arguments)?;
     let model = arguments.model.as_deref().or(session.header.model.as_deref());
-    let (family, prices) = pricing.of(model);
-    let (family, pricing_date) = (family.to_owned(), pricing.date.clone());
+    let priced = pricing.of(model, session.header.started);
+    let (family, pricing_date) = (priced.name.to_owned(), pricing.date.clone());
+    let terms = Terms::new(priced.prices);
     let (transcript, calibration) = count(&session, arguments, model)?;
-    Ok(Loaded { session, transcript, calibration, family, prices, pricing_date })
+    Ok(Loaded { session, transcript, calibration, family, terms, pricing_date })
 }
 
 /// Reads a file's bytes.

@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
             None => None,
         };
         let mut records = Vec::new();
-        let replay = replay(&loaded.transcript, policy, &loaded.prices, |turn| {
+        let replay = replay(&loaded.transcript, policy, &loaded.terms, |turn| {
             if let Some(recording) = &recording {
                 records.push(recording.receipt(&name, &turn));
             }
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
         runs.push(Run { policy: name, replay });
     }
     let full =
-        replay(&loaded.transcript, &plimsoll_core::policy::Policy::Full, &loaded.prices, |_| {
+        replay(&loaded.transcript, &plimsoll_core::policy::Policy::Full, &loaded.terms, |_| {
             progress.step();
         });
     drop(progress);

@@ -151,12 +151,12 @@ fn by_policy(
     // The policy decides as it goes: what it would send next follows from what it sent before.
     let mut progress = Progress::new("bounding", transcript.requests().count() as u64);
     for position in transcript.requests() {
-        bound(transcript, position, policy, &loaded.prices, &mut state);
+        bound(transcript, position, policy, &loaded.terms, &mut state);
         progress.step();
     }
     drop(progress);
     let next = transcript.entries().len();
-    let (context, receipt) = bound(transcript, next, policy, &loaded.prices, &mut state);
+    let (context, receipt) = bound(transcript, next, policy, &loaded.terms, &mut state);
     let context: Vec<Written> = context
         .iter()
         .map(|sent| Written { position: sent.position, message: sent.message.clone() })

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::attempts::Attempts;
-use crate::cost::{Charge, PrefixCache, Prices};
+use crate::cost::{Cache, Charge};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Given, Settled};
 use crate::plan::{Change, Context, Plan, Reason, Sent, Treatment};
 use crate::policy::{Cadence, Policy};
+use crate::terms::Terms;
 use crate::transcript::{Position, Transcript};
 
 /// What a session remembers from one request to the next.
@@ -18,7 +19,7 @@ use crate::transcript::{Position, Transcript};
 #[derive(Debug, Default)]
 pub struct State {
     plan: Plan,
-    cache: PrefixCache,
+    cache: Cache,
     settled: Settled,
     attempts: Attempts,
     masked: Vec<Option<Arc<Sent>>>,
@@ -66,6 +67,9 @@ pub struct Receipt {
     /// Tokens by which the smallest context that means anything passes the budget; 0 where it fits.
     pub over_budget: u64,
     pub changes: Vec<Change>,
+    /// The messages at whose ends we set marks of the provider's cache, beside the client's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Position>,
 }
 
 /// Bounds the request that the assistant message at `position` answered, or will answer.
@@ -76,10 +80,11 @@ pub fn bound(
     transcript: &Transcript,
     position: Position,
     policy: &Policy,
-    prices: &Prices,
+    terms: &Terms,
     state: &mut State,
 ) -> (Context, Receipt) {
     let now = transcript.time_before(position);
+    let prices = &terms.effective_prices();
     // Looked up now and not when it was sent: a live request is bounded before its answer, and the time of that, is known.
     let last_time = state.last.and_then(|last| time_of_answer(transcript, last));
     let cold = prices.is_cold(last_time, now);
@@ -132,8 +137,8 @@ pub fn bound(
     let context = state.plan.render();
     let opens_with_assistant =
         position > 0 && transcript.entries()[0].message.role == Role::Assistant;
-    let sizes = context.iter().map(|sent| (sent.hash.key(), f64::from(sent.tokens)));
-    let charge = state.cache.charge(prices, sizes, last_time, time_of_answer(transcript, position));
+    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &[]);
+    let charge = state.cache.charge(&terms.prices, &pieces, time_of_answer(transcript, position));
     state.last = Some(position);
     let receipt = Receipt {
         turn: state.plan.turn() - 1 - u32::from(opens_with_assistant),
@@ -144,9 +149,10 @@ pub fn bound(
         tokens: state.plan.tokens(),
         components: components(&context),
         charge,
-        cost: prices.input_cost(charge.cached, charge.written),
+        cost: terms.prices.input_cost(&charge),
         over_budget,
         changes: state.plan.changes().to_vec(),
+        marks: Vec::new(),
     };
     (context, receipt)
 }

@@ -38,6 +38,7 @@ pub mod select;
 mod spelling;
 mod statistics;
 mod summary;
+pub mod terms;
 pub mod tokens;
 mod transcript;
 mod trim;

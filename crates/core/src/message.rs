@@ -101,6 +101,12 @@ pub struct Usage {
     pub prompt_tokens: u64,
     /// The part of `prompt_tokens` that was read from the cache.
     pub cached_tokens: u64,
+    /// The part of `prompt_tokens` that was written to the cache, where the provider tells it.
+    #[serde(default)]
+    pub written_tokens: u64,
+    /// The part of `written_tokens` that was written for the provider's longer life.
+    #[serde(default)]
+    pub written_long_tokens: u64,
     pub output_tokens: u64,
 }
 
@@ -126,6 +132,9 @@ pub struct Message {
     pub callout: Option<Arc<str>>,
     /// Assistant messages only: what the provider reported.
     pub usage: Option<Usage>,
+    /// Assistant messages only: the model that wrote it, where that is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Arc<str>>,
 }
 
 impl Message {
@@ -141,6 +150,7 @@ impl Message {
             speaker: None,
             callout: None,
             usage: None,
+            model: None,
         }
     }
 

@@ -22,3 +22,7 @@ pub use settings::RecallSettings;
 pub(crate) use stem::stem;
 pub(crate) use stop_words::is_stop_word;
 pub use vectors::WordVectors;
+
+#[cfg(test)]
+pub(crate) use date::days_of;
+pub(crate) use date::written;

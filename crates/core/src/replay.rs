@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use crate::bound::{Receipt, State, bound};
-use crate::cost::Prices;
 use crate::plan::Context;
 use crate::policy::Policy;
 use crate::reuse::{Missed, Score, Scorer};
+use crate::terms::Terms;
 use crate::transcript::Transcript;
 
 /// One turn of a replay, as it happens.
@@ -68,7 +68,7 @@ impl Totals {
 pub fn replay(
     transcript: &Transcript,
     policy: &Policy,
-    prices: &Prices,
+    terms: &Terms,
     mut each: impl FnMut(Turn<'_>),
 ) -> Replay {
     let mut state = State::default();
@@ -80,7 +80,7 @@ pub fn replay(
         missed: Vec::new(),
     };
     for position in transcript.requests() {
-        let (context, receipt) = bound(transcript, position, policy, prices, &mut state);
+        let (context, receipt) = bound(transcript, position, policy, terms, &mut state);
         let missed = scorer.turn(transcript, position, &context);
         each(Turn { receipt: &receipt, context: &context, state: &state, missed: &missed });
         replay.totals.add(&receipt);

@@ -172,6 +172,8 @@ impl From<ChatUsage> for Usage {
         Self {
             prompt_tokens: usage.input,
             cached_tokens: usage.cached,
+            written_tokens: usage.cache_written,
+            written_long_tokens: 0,
             output_tokens: usage.output,
         }
     }

@@ -11,9 +11,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_core::bound::{Receipt, State, bound};
-use plimsoll_core::cost::{Charge, PrefixCache, Prices, Pricing};
+use plimsoll_core::cost::{Cache, Charge, Pricing};
+use plimsoll_core::plan::Sent;
 use plimsoll_core::plan::Treatment;
 use plimsoll_core::policy::Policy;
+use plimsoll_core::terms::{Surroundings, Terms};
 use plimsoll_core::{
     ContentHash, Message, MillisSinceEpoch, Position, Role, Tokenizer, Transcript, Usage,
 };
@@ -70,6 +72,9 @@ pub struct Note {
     /// Digests of what stands before the messages in a prefix.
     pub tools: u64,
     pub system: u64,
+    /// What the request had around its messages, where it is another than at the request before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub around: Option<Surroundings>,
     /// Whether the request went out as it came.
     pub observed: bool,
     pub misses: Vec<Miss>,
@@ -115,6 +120,7 @@ pub struct Asked<'a> {
     pub strategy: &'a str,
     /// A digest of the tools that are offered.
     pub tools: u64,
+    pub around: &'a Surroundings,
     /// Whether the request will go out as it came.
     pub observed: bool,
     pub now: MillisSinceEpoch,
@@ -152,7 +158,7 @@ pub struct LiveSession {
     /// `None` until a session from the store is needed.
     state: Option<State>,
     /// The provider's cache, had nothing been bounded.
-    full: PrefixCache,
+    full: Cache,
     /// How the client repeats a message that is kept in another form.
     said: HashMap<Position, Arc<Message>>,
     /// The requests so far.
@@ -178,6 +184,7 @@ struct Last {
 struct Mark {
     position: Position,
     policy: Policy,
+    around: Surroundings,
     strategy: String,
     note: Note,
 }
@@ -190,7 +197,7 @@ impl LiveSession {
             id,
             transcript: Transcript::new(tokenizer),
             state: Some(State::default()),
-            full: PrefixCache::default(),
+            full: Cache::default(),
             said: HashMap::new(),
             marks: Vec::new(),
             last: None,
@@ -307,13 +314,15 @@ impl LiveSession {
             self.push(Message { time: Some(asked.now), ..(**message).clone() });
         }
         let position = asked.messages.len();
-        let (_, prices) = pricing.of(asked.model);
+        let terms = self.terms(pricing, asked.model, position, asked.around);
         let before = self.marks.last().cloned();
         let policy = before.as_ref().map(|mark| &mark.policy);
+        let around = before.as_ref().map(|mark| &mark.around);
         let mut note = Note {
             number: before.as_ref().map_or(0, |mark| mark.note.number + 1),
             model: asked.model.map(Into::into),
             policy: (policy != Some(asked.policy)).then(|| asked.policy.clone()),
+            around: (around != Some(asked.around)).then(|| asked.around.clone()),
             tools: asked.tools,
             system: system(asked.messages),
             observed: asked.observed,
@@ -330,11 +339,11 @@ impl LiveSession {
             note.full_cost = before.as_ref().map_or(0.0, |mark| mark.note.full_cost);
             last
         } else {
-            let charge = self.charge_in_full(&prices, position, before.as_ref());
-            note.full_cost = prices.input_cost(charge.cached, charge.written);
+            let charge = self.charge_in_full(&terms, position);
+            note.full_cost = terms.prices.input_cost(&charge);
             let mut state = self.state.take().unwrap_or_default();
             let (context, receipt) =
-                bound(&self.transcript, position, asked.policy, &prices, &mut state);
+                bound(&self.transcript, position, asked.policy, &terms, &mut state);
             note.misses = misses(before.as_ref().map(|mark| &mark.note), &note, &receipt);
             let plan = state.plan();
             let record =
@@ -345,6 +354,7 @@ impl LiveSession {
         self.marks.push(Mark {
             position,
             policy: asked.policy.clone(),
+            around: asked.around.clone(),
             strategy: asked.strategy.to_owned(),
             note: note.clone(),
         });
@@ -354,17 +364,25 @@ impl LiveSession {
         Bounded { position, edits, receipt, note, record }
     }
 
-    /// Charges the full history, as the provider would have without us.
-    fn charge_in_full(
-        &mut self,
-        prices: &Prices,
+    /// Returns the terms of a request of so many messages.
+    fn terms(
+        &self,
+        pricing: &Pricing,
+        model: Option<&str>,
         position: Position,
-        before: Option<&Mark>,
-    ) -> Charge {
-        let entries = &self.transcript.entries()[..position];
-        let sizes = entries.iter().map(|entry| (entry.hash.key(), f64::from(entry.tokens)));
-        let last = before.and_then(|mark| self.time_at(mark.position));
-        self.full.charge(prices, sizes, last, self.transcript.time_before(position))
+        around: &Surroundings,
+    ) -> Terms {
+        // The time of the newest message stands for that of the request: it is kept, so a restart finds the same prices.
+        let at = self.transcript.time_before(position.min(self.transcript.entries().len()));
+        let prices = pricing.of(model, at).prices;
+        Terms { around: around.clone(), ..Terms::new(prices) }
+    }
+
+    /// Charges the full history, as the provider would have without us.
+    fn charge_in_full(&mut self, terms: &Terms, position: Position) -> Charge {
+        let entries = self.transcript.entries()[..position].iter().enumerate();
+        let whole: Vec<Sent> = entries.map(|(at, entry)| Sent::whole(at, entry)).collect();
+        self.full.charge(&terms.prices, &terms.pieces(&whole, &[]), self.time_at(position))
     }
 
     fn time_at(&self, position: Position) -> Option<MillisSinceEpoch> {

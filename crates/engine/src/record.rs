@@ -83,9 +83,9 @@ mod tests {
         transcript.push(Message::text(Role::User, "the task"));
         transcript.push(Message::text(Role::Assistant, "a first answer"));
         transcript.push(Message::text(Role::User, "more"));
-        let (_, prices) = Pricing::shipped().of(None);
+        let terms = Pricing::shipped().of(None, None).prices.into();
         let mut state = State::default();
-        let (context, receipt) = bound(&transcript, 3, &Policy::plimsoll(), &prices, &mut state);
+        let (context, receipt) = bound(&transcript, 3, &Policy::plimsoll(), &terms, &mut state);
         let session = SessionId::new("s").expect("an id");
         let at = MillisSinceEpoch(7);
         let record = receipt_record(&session, "plimsoll", &receipt, &context, state.plan(), at);

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll_core::bound::{State, bound};
-use plimsoll_core::cost::{Prices, Pricing};
+use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
 use plimsoll_core::reuse::Scorer;
+use plimsoll_core::terms::Terms;
 use plimsoll_core::{Message, Tokenizer, Transcript};
 use plimsoll_formats::{ReadOptions, Session, read};
 
@@ -31,7 +32,7 @@ fn count_all(session: &Session) -> Transcript {
     transcript
 }
 
-fn bound_all(transcript: &Transcript, policy: &Policy, prices: &Prices) -> u64 {
+fn bound_all(transcript: &Transcript, policy: &Policy, prices: &Terms) -> u64 {
     let mut state = State::default();
     let mut tokens = 0;
     for position in transcript.requests() {
@@ -40,8 +41,8 @@ fn bound_all(transcript: &Transcript, policy: &Policy, prices: &Prices) -> u64 {
     tokens
 }
 
-fn prices() -> Prices {
-    Pricing::shipped().of(Some("claude-sonnet-4-5")).1
+fn prices() -> Terms {
+    Pricing::shipped().of(Some("claude-sonnet-4-5"), None).prices.into()
 }
 
 fn session(c: &mut Criterion) {

@@ -53,15 +53,26 @@ struct WireMessage<'a> {
 pub(crate) struct WireUsage {
     input_tokens: Count,
     cache_creation_input_tokens: Count,
+    cache_creation: WireCreation,
     cache_read_input_tokens: Count,
     output_tokens: Count,
+}
+
+/// What was written to the cache, by the life that was asked for.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireCreation {
+    ephemeral_1h_input_tokens: Count,
 }
 
 impl WireUsage {
     pub(crate) fn usage(&self) -> Option<plimsoll_core::Usage> {
         let cached = self.cache_read_input_tokens.0;
-        let prompt = self.input_tokens.0 + self.cache_creation_input_tokens.0 + cached;
-        usage(prompt, cached, self.output_tokens.0)
+        let written = self.cache_creation_input_tokens.0;
+        let prompt = self.input_tokens.0 + written + cached;
+        let usage = usage(prompt, cached, self.output_tokens.0)?;
+        let long = self.cache_creation.ephemeral_1h_input_tokens.0;
+        Some(plimsoll_core::Usage { written_tokens: written, written_long_tokens: long, ..usage })
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Block, MillisSinceEpoch, Opaque, Role, ToolCall, ToolResult};
+use plimsoll_core::{Block, MillisSinceEpoch, Opaque, Role, ToolCall, ToolResult, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -83,7 +83,15 @@ struct TokenInfo {
 struct TokenUsage {
     input_tokens: Count,
     cached_input_tokens: Count,
+    cache_write_input_tokens: Count,
     output_tokens: Count,
+}
+
+impl TokenUsage {
+    fn usage(&self) -> Option<Usage> {
+        let usage = usage(self.input_tokens.0, self.cached_input_tokens.0, self.output_tokens.0)?;
+        Some(Usage { written_tokens: self.cache_write_input_tokens.0, ..usage })
+    }
 }
 
 #[derive(Deserialize)]
@@ -162,8 +170,7 @@ fn event(draft: &mut Draft, event: Event<'_>) {
     }
     if event.kind.as_str() == "token_count"
         && let Some(counts) = event.info.and_then(|info| info.last_token_usage)
-        && let Some(usage) =
-            usage(counts.input_tokens.0, counts.cached_input_tokens.0, counts.output_tokens.0)
+        && let Some(usage) = counts.usage()
         && let Some(recorded) = draft.last_assistant()
     {
         recorded.message.usage = Some(usage);

@@ -105,5 +105,6 @@ pub(crate) fn usage(prompt: u64, cached: u64, output: u64) -> Option<Usage> {
         prompt_tokens: prompt,
         cached_tokens: cached,
         output_tokens: output,
+        ..Usage::default()
     })
 }

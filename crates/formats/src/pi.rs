@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use plimsoll_core::{Block, Role, ToolResult};
+use plimsoll_core::{Block, Role, ToolResult, Usage};
 use serde::Deserialize;
 
 use crate::blocks::Content;
@@ -194,7 +194,8 @@ fn from_message(
             let mut recorded = Recorded::new(Role::Assistant, number, time, blocks);
             recorded.message.usage = message.usage.as_ref().and_then(|counts| {
                 let prompt = counts.input.0 + counts.cache_read.0 + counts.cache_write.0;
-                usage(prompt, counts.cache_read.0, counts.output.0)
+                let usage = usage(prompt, counts.cache_read.0, counts.output.0)?;
+                Some(Usage { written_tokens: counts.cache_write.0, ..usage })
             });
             Some(recorded)
         }

@@ -154,6 +154,7 @@ impl Answering {
             self.usage.input += usage.input;
             self.usage.cached += usage.cached;
             self.usage.written += usage.written;
+            self.usage.written_long += usage.written_long;
             self.usage.output += usage.output;
         }
     }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
+use plimsoll_core::terms::Surroundings;
 use plimsoll_core::{ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, session_name};
 use plimsoll_engine::{SessionId, StoreError, TenantId};
@@ -227,6 +228,7 @@ impl Job {
                     policy: &job.wish.policy,
                     strategy: &job.wish.strategy,
                     tools: offer.digest(&asked),
+                    around: &Surroundings::default(),
                     observed: goes_out_as_it_came,
                     now: job.gateway.clock.now(),
                 };

@@ -117,6 +117,8 @@ impl Open {
         let usage = said.usage.map(|usage| Usage {
             prompt_tokens: usage.input,
             cached_tokens: usage.cached,
+            written_tokens: usage.written,
+            written_long_tokens: usage.written_long,
             output_tokens: usage.output,
         });
         if let Some(usage) = usage {

@@ -99,7 +99,7 @@ impl Ledger {
         provider: &Provider,
         model: &str,
     ) -> Result<Option<Rates>, ModelError> {
-        let known = self.pricing.known(model).map(|(_, prices)| prices.into());
+        let known = self.pricing.known(model, None).map(|known| known.prices.into());
         let rates = provider.price.map(Rates::from).or(known);
         let rates = rates.or_else(|| self.config.unknown_model.map(Rates::from));
         let is_capped = self.config.process_dollars.or(self.config.call_dollars).is_some();

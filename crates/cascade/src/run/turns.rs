@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use plimsoll_core::bound::{State, bound};
-use plimsoll_core::cost::Prices;
 use plimsoll_core::plan::Sent;
 use plimsoll_core::policy::{Bounds, IntraPhase, Policy, Settle};
 use plimsoll_core::render::{cleared_text, replace_results, replace_texts};
+use plimsoll_core::terms::Terms;
 use plimsoll_core::{
     Block, ContentHash, Message, Ref, Role, Tokenizer, ToolCall, ToolResult, Transcript,
 };
@@ -30,7 +30,7 @@ pub(crate) struct Talk {
     pub(crate) asked_for: Option<String>,
     policy: Policy,
     strategy: &'static str,
-    prices: Prices,
+    terms: Terms,
     sent: Transcript,
     state: State,
     /// All that was said, and what it would have cost to send it.
@@ -54,13 +54,14 @@ impl Talk {
     ) -> Self {
         let tokenizer = Tokenizer::for_model(model.model());
         let (policy, strategy) = run.policy(phase);
-        let (_, prices) = run.runner.pricing.of(Some(model.model()));
+        let now = run.runner.clock.now();
+        let terms = run.runner.pricing.of(Some(model.model()), Some(now)).prices.into();
         let mut talk = Self {
             model,
             asked_for,
             policy,
             strategy,
-            prices,
+            terms,
             sent: Transcript::new(tokenizer),
             state: State::default(),
             whole: Transcript::new(tokenizer),
@@ -241,10 +242,10 @@ impl Run {
         let name = phase.name.as_str();
         let position = talk.sent.entries().len();
         let (context, receipt) =
-            bound(&talk.sent, position, &talk.policy, &talk.prices, &mut talk.state);
+            bound(&talk.sent, position, &talk.policy, &talk.terms, &mut talk.state);
         let everything = talk.whole.entries().len();
         let (_, full) =
-            bound(&talk.whole, everything, &Policy::Full, &talk.prices, &mut talk.baseline);
+            bound(&talk.whole, everything, &Policy::Full, &talk.terms, &mut talk.baseline);
         if receipt.over_budget > 0 {
             let over = receipt.over_budget;
             self.note(name, format!("the smallest context passes the budget by {over} tokens"));
@@ -290,7 +291,7 @@ impl Run {
             journal.append(reply, vec![record]).await?
         };
         let output = answer.usage.map_or(0, |usage| usage.output_tokens);
-        let of_output = talk.prices.output_ratio() * output as f64;
+        let of_output = talk.terms.prices.output_ratio() * output as f64;
         self.tell(&Event::Turn {
             phase: name.to_owned(),
             turn,
@@ -298,8 +299,8 @@ impl Run {
             full_tokens: full.tokens,
             sent_tokens,
             output_tokens: output,
-            cost: talk.prices.dollars(receipt.cost + of_output),
-            full_cost: talk.prices.dollars(full.cost + of_output),
+            cost: talk.terms.prices.dollars(receipt.cost + of_output),
+            full_cost: talk.terms.prices.dollars(full.cost + of_output),
             calls: answer.calls().map(|call| call.name.to_string()).collect(),
             is_recorded,
         });

@@ -80,7 +80,7 @@ fn head(out: &mut String, name: &str, loaded: &Loaded, full: &Replay) {
     for fact in facts {
         let _ = write!(out, "<span>{}</span> ", escaped(&fact));
     }
-    let prices = &loaded.prices;
+    let prices = &loaded.terms.prices;
     let _ = writeln!(
         out,
         "</p>\n<p class=\"quiet\">Counted by {}; prices of {} as of {}: ${} a million input tokens, {} × from the cache, {} × into it, kept {} s.</p>\n</header>",
@@ -99,7 +99,7 @@ const MARK: &str = "<svg class=\"sign\" viewBox=\"0 0 24 24\" aria-hidden=\"true
 
 /// The four figures that matter, for a single policy.
 fn cards(out: &mut String, loaded: &Loaded, full: &Replay, replay: &Replay) {
-    let dollars = |replay: &Replay| loaded.prices.dollars(replay.totals.cost);
+    let dollars = |replay: &Replay| loaded.terms.prices.dollars(replay.totals.cost);
     let cards = [
         (
             percent(replay.totals.cost, full.totals.cost),
@@ -158,7 +158,7 @@ fn figures(out: &mut String, loaded: &Loaded, full: &Replay, runs: &[Run]) {
             out,
             "<tr><th scope=\"row\">{}</th><td>${:.4}</td><td{class}>{:.0}%</td><td class=\"share\"><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"groove\" width=\"100\" height=\"8\"/><rect class=\"{fill}\" width=\"{:.1}\" height=\"8\"/></svg></td><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.1}%</td><td>{:.1}%</td><td>{}</td><td>{}</td></tr>",
             escaped(&output::line(name, 60)),
-            loaded.prices.dollars(totals.cost),
+            loaded.terms.prices.dollars(totals.cost),
             100.0 * share,
             (100.0 * share).min(100.0),
             thousands(totals.tokens),

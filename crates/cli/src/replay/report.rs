@@ -49,7 +49,7 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
             );
         }
     }
-    let prices = &loaded.prices;
+    let prices = &loaded.terms.prices;
     let _ = writeln!(
         out,
         "\nprices of {} ({}): cache read × {}, write × {}, life {} s{RESET}\n",
@@ -83,7 +83,7 @@ fn row(out: &mut String, loaded: &Loaded, full: &Replay, run: &Run) {
         "{name:16}{:>12}{:>4.0}%{:>9.4}{colour}{:>4.0}%{RESET}{:>6.3}{:>6.1}{:>6.1}{:>7}{:>8}",
         thousands(totals.tokens),
         100.0 * ratio(totals.tokens as f64, totals.full_tokens as f64),
-        loaded.prices.dollars(totals.cost),
+        loaded.terms.prices.dollars(totals.cost),
         100.0 * share,
         ratio(score.work, full.score.work),
         100.0 * score.reuse(),
@@ -164,7 +164,7 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
     ) -> Figures<'a> {
         Figures {
             policy,
-            cost_dollars: loaded.prices.dollars(replay.totals.cost),
+            cost_dollars: loaded.terms.prices.dollars(replay.totals.cost),
             cost_ratio: ratio(replay.totals.cost, full.totals.cost),
             work_ratio: ratio(replay.score.work, full.score.work),
             reuse: replay.score.reuse(),

@@ -40,11 +40,17 @@ impl Day {
 }
 
 /// Writes a time to the second, `2023-05-08T13:56:00`.
-pub(super) fn written(time: MillisSinceEpoch) -> String {
+pub(crate) fn written(time: MillisSinceEpoch) -> String {
     let (year, month, day) = Day::of(time).date();
     let seconds = time.0.rem_euclid(MILLIS_A_DAY) / 1000;
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
+}
+
+/// Returns the days from 1970-01-01 to a date of the Gregorian calendar.
+#[cfg(test)]
+pub(crate) fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    Day::from_date(year, month, day).0
 }
 
 /// A day, month or year that a question names; of a month or day without a year, that of any year.

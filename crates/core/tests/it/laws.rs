@@ -415,7 +415,7 @@ fn exact_counts_hold_the_budget_too() {
     }
     messages.push(Message::text(Role::Assistant, "done"));
     let transcript = transcript(messages, Tokenizer::O200k { factor: 1.18 });
-    let prices = plimsoll_core::cost::Pricing::shipped().of(None).1;
+    let prices = plimsoll_core::cost::Pricing::shipped().of(None, None).prices.into();
     let bounds = plimsoll_core::policy::Bounds { budget: 9000, ..Default::default() };
     for bounded in run(&transcript, &Policy::Bounded(bounds), &prices) {
         assert_eq!(bounded.receipt.tokens, recount(&transcript, &bounded));

@@ -62,7 +62,7 @@ fn session() -> Transcript {
 }
 
 fn sent(session: &Transcript, policy: &Policy) -> Vec<ContentHash> {
-    let prices = Pricing::shipped().of(Some("claude-sonnet-4-5")).1;
+    let prices = Pricing::shipped().of(Some("claude-sonnet-4-5"), None).prices.into();
     let turns = run(session, policy, &prices);
     turns.iter().flat_map(|turn| turn.context.iter().map(|sent| sent.hash)).collect()
 }

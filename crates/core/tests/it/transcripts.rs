@@ -6,6 +6,7 @@ use plimsoll_core::bound::{Receipt, State, bound};
 use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::plan::{Context, Plan};
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, PreserveErrors, Settle};
+use plimsoll_core::terms::Terms;
 use plimsoll_core::{
     Block, Image, Message, MillisSinceEpoch, Opaque, Role, Thinking, Tokenizer, ToolCall,
     ToolResult, Transcript,
@@ -441,14 +442,15 @@ pub(crate) fn tokenizer() -> impl Strategy<Value = Tokenizer> {
     ]
 }
 
-pub(crate) fn prices() -> impl Strategy<Value = Prices> {
-    let of = |model| Pricing::shipped().of(Some(model)).1;
+pub(crate) fn prices() -> impl Strategy<Value = Terms> {
+    let of = |model| Pricing::shipped().of(Some(model), None).prices;
     prop_oneof![
         4 => Just(of("claude-sonnet-4-5")),
         2 => Just(of("gpt-5")),
         1 => Just(Prices { cache_read: 0.0, cache_write: 0.0, ..of("gpt-5") }),
         1 => Just(Prices { input: 0.0, cache_seconds: 0, cache_least: 0, ..of("gpt-5") }),
     ]
+    .prop_map(Terms::new)
 }
 
 fn whole_number() -> impl Strategy<Value = u32> {
@@ -558,7 +560,7 @@ pub(crate) struct Bounded {
 }
 
 /// Bounds every request of a session in order.
-pub(crate) fn run(transcript: &Transcript, policy: &Policy, prices: &Prices) -> Vec<Bounded> {
+pub(crate) fn run(transcript: &Transcript, policy: &Policy, prices: &Terms) -> Vec<Bounded> {
     let mut state = State::default();
     transcript
         .requests()

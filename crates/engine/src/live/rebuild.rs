@@ -48,10 +48,13 @@ pub(super) async fn load(
         let Ok(kept) = serde_json::from_str::<Kept>(&record.receipt) else { continue };
         let before = marks.last().map(|mark| &mark.policy);
         let policy = kept.request.policy.clone().or_else(|| before.cloned());
+        let before = marks.last().map(|mark| &mark.around);
+        let around = kept.request.around.clone().or_else(|| before.cloned());
         carried.extend(kept.request.carried.iter().cloned());
         marks.push(Mark {
             position: kept.position,
             policy: policy.unwrap_or(Policy::Full),
+            around: around.unwrap_or_default(),
             strategy: record.strategy,
             note: kept.request,
         });
@@ -83,10 +86,11 @@ impl LiveSession {
             let again =
                 |before: &Mark| (before.position, &before.policy) == (mark.position, &mark.policy);
             if mark.position <= self.transcript.entries().len() && !before.is_some_and(again) {
-                let (_, prices) = pricing.of(mark.note.model.as_deref());
-                self.charge_in_full(&prices, mark.position, before);
+                let model = mark.note.model.as_deref();
+                let terms = self.terms(pricing, model, mark.position, &mark.around);
+                self.charge_in_full(&terms, mark.position);
                 let (context, receipt) =
-                    bound(&self.transcript, mark.position, &mark.policy, &prices, &mut state);
+                    bound(&self.transcript, mark.position, &mark.policy, &terms, &mut state);
                 let at = self.transcript.time_before(mark.position).unwrap_or_default();
                 let record =
                     receipt_record(&self.id, &mark.strategy, &receipt, &context, state.plan(), at);

@@ -26,6 +26,8 @@ pub struct AnswerUsage {
     pub cached: u64,
     /// Of the input, what was written to the cache.
     pub written: u64,
+    /// Of what was written, what lives for the provider's longer time.
+    pub written_long: u64,
     /// What the model wrote, its thinking included.
     pub output: u64,
 }

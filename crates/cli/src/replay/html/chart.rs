@@ -97,7 +97,7 @@ fn chart(
     let name = escaped(&output::line(&run.policy, 60));
     let cost = format!(
         "${:.2}, {} of full",
-        loaded.prices.dollars(totals.cost),
+        loaded.terms.prices.dollars(totals.cost),
         percent(totals.cost, full.totals.cost)
     );
     let _ = write!(

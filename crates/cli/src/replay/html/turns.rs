@@ -42,7 +42,7 @@ fn row(out: &mut String, loaded: &Loaded, receipt: &Receipt, index: usize) {
         thousands(receipt.tokens),
         thousands(receipt.full_tokens),
         thousands(receipt.charge.cached as u64),
-        loaded.prices.dollars(receipt.cost),
+        loaded.terms.prices.dollars(receipt.cost),
         thousands(parts.system),
         thousands(parts.user),
         thousands(parts.assistant),

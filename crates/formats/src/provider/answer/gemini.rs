@@ -31,6 +31,7 @@ impl Parts {
                 input: of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount")),
                 cached: of("cachedContentTokenCount"),
                 written: 0,
+                written_long: 0,
                 output: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
             });
         }

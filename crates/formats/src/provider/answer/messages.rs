@@ -30,6 +30,8 @@ struct Usage {
     plain: Option<u64>,
     cached: Option<u64>,
     written: Option<u64>,
+    /// Of what was written, for an hour.
+    long: Option<u64>,
     output: Option<u64>,
 }
 
@@ -90,7 +92,11 @@ impl Parts {
         now.output = of("output_tokens").or(now.output);
         let (cached, written) = (now.cached.unwrap_or(0), now.written.unwrap_or(0));
         let input = now.plain.unwrap_or(0).saturating_add(cached).saturating_add(written);
-        seen.usage = Some(AnswerUsage { input, cached, written, output: now.output.unwrap_or(0) });
+        let creation = usage.get("cache_creation");
+        now.long = number(creation, &["ephemeral_1h_input_tokens"]).or(now.long);
+        let written_long = now.long.unwrap_or(0);
+        let output = now.output.unwrap_or(0);
+        seen.usage = Some(AnswerUsage { input, cached, written, written_long, output });
     }
 
     pub(super) fn items(&self) -> Vec<Arc<str>> {

@@ -65,6 +65,7 @@ impl Parts {
             input: number(Some(usage), &["input_tokens"]).unwrap_or(0),
             cached: number(details, &["cached_tokens"]).unwrap_or(0),
             written: number(details, &["cache_write_tokens"]).unwrap_or(0),
+            written_long: 0,
             output: number(Some(usage), &["output_tokens"]).unwrap_or(0),
         });
     }

@@ -1,0 +1,401 @@
+//! The provider's cache, by its own rules: what a request reads from it, writes to it, and pays in full.
+//!
+//! Three kinds. With marks (Anthropic) there are entries only where a request carried a mark: a request reads the longest entry
+//! that ends at one of its marks or within twenty blocks up to one, and writes up to its last mark. With ends (OpenAI since
+//! GPT-5.6) there is one at the end of every request. In steps (others) a request reads the longest prefix that any had,
+//! rounded down. Everything in Plimsoll that asks what a cache would do asks here.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::prices::{CacheKind, Prices};
+use crate::message::{MillisSinceEpoch, Usage};
+
+/// Anthropic looks at so many blocks up to a mark, its own included (its page on prompt caching).
+const LOOK_BACK: u32 = 20;
+/// Marks of a request, at most (the same page).
+pub const MOST_MARKS: usize = 4;
+/// OpenAI counts what it read in steps of so many tokens (its page on prompt caching).
+const STEP: f64 = 128.0;
+
+/// How long an entry is asked to live.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Life {
+    /// The provider's shortest.
+    #[default]
+    Short,
+    /// The longer one that costs more to write.
+    Long,
+}
+
+/// A part of a request in the order in which a provider reads it: tools, system prompt, messages.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Piece {
+    /// What it says, as a digest.
+    pub key: u64,
+    pub tokens: f64,
+    /// Content blocks in it; a look-back counts them.
+    pub blocks: u32,
+    /// A mark at its end.
+    pub mark: Option<Life>,
+}
+
+/// One request as the cache saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Charge {
+    /// Tokens read from the cache.
+    pub cached: f64,
+    /// Tokens written to it.
+    pub written: f64,
+    /// Of them, for the longer life.
+    pub written_long: f64,
+    /// Tokens that are neither.
+    pub plain: f64,
+    /// Messages at the beginning that were alike.
+    pub alike: usize,
+    /// Whether the pause since the last request outlived the cache.
+    pub cold: bool,
+    /// Whether a message of the last request was changed, while the cache was warm.
+    pub broken: bool,
+}
+
+impl Charge {
+    /// Returns all tokens of the prompt.
+    pub fn prompt(&self) -> f64 {
+        self.cached + self.written + self.plain
+    }
+
+    /// Returns what a provider reported as a charge.
+    pub fn of(usage: &Usage) -> Self {
+        let written = usage.written_tokens.min(usage.prompt_tokens);
+        let cached = usage.cached_tokens.min(usage.prompt_tokens - written);
+        Self {
+            cached: cached as f64,
+            written: written as f64,
+            written_long: usage.written_long_tokens.min(written) as f64,
+            plain: (usage.prompt_tokens - written - cached) as f64,
+            ..Self::default()
+        }
+    }
+}
+
+/// An entry: until when it lives, if times are known, and for which life it was written.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    used: Option<MillisSinceEpoch>,
+    life: Life,
+}
+
+/// What a provider has read of one conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Cache {
+    entries: HashMap<u64, Entry>,
+    /// Keys of the last request, and when it was made.
+    last: Vec<u64>,
+    last_used: Option<MillisSinceEpoch>,
+}
+
+impl Cache {
+    /// Charges a request made at `now`, and remembers it.
+    pub fn charge(
+        &mut self,
+        prices: &Prices,
+        pieces: &[Piece],
+        now: Option<MillisSinceEpoch>,
+    ) -> Charge {
+        let prefixes = prefixes(pieces);
+        let cold = self.is_cold(prices, now);
+        let mut charge = match prices.cache {
+            CacheKind::Marks => self.charge_marks(prices, pieces, &prefixes, now),
+            CacheKind::Ends | CacheKind::Steps => {
+                self.charge_prefix(prices, pieces, &prefixes, now)
+            }
+        };
+        let alike = self.last.iter().zip(pieces).take_while(|(last, now)| **last == now.key);
+        charge.alike = alike.count();
+        charge.cold = cold;
+        charge.broken = !charge.cold && charge.alike < self.last.len();
+        if charge.cold {
+            charge.alike = 0;
+        }
+        self.last.clear();
+        self.last.extend(pieces.iter().map(|piece| piece.key));
+        self.last_used = now.or(self.last_used);
+        charge
+    }
+
+    /// Tells whether nothing that was written is left at `now`. Unknown times count as warm.
+    pub fn is_cold(&self, prices: &Prices, now: Option<MillisSinceEpoch>) -> bool {
+        let living = |entry: &Entry| lives(prices, *entry, now);
+        !self.entries.is_empty() && !self.entries.values().any(living)
+    }
+
+    /// Returns the places behind which a mark would find an entry at `now`: indexes of `pieces` that end a living one.
+    pub fn ends(
+        &self,
+        prices: &Prices,
+        pieces: &[Piece],
+        now: Option<MillisSinceEpoch>,
+    ) -> Vec<usize> {
+        let prefixes = prefixes(pieces);
+        let has = |at: &usize| self.has(prices, prefixes[*at].0, now);
+        (0..pieces.len()).filter(has).collect()
+    }
+
+    fn has(&self, prices: &Prices, prefix: u64, now: Option<MillisSinceEpoch>) -> bool {
+        self.entries.get(&prefix).is_some_and(|entry| lives(prices, *entry, now))
+    }
+
+    fn charge_marks(
+        &mut self,
+        prices: &Prices,
+        pieces: &[Piece],
+        prefixes: &[(u64, f64)],
+        now: Option<MillisSinceEpoch>,
+    ) -> Charge {
+        let total = prefixes.last().map_or(0.0, |last| last.1);
+        let marks = || pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.mark?)));
+        let Some((last, _)) = marks().last() else {
+            return Charge { plain: total, ..Charge::default() };
+        };
+        let least = f64::from(prices.cache_least);
+        let found =
+            marks().filter_map(|(mark, _)| self.look_back(prices, pieces, prefixes, mark, now));
+        let found = found.max().filter(|&at| prefixes[at].1 >= least);
+        let cached = found.map_or(0.0, |at| prefixes[at].1);
+        let end = prefixes[last].1;
+        if end < least {
+            return Charge { plain: total, ..Charge::default() };
+        }
+        // What stands up to the last long-lived mark is written for long, the rest behind it for short.
+        let long = marks().filter(|(_, life)| *life == Life::Long).map(|(at, _)| prefixes[at].1);
+        let long = long.fold(0.0, f64::max);
+        let written = (end - cached).max(0.0);
+        let written_long = (long - cached).clamp(0.0, written);
+        // Whatever begins what was read is refreshed with it.
+        if let Some(found) = found {
+            for (prefix, _) in &prefixes[..=found] {
+                if let Some(entry) = self.entries.get_mut(prefix) {
+                    entry.used = now.or(entry.used);
+                }
+            }
+        }
+        for (at, life) in marks().filter(|(at, _)| prefixes[*at].1 >= least) {
+            let entry = self.entries.entry(prefixes[at].0);
+            let entry = entry.or_insert(Entry { used: now, life });
+            let longer = entry.life.max(life);
+            *entry = Entry { used: now.or(entry.used), life: longer };
+        }
+        Charge {
+            cached,
+            written,
+            written_long,
+            plain: total - cached - written,
+            ..Charge::default()
+        }
+    }
+
+    /// Finds the entry nearest before a mark, itself included.
+    fn look_back(
+        &self,
+        prices: &Prices,
+        pieces: &[Piece],
+        prefixes: &[(u64, f64)],
+        mark: usize,
+        now: Option<MillisSinceEpoch>,
+    ) -> Option<usize> {
+        let mut blocks = 0;
+        for at in (0..=mark).rev() {
+            if self.has(prices, prefixes[at].0, now) {
+                return Some(at);
+            }
+            blocks += pieces[at].blocks.max(1);
+            if blocks >= LOOK_BACK {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn charge_prefix(
+        &mut self,
+        prices: &Prices,
+        pieces: &[Piece],
+        prefixes: &[(u64, f64)],
+        now: Option<MillisSinceEpoch>,
+    ) -> Charge {
+        let total = prefixes.last().map_or(0.0, |last| last.1);
+        let life = pieces.iter().filter_map(|piece| piece.mark).max().unwrap_or_default();
+        let least = f64::from(prices.cache_least);
+        let known = prefixes.iter().rposition(|(prefix, _)| self.has(prices, *prefix, now));
+        let common = known.map_or(0.0, |at| prefixes[at].1);
+        let cached = match prices.cache {
+            _ if common < least => 0.0,
+            CacheKind::Steps => (common / STEP).floor() * STEP,
+            _ => common,
+        };
+        for (at, (prefix, _)) in prefixes.iter().enumerate() {
+            // What begins an entry is refreshed with it.
+            let known = known.is_some_and(|known| at <= known) && self.entries.contains_key(prefix);
+            let ends = at + 1 == prefixes.len() || pieces[at].mark.is_some();
+            if prices.cache == CacheKind::Steps || ends || known {
+                self.entries.insert(*prefix, Entry { used: now, life });
+            }
+        }
+        let written = total - cached;
+        let written_long = if life == Life::Long { written } else { 0.0 };
+        Charge { cached, written, written_long, ..Charge::default() }
+    }
+}
+
+/// Returns for each piece the digest and the tokens of all up to its end.
+fn prefixes(pieces: &[Piece]) -> Vec<(u64, f64)> {
+    let (mut digest, mut tokens) = (0_u64, 0.0);
+    pieces
+        .iter()
+        .map(|piece| {
+            // The finalizer of SplitMix64 over what came before: equal prefixes, equal digests.
+            let mut mixed = digest.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ piece.key;
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            digest = mixed ^ (mixed >> 31);
+            tokens += piece.tokens;
+            (digest, tokens)
+        })
+        .collect()
+}
+
+fn lives(prices: &Prices, entry: Entry, now: Option<MillisSinceEpoch>) -> bool {
+    match (entry.used, now) {
+        (Some(used), Some(now)) => {
+            now.0.saturating_sub(used.0) <= i64::from(prices.seconds(entry.life)) * 1000
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prices::WriteTier;
+    use super::*;
+
+    const MARKS: Prices = Prices {
+        cache: CacheKind::Marks,
+        cache_least: 0,
+        longer: Some(WriteTier { seconds: 3600, price: 2.0 }),
+        ..Prices::PLAIN
+    };
+
+    fn at(seconds: i64) -> Option<MillisSinceEpoch> {
+        Some(MillisSinceEpoch(seconds * 1000))
+    }
+
+    /// Pieces of ten tokens each; a capital letter carries a mark, `L` and `M` one of an hour.
+    fn pieces(said: &str) -> Vec<Piece> {
+        said.chars()
+            .map(|letter| Piece {
+                key: letter.to_ascii_lowercase() as u64,
+                tokens: 10.0,
+                blocks: 1,
+                mark: letter.is_ascii_uppercase().then_some(match letter {
+                    'L' | 'M' => Life::Long,
+                    _ => Life::Short,
+                }),
+            })
+            .collect()
+    }
+
+    fn ask(cache: &mut Cache, prices: &Prices, said: &str, seconds: i64) -> (f64, f64, f64) {
+        let charge = cache.charge(prices, &pieces(said), at(seconds));
+        (charge.cached, charge.written, charge.plain)
+    }
+
+    #[test]
+    fn entries_stand_at_marks_only() {
+        let mut cache = Cache::default();
+        assert_eq!(ask(&mut cache, &MARKS, "abCd", 0), (0.0, 30.0, 10.0));
+        assert_eq!(ask(&mut cache, &MARKS, "abcdEf", 10), (30.0, 20.0, 10.0));
+        // A change before the only mark leaves nothing to read, though `abc` is as it was.
+        assert_eq!(ask(&mut cache, &MARKS, "axcdeF", 20), (0.0, 60.0, 0.0));
+        // With a mark at the last place that did not change, what stands before it is read.
+        assert_eq!(ask(&mut cache, &MARKS, "abCxeF", 30), (30.0, 30.0, 0.0));
+    }
+
+    #[test]
+    fn a_mark_looks_back_twenty_blocks() {
+        let mut cache = Cache::default();
+        ask(&mut cache, &MARKS, "A", 0);
+        assert_eq!(ask(&mut cache, &MARKS, &format!("a{}B", "-".repeat(18)), 1).0, 10.0);
+        let mut cache = Cache::default();
+        ask(&mut cache, &MARKS, "A", 0);
+        assert_eq!(ask(&mut cache, &MARKS, &format!("a{}B", "-".repeat(19)), 1).0, 0.0);
+    }
+
+    #[test]
+    fn entries_live_as_long_as_they_asked_for_and_from_their_last_read() {
+        let mut cache = Cache::default();
+        assert_eq!(cache.charge(&MARKS, &pieces("L"), at(0)).written_long, 10.0);
+        ask(&mut cache, &MARKS, "lB", 1);
+        let late = cache.charge(&MARKS, &pieces("lbC"), at(1000));
+        assert_eq!((late.cached, late.written, late.written_long), (10.0, 20.0, 0.0));
+        assert!(!late.cold);
+        assert_eq!(ask(&mut cache, &MARKS, "lbcD", 1290).0, 30.0);
+        let gone = cache.charge(&MARKS, &pieces("lbcdE"), at(9000));
+        assert!(gone.cold && gone.cached == 0.0, "{gone:?}");
+    }
+
+    #[test]
+    fn short_prefixes_are_silently_plain() {
+        let prices = Prices { cache_least: 25, ..MARKS };
+        let mut cache = Cache::default();
+        assert_eq!(ask(&mut cache, &prices, "aB", 0), (0.0, 0.0, 20.0));
+        assert_eq!(ask(&mut cache, &prices, "abC", 1), (0.0, 30.0, 0.0));
+        assert_eq!(ask(&mut cache, &prices, "abcD", 2), (30.0, 10.0, 0.0));
+    }
+
+    #[test]
+    fn steps_read_the_longest_known_prefix() {
+        let prices = Prices { cache_least: 1024, ..Prices::PLAIN };
+        let piece = |key, tokens| Piece { key, tokens, blocks: 1, mark: None };
+        let mut cache = Cache::default();
+        let first = [piece(1, 1000.0), piece(2, 200.0), piece(3, 50.0)];
+        assert_eq!(cache.charge(&prices, &first, at(0)).written, 1250.0);
+        let changed = [piece(1, 1000.0), piece(2, 200.0), piece(4, 10.0)];
+        let charge = cache.charge(&prices, &changed, at(1));
+        // 1,200 tokens are alike: nine steps of 128.
+        assert_eq!((charge.cached, charge.written), (1152.0, 58.0));
+        assert!(charge.broken && charge.alike == 2);
+        let short = [piece(1, 1000.0)];
+        assert_eq!(cache.charge(&prices, &short, at(2)).cached, 0.0);
+        assert!(cache.charge(&prices, &first, at(1000)).cold);
+    }
+
+    #[test]
+    fn entries_stand_at_the_ends_of_requests() {
+        let prices = Prices { cache: CacheKind::Ends, cache_least: 0, ..Prices::PLAIN };
+        let mut cache = Cache::default();
+        assert_eq!(ask(&mut cache, &prices, "abc", 0), (0.0, 30.0, 0.0));
+        assert_eq!(ask(&mut cache, &prices, "abcde", 1), (30.0, 20.0, 0.0));
+        // `abcd` is as it was, but the longest entry that begins so is `abc`.
+        assert_eq!(ask(&mut cache, &prices, "abcdx", 2), (30.0, 20.0, 0.0));
+        assert_eq!(ask(&mut cache, &prices, "abx", 3), (0.0, 30.0, 0.0));
+    }
+
+    #[test]
+    fn usage_is_a_charge() {
+        let usage = Usage {
+            prompt_tokens: 100,
+            cached_tokens: 60,
+            written_tokens: 30,
+            written_long_tokens: 20,
+            ..Usage::default()
+        };
+        let charge = Charge::of(&usage);
+        assert_eq!((charge.cached, charge.written, charge.plain), (60.0, 30.0, 10.0));
+        assert_eq!(charge.written_long, 20.0);
+    }
+}
