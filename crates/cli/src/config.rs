@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy as _;
 use plimsoll_core::answer::AnswerSettings;
 use plimsoll_core::lazy_tools::LazySettings;
-use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
+use plimsoll_core::policy::{BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy, Settle};
 use plimsoll_core::recall::RecallSettings;
 use plimsoll_core::request::RequestSettings;
 use plimsoll_core::safety::Safety;
@@ -30,7 +30,9 @@ const BUDGET: &str = "PLIMSOLL_BUDGET";
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
-    pub(crate) budget: Option<u64>,
+    pub(crate) budget: Budget,
+    pub(crate) said_once: SaidOnce,
+    pub(crate) thinking: BoundThinking,
     pub(crate) intra_phase: IntraPhase,
     pub(crate) settle: Settle,
     pub(crate) clear_tool_uses: ClearToolUses,
@@ -47,6 +49,17 @@ pub(crate) struct Config {
     pub(crate) memory: MemoryConfig,
     pub(crate) request: RequestSettings,
     pub(crate) gateway: GatewayConfig,
+}
+
+/// Whether lines that stand in the context already are left out on arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct SaidOnce(pub(crate) bool);
+
+impl Default for SaidOnce {
+    fn default() -> Self {
+        Self(true)
+    }
 }
 
 /// Settings of the policy `clear-tool-uses`; defaults are the provider's own.
@@ -80,12 +93,15 @@ impl Default for Newest {
 pub(crate) fn config(arguments: &PolicyArguments) -> Result<Config, CommandError> {
     let mut config = read(arguments.config.as_deref())?;
     if let Some(budget) = environment(BUDGET) {
-        config.budget = Some(budget.parse().map_err(|_| {
-            CommandError::usage(anyhow::anyhow!("{BUDGET} is `{budget}`"))
-                .hint("give a whole number of tokens")
-        })?);
+        config.budget = match budget.as_str() {
+            "auto" => Budget::Auto,
+            number => number.parse::<u64>().map(Budget::Tokens).map_err(|_| {
+                CommandError::usage(anyhow::anyhow!("{BUDGET} is `{budget}`"))
+                    .hint("give a whole number of tokens, or auto")
+            })?,
+        };
     }
-    config.budget = arguments.budget.or(config.budget);
+    config.budget = arguments.budget.map_or(config.budget, Budget::Tokens);
     Ok(config)
 }
 
@@ -177,8 +193,13 @@ impl Config {
     fn bounds(&self, cadence: Option<Cadence>) -> Bounds {
         let mut intra_phase = self.intra_phase.clone();
         intra_phase.cadence = cadence.unwrap_or(intra_phase.cadence);
-        let budget = self.budget.unwrap_or(plimsoll_core::policy::DEFAULT_BUDGET);
-        Bounds { budget, intra_phase, settle: self.settle.clone() }
+        Bounds {
+            budget: self.budget,
+            said_once: self.said_once.0,
+            thinking: self.thinking,
+            intra_phase,
+            settle: self.settle.clone(),
+        }
     }
 }
 
@@ -203,8 +224,7 @@ mod tests {
         assert_eq!(shown.selection.strategy(), usual.strategy());
         assert_eq!(shown.selection.selector_model(), usual.selector_model());
         (shown.selection.strategy, shown.selection.selector_model) = (None, None);
-        let budget = Some(plimsoll_core::policy::DEFAULT_BUDGET);
-        assert_eq!(shown, Config { budget, ..Config::default() });
+        assert_eq!(shown, Config::default());
     }
 
     #[test]

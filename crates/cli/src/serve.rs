@@ -122,7 +122,7 @@ impl Policies for Configured {
     fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
         let Some(budget) = budget else { return self.0.policy(name).ok() };
         let mut config = self.0.clone();
-        config.budget = Some(budget);
+        config.budget = budget.into();
         config.newest.budget = budget;
         config.policy(name).ok()
     }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::attempts::Attempts;
-use crate::cost::{Cache, Charge};
+use crate::cost::{Cache, CacheKind, Charge};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Given, Settled};
 use crate::plan::{Change, Context, Plan, Reason, Sent, Treatment};
-use crate::policy::{Cadence, Policy};
+use crate::policy::{BoundThinking, Bounds, Cadence, Policy};
+use crate::said_once::SaidOnce;
 use crate::terms::Terms;
-use crate::transcript::{Position, Transcript};
+use crate::transcript::{Entry, Position, Transcript};
 
 /// What a session remembers from one request to the next.
 ///
@@ -20,6 +21,7 @@ use crate::transcript::{Position, Transcript};
 pub struct State {
     plan: Plan,
     cache: Cache,
+    said: SaidOnce,
     settled: Settled,
     attempts: Attempts,
     masked: Vec<Option<Arc<Sent>>>,
@@ -112,16 +114,28 @@ pub fn bound(
                     &mut state.masked,
                     &mut state.plan,
                 );
-                over_budget = passes::fit(transcript, position, bounds.budget, &mut state.plan);
+                let budget = bounds.budget.tokens(terms, state.plan.turn());
+                over_budget = passes::fit(transcript, position, budget, &mut state.plan);
                 state.plan.compare(transcript, &before);
             }
             Cadence::CacheAware => {
+                let seen = state.said.seen();
+                if bounds.said_once {
+                    say_once(transcript, position, &mut state.said, &mut state.plan);
+                }
                 passes::protect_head(transcript, position, &mut state.plan);
-                let given = Given { bounds, prices, attempts: &state.attempts, cold };
-                passes::settle(transcript, position, &given, &mut state.settled, &mut state.plan);
-                passes::protect_ends(transcript, position, &mut state.plan);
-                over_budget = passes::fit(transcript, position, bounds.budget, &mut state.plan);
-                state.settled.follow(&state.plan);
+                let budget = bounds.budget.tokens(terms, state.plan.turn());
+                let given = Given { bounds, terms, prices, attempts: &state.attempts, cold };
+                let (settled, said, plan) = (&mut state.settled, &mut state.said, &mut state.plan);
+                cut_giants(transcript, position, bounds, seen, said, plan);
+                if bounds.settle.enabled {
+                    settled.read(transcript, position, &given, said, plan);
+                    let free = first_free(transcript, position, terms, bounds.thinking);
+                    settled.settle(transcript, free..position, &given, said, plan);
+                }
+                passes::protect_ends(transcript, position, plan);
+                over_budget = passes::fit(transcript, position, budget, plan);
+                settled.follow(plan, said);
             }
         },
         Policy::ClearToolUses { trigger, keep } => {
@@ -137,8 +151,10 @@ pub fn bound(
     let context = state.plan.render();
     let opens_with_assistant =
         position > 0 && transcript.entries()[0].message.role == Role::Assistant;
-    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &[]);
-    let charge = state.cache.charge(&terms.prices, &pieces, time_of_answer(transcript, position));
+    let at = time_of_answer(transcript, position);
+    let own = own_mark(terms, &context, &state.cache, now);
+    let pieces = terms.pieces(context.iter().map(|sent| &**sent), own.as_slice());
+    let charge = state.cache.charge(&terms.prices, &pieces, at);
     state.last = Some(position);
     let receipt = Receipt {
         turn: state.plan.turn() - 1 - u32::from(opens_with_assistant),
@@ -152,9 +168,92 @@ pub fn bound(
         cost: terms.prices.input_cost(&charge),
         over_budget,
         changes: state.plan.changes().to_vec(),
-        marks: Vec::new(),
+        marks: own.iter().filter_map(|&at| context[at].position).collect(),
     };
     (context, receipt)
+}
+
+/// Finds the place of a mark of our own: the end of the longest cache entry that the client's marks do not find.
+///
+/// They miss it where something before the client's last mark has changed, and where a turn has more blocks than a provider
+/// looks back.
+fn own_mark(
+    terms: &Terms,
+    context: &Context,
+    cache: &Cache,
+    at: Option<MillisSinceEpoch>,
+) -> Option<usize> {
+    if terms.prices.cache != CacheKind::Marks || terms.around.free_marks == 0 {
+        return None;
+    }
+    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &[]);
+    let longest = cache.ends(&terms.prices, &pieces, at).pop()?;
+    let found = cache.clone().charge(&terms.prices, &pieces, at).cached;
+    let there: f64 = pieces[..=longest].iter().map(|piece| piece.tokens).sum();
+    // The first piece is what stands before the messages.
+    (there > found && pieces[longest].mark.is_none()).then(|| longest.checked_sub(1)).flatten()
+}
+
+/// Gives what arrived its form without the lines that stand in the context already.
+fn say_once(transcript: &Transcript, end: Position, said: &mut SaidOnce, plan: &mut Plan) {
+    for position in said.seen()..end {
+        let entry = &transcript.entries()[position];
+        if let Some(message) = said.read(entry) {
+            let form = Sent::rendered(Some(position), message, transcript.tokenizer());
+            let treatment = Treatment::Excerpt;
+            plan.reduce(transcript, position, treatment, Reason::SaidOnce, Arc::new(form));
+        }
+    }
+}
+
+/// Returns the first message that may still change: none before the last one that thinking stands behind, where that is bound.
+///
+/// Whoever sends no thinking back, as after a compaction, has nothing that a change could break.
+fn first_free(
+    transcript: &Transcript,
+    end: Position,
+    terms: &Terms,
+    thinking: BoundThinking,
+) -> Position {
+    if terms.append_only {
+        return end;
+    }
+    match thinking {
+        BoundThinking::Provider if terms.binds() => end,
+        BoundThinking::Keep if terms.binds() => {
+            let entries = &transcript.entries()[..end];
+            let thinks = |entry: &Entry| {
+                entry.message.blocks.iter().any(|block| matches!(block, Block::Thinking(_)))
+            };
+            entries.iter().rposition(thinks).unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Excerpts what arrived and is longer than any result should be.
+fn cut_giants(
+    transcript: &Transcript,
+    end: Position,
+    bounds: &Bounds,
+    seen: Position,
+    said: &mut SaidOnce,
+    plan: &mut Plan,
+) {
+    for position in seen..end {
+        let tokens = plan.decisions()[position].form.tokens;
+        let is_result = transcript.entries()[position].message.role == Role::Tool;
+        if !is_result || tokens <= bounds.settle.giant {
+            continue;
+        }
+        let errors = bounds.intra_phase.preserve_errors;
+        let form = passes::excerpt_of(transcript, position, &bounds.settle, errors, said, &[]);
+        if let Some(form) = form
+            && plan.reduce(transcript, position, Treatment::Excerpt, Reason::Giant, form.clone())
+        {
+            said.changed(position, &form.message.shown());
+        }
+    }
 }
 
 /// Returns when the request at `position` was answered, as far as that is known.

@@ -1,254 +1,168 @@
-//! Excerpts: exact lines of a message, counts of what was left out, and the names that occur in it.
+//! Excerpts: exact lines of a result, with counts of what was left out.
 //!
-//! Two forms: one leaves out only lines that other messages in the context show word for word; the other keeps a
-//! skeleton by kind of content, with the first and last lines that report errors.
-
-mod kind;
-mod worth;
+//! Kept are the first and last lines, those that report errors, and of the rest those that name most for their length.
 
 use crate::error_lines::is_error_line;
 use crate::hash::Ref;
-use crate::message::{Block, Message, Role, ToolCall, ToolResult};
-use crate::reading::{Line, REPEATED, Reading, looks_like_json, source};
+use crate::message::{Block, Message, ToolResult};
+use crate::names::{self, KeySet};
 use crate::render::plural;
-use crate::visible::Visible;
+use crate::said_once::LineAt;
 
-pub use kind::{Kind, kind_of};
-pub(crate) use worth::{Worth, reads_content};
-
+/// Lines kept at each end (measured: 2 to 5 make no difference).
+const AT_EACH_END: usize = 3;
 /// The most error lines that an excerpt keeps from each end of a result.
 const ERRORS_FROM_EACH_END: usize = 5;
-/// Bytes of a call's arguments that stay at the beginning of each.
-const ARGUMENTS_KEPT: usize = 150;
+/// Bytes of a line above which it is data (a minified file, base64) and no excerpt holds it.
+const LONGEST_LINE: usize = 300;
+/// What a line costs beside its bytes when lines are compared by the names that they hold.
+const PRICE_OF_A_LINE: f64 = 12.0;
 
-/// Returns for each line whether it can be left out because other messages show every run of its words.
+/// Returns `message` with its results cut to about `share` of their length; `None` where nothing is left out.
 ///
-/// A run that stands twice in the message counts as shown the second time. Lines without words go with both neighbours.
-pub(crate) fn shown_elsewhere(reading: &Reading, visible: &Visible) -> Vec<bool> {
-    // How many of the first n runs are shown by this message alone.
-    let mut alone = Vec::with_capacity(reading.runs.len() + 1);
-    let mut count = 0_u32;
-    alone.push(count);
-    for &run in &reading.runs {
-        count += u32::from(run != REPEATED && visible.shows_run(run) <= 1);
-        alone.push(count);
-    }
-    let mut dropped: Vec<bool> = reading
-        .lines
+/// `must` says of a line whether it has to stay or to go, where that is decided: what others point to stays, and what is itself
+/// only pointed to counts as left out.
+pub(crate) fn excerpt(
+    message: &Message,
+    share: f64,
+    errors: bool,
+    original: Ref,
+    must: impl Fn(LineAt) -> Option<bool>,
+) -> Option<Message> {
+    let mut changed = false;
+    let mut first = true;
+    let blocks = message
+        .blocks
         .iter()
-        .map(|line| {
-            line.removable
-                && !line.runs.is_empty()
-                && alone[line.runs.end] == alone[line.runs.start]
+        .enumerate()
+        .map(|(at, block)| {
+            let Block::ToolResult(result) = block else { return block.clone() };
+            let lines: Vec<&str> = result.text.split('\n').collect();
+            let kept = kept(&lines, share, errors, |line| must(LineAt { block: at, line }));
+            if kept.iter().all(|kept| *kept) {
+                return block.clone();
+            }
+            changed = true;
+            let reference = std::mem::take(&mut first).then_some(original);
+            let text = write(&lines, &kept, reference);
+            Block::ToolResult(ToolResult { text: text.into(), images: Vec::new(), ..result.clone() })
         })
         .collect();
-    for at in 0..dropped.len() {
-        if !reading.lines[at].has_words && reading.lines[at].removable && at > 0 && dropped[at - 1]
-        {
-            let block = reading.lines[at].block;
-            let next = (at + 1..dropped.len()).find(|&next| reading.lines[next].has_words);
-            dropped[at] = reading.lines[at - 1].block == block
-                && next.is_some_and(|next| dropped[next] && reading.lines[next].block == block);
-        }
-    }
-    dropped
+    changed.then(|| Message { blocks, ..message.clone() })
 }
 
-/// What is found of a message once and does not depend on what others show.
-#[derive(Debug, Default)]
-pub(crate) struct Outline {
-    /// For each line, whether the skeleton leaves it out.
-    pub(crate) outside: Vec<bool>,
-    /// Whether a result in it is a list of names.
-    pub(crate) listing: bool,
-}
-
-/// Tells the lines of the skeleton by the kinds of content.
-pub(crate) fn outline(
-    message: &Message,
-    reading: &Reading,
-    call: Option<&ToolCall>,
+fn kept(
+    lines: &[&str],
+    share: f64,
     errors: bool,
-) -> Outline {
-    let mut keep = vec![false; reading.lines.len()];
-    let mut listing = false;
-    let mut at = 0;
-    while at < reading.lines.len() {
-        let block = reading.lines[at].block;
-        let end = (at..reading.lines.len())
-            .find(|&next| reading.lines[next].block != block)
-            .unwrap_or(reading.lines.len());
-        let lines = &reading.lines[at..end];
-        let keep = &mut keep[at..end];
-        match &message.blocks[block] {
-            Block::ToolResult(result) => {
-                let kind = kind_of(&result.text, call);
-                listing |= kind == Kind::Listing;
-                keep_of_result(kind, result, lines, errors, keep);
-            }
-            Block::Text(text) => keep_of_text(text, lines, message.role, keep),
-            Block::ToolCall(call) => keep_of_arguments(call, lines, keep),
-            _ => keep.fill(true),
-        }
-        at = end;
+    must: impl Fn(usize) -> Option<bool>,
+) -> Vec<bool> {
+    let mut kept = vec![false; lines.len()];
+    // What ends in a line break has an empty last line, which is no line to keep.
+    let end = lines.len() - usize::from(lines.last().is_some_and(|line| line.is_empty()));
+    let fits = |at: usize| lines[at].len() <= LONGEST_LINE && must(at) != Some(false);
+    for at in (0..end.min(AT_EACH_END)).chain(end.saturating_sub(AT_EACH_END)..end) {
+        kept[at] = fits(at);
     }
-    Outline { outside: keep.iter().map(|keep| !keep).collect(), listing }
-}
-
-fn keep_of_result(
-    kind: Kind,
-    result: &ToolResult,
-    lines: &[Line],
-    errors: bool,
-    keep: &mut [bool],
-) {
-    let text = |line: &Line| &result.text[line.bytes.clone()];
-    kind::keep_skeleton(kind, lines.len(), |at| text(&lines[at]), keep);
+    for (at, kept) in kept.iter_mut().enumerate() {
+        *kept |= must(at) == Some(true);
+    }
     if errors {
         let reports: Vec<usize> =
-            (0..lines.len()).filter(|&at| is_error_line(text(&lines[at]).trim_end())).collect();
+            (0..end).filter(|&at| fits(at) && is_error_line(lines[at].trim_end())).collect();
         let from_end = reports.len().saturating_sub(ERRORS_FROM_EACH_END);
         for (order, &at) in reports.iter().enumerate() {
-            if order < ERRORS_FROM_EACH_END || order >= from_end {
-                keep[at] = true;
-            }
+            kept[at] |= order < ERRORS_FROM_EACH_END || order >= from_end;
         }
     }
-}
-
-fn keep_of_text(text: &str, lines: &[Line], role: Role, keep: &mut [bool]) {
-    if role != Role::Assistant {
-        keep.fill(true);
-        return;
-    }
-    // What the message was about, and the command that it ran where that stands in a fence: the first line of each.
-    if let Some(first) = lines.iter().position(|line| line.has_words) {
-        keep[first] = true;
-    }
-    let trimmed = |at: usize| text[lines[at].bytes.clone()].trim();
-    for (at, keep) in keep.iter_mut().enumerate().skip(1) {
-        let opens = trimmed(at - 1).starts_with("```") && trimmed(at - 1).len() > 3;
-        *keep |= opens && !trimmed(at).starts_with("```");
-    }
-}
-
-fn keep_of_arguments(call: &ToolCall, lines: &[Line], keep: &mut [bool]) {
-    let mut used = 0;
-    for (line, keep) in lines.iter().zip(keep) {
-        used += line.bytes.len();
-        *keep = !line.removable
-            || (used <= ARGUMENTS_KEPT && !call.arguments[line.bytes.clone()].is_empty());
-    }
-}
-
-/// Writes `message` without the lines that `dropped` marks, and tells how often the names that it lists are needed again;
-/// `None` where nothing is marked.
-///
-/// Each gap says how many lines are missing. The widest one also has the ref of the original and the names that were left
-/// out anywhere in the message, that no other message shows, and that are worth listing.
-pub(crate) fn write(
-    message: &Message,
-    reading: &Reading,
-    dropped: &[bool],
-    visible: &Visible,
-    worth: &Worth,
-    original: Ref,
-) -> Option<(Message, f64)> {
-    let gaps = gaps(reading, dropped);
-    let widest = gaps.iter().copied().max_by_key(|gap| gap.end - gap.start)?;
-    let mut left_out = String::new();
-    let mut listed = if let Some(named) = &reading.named {
-        let counts: Vec<usize> = gaps.iter().map(|gap| gap.end - gap.start).collect();
-        worth.names_known(message, reading, named, dropped, &counts, visible)
-    } else {
-        for (line, _) in reading.lines.iter().zip(dropped).filter(|(_, dropped)| **dropped) {
-            left_out.push_str(&source(message, line.block)[line.bytes.clone()]);
-            left_out.push('\n');
-        }
-        let bare = splice(message, reading, &gaps, |gap| marker(gap, ""));
-        worth.names(&left_out, &bare, visible)
-    };
-    if is_json(message, reading.lines[widest.start].block) {
-        // Half of an escape would end the string or break it, and a control character may not stand in one.
-        listed.retain(|name| !name.contains(|character| character == '\\' || character < ' '));
-    }
-    let note = if listed.is_empty() {
-        format!("; {original}")
-    } else {
-        format!("; {original}; names: {}", listed.join(" "))
-    };
-    let written = splice(message, reading, &gaps, |gap| {
-        marker(gap, if gap.start == widest.start { &note } else { "" })
-    });
-    Some((written, worth.need(&listed)))
-}
-
-/// Lines of one block that are left out together, as indices into [`Reading::lines`].
-#[derive(Debug, Clone, Copy)]
-struct Gap {
-    start: usize,
-    end: usize,
-}
-
-fn gaps(reading: &Reading, dropped: &[bool]) -> Vec<Gap> {
-    let mut gaps: Vec<Gap> = Vec::new();
-    for at in (0..dropped.len()).filter(|&at| dropped[at]) {
-        match gaps.last_mut() {
-            Some(gap)
-                if gap.end == at && reading.lines[gap.start].block == reading.lines[at].block =>
-            {
-                gap.end = at + 1;
-            }
-            _ => gaps.push(Gap { start: at, end: at + 1 }),
+    let whole: usize = lines.iter().map(|line| line.len() + 1).sum();
+    let mut room = whole as f64 * share;
+    let mut named: Vec<(f64, usize, KeySet)> = (0..end)
+        .filter(|&at| fits(at) && !kept[at])
+        .filter_map(|at| {
+            let names = names::names(lines[at]);
+            let worth = names.len() as f64 / (lines[at].len() as f64 + PRICE_OF_A_LINE);
+            (!names.is_empty()).then_some((worth, at, names))
+        })
+        .collect();
+    named.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+    let mut shown = KeySet::default();
+    for (_, at, names) in named {
+        let bytes = lines[at].len() as f64 + 1.0;
+        if bytes <= room && names.iter().any(|name| !shown.contains(name)) {
+            kept[at] = true;
+            room -= bytes;
+            shown.extend(names);
         }
     }
-    gaps
+    kept
 }
 
-fn marker(gap: Gap, note: &str) -> String {
-    let count = gap.end - gap.start;
+fn write(lines: &[&str], kept: &[bool], original: Option<Ref>) -> String {
+    let mut out: Vec<String> = Vec::new();
+    let mut widest = (0, 0);
+    let mut at = 0;
+    while at < lines.len() {
+        if kept[at] {
+            out.push(lines[at].to_owned());
+            at += 1;
+            continue;
+        }
+        let count = kept[at..].iter().take_while(|kept| !**kept).count();
+        if count > widest.0 {
+            widest = (count, out.len());
+        }
+        at += count;
+        out.push(marker(count, None));
+    }
+    if let Some(marked) = out.get_mut(widest.1) {
+        *marked = marker(widest.0, original);
+    }
+    out.join("\n")
+}
+
+fn marker(count: usize, original: Option<Ref>) -> String {
+    let note = original.map(|original| format!("; {original}")).unwrap_or_default();
     format!("[… {count} {}{note}]", plural(count, "line"))
 }
 
-fn is_json(message: &Message, block: usize) -> bool {
-    matches!(&message.blocks[block], Block::ToolCall(call) if looks_like_json(&call.arguments))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::ContentHash;
+    use insta::assert_snapshot;
 
-/// Puts a marker in the place of each gap.
-fn splice(
-    message: &Message,
-    reading: &Reading,
-    gaps: &[Gap],
-    marker: impl Fn(Gap) -> String,
-) -> Message {
-    let mut blocks = message.blocks.clone();
-    let mut gaps = gaps.iter().copied().peekable();
-    while let Some(first) = gaps.peek() {
-        let block = reading.lines[first.start].block;
-        let text = source(message, block);
-        let line_break = if is_json(message, block) { "\\n" } else { "\n" };
-        let mut out = String::with_capacity(text.len());
-        let mut copied = 0;
-        while let Some(gap) = gaps.next_if(|gap| reading.lines[gap.start].block == block) {
-            let (from, to) =
-                (reading.lines[gap.start].bytes.start, reading.lines[gap.end - 1].bytes.end);
-            out.push_str(&text[copied..from]);
-            out.push_str(&marker(gap));
-            if to < text.len() || text[..to].ends_with(line_break) {
-                out.push_str(line_break);
-            }
-            copied = to;
-        }
-        out.push_str(&text[copied..]);
-        match &mut blocks[block] {
-            Block::Text(target) => *target = out.into(),
-            Block::ToolResult(result) => {
-                result.text = out.into();
-                result.images.clear();
-            }
-            Block::ToolCall(call) => call.arguments = out.into(),
-            _ => {}
-        }
+    fn check(text: &str, share: f64) -> String {
+        let message = Message::result("1", text);
+        let original = Ref::message(ContentHash([0xab; 32]));
+        let made = excerpt(&message, share, true, original, |_| None);
+        made.map_or_else(String::new, |made| made.results().next().expect("one").text.to_string())
     }
-    Message { blocks, ..message.clone() }
+
+    #[test]
+    fn ends_errors_and_names_stay() {
+        let mut lines: Vec<String> = (0..40).map(|at| format!("nothing here, {at}")).collect();
+        lines[20] = "error: it broke".to_owned();
+        lines[30] = "see src/core/plan.rs and reduce_by_half".to_owned();
+        assert_snapshot!(check(&lines.join("\n"), 0.1), @r"
+        nothing here, 0
+        nothing here, 1
+        nothing here, 2
+        [… 17 lines; ref:message:abababababababab]
+        error: it broke
+        [… 9 lines]
+        see src/core/plan.rs and reduce_by_half
+        [… 6 lines]
+        nothing here, 37
+        nothing here, 38
+        nothing here, 39
+        ");
+        assert_eq!(check("a\nb\nc", 0.1), "");
+    }
+
+    #[test]
+    fn long_lines_are_no_excerpt() {
+        let text = format!("{{\"a\":\"{}\"}}", "x".repeat(1000));
+        assert_snapshot!(check(&text, 0.1), @"[… 1 line; ref:message:abababababababab]");
+    }
 }

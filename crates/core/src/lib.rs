@@ -27,13 +27,13 @@ pub mod plan;
 pub mod policy;
 mod pressure;
 mod priority;
-mod reading;
 pub mod recall;
 pub mod render;
 pub mod replay;
 pub mod request;
 pub mod reuse;
 pub mod safety;
+mod said_once;
 pub mod select;
 mod spelling;
 mod statistics;
@@ -42,7 +42,6 @@ pub mod terms;
 pub mod tokens;
 mod transcript;
 mod trim;
-mod visible;
 mod words;
 
 pub use allocation::{

@@ -10,7 +10,7 @@ pub(crate) use ceiling::fit;
 pub(crate) use clear::clear_tool_uses;
 pub(crate) use mask::mask;
 pub(crate) use newest::keep_newest;
-pub(crate) use settle::{Given, Settled, settle};
+pub(crate) use settle::{Given, Settled, excerpt_of};
 
 use std::sync::Arc;
 

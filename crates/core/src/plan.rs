@@ -64,6 +64,8 @@ pub enum Reason {
     Giant,
     /// Read once, and cheaper as an excerpt from here on.
     Settled,
+    /// Lines of it stand in the context already, as they were sent; pointers say where.
+    SaidOnce,
     /// Another message shows the same, and it is still in the context.
     Superseded { by: Position },
     /// Older than the window.
@@ -96,6 +98,7 @@ impl fmt::Display for Reason {
             Self::ErrorKept => "holds an error (preserve_errors)",
             Self::Giant => "longer than the limit for fresh results",
             Self::Settled => "read once; cheaper as an excerpt",
+            Self::SaidOnce => "said before; pointers stand for the lines above",
             Self::Superseded { by } => return write!(f, "shown again by message {by}"),
             Self::OutsideWindow => "older than the window",
             Self::Masked => "older than mask_observations_after",

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::terms::Terms;
+
 /// When old messages change their form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -89,37 +91,157 @@ impl Default for IntraPhase {
     }
 }
 
-/// Settings of the three states: whole while fresh, then settled, seldom stubbed (`DESIGN` 3).
+/// How often results are needed again, by what their tool does: the chance at the next turn, times the turns since they
+/// were last used, for a result of 1,300 tokens.
+///
+/// Measured on the development sessions of four agents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Need {
+    /// Of tools that show a file.
+    pub reads: f64,
+    /// Of those that find or list.
+    pub finds: f64,
+    /// Of those that run commands or edit.
+    pub runs: f64,
+    /// Of all others.
+    pub others: f64,
+}
+
+impl Default for Need {
+    fn default() -> Self {
+        Self { reads: 0.154, finds: 0.105, runs: 0.056, others: 0.154 }
+    }
+}
+
+/// Settings of how old results become excerpts (`DESIGN` 3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settle {
-    /// Messages of fewer tokens than this are left alone.
+    /// Whether old messages may change at all.
+    pub enabled: bool,
+    /// Tokens of context below which nothing changes.
+    pub floor: u64,
+    /// Results of fewer tokens than this are left alone.
     pub least: u32,
-    /// Tokens that a change must save at least; four times as many where it hides something.
-    pub least_saved: u32,
     /// Fresh results of more tokens than this are excerpted at once.
     pub giant: u32,
-    /// Further calls that are expected to read a result; for what the model said as many as there were are expected,
-    /// within three and six fifths of this.
-    pub calls_expected: u32,
+    /// The share of a result that an excerpt keeps beside its ends and its error lines.
+    pub kept: f64,
+    /// Turns for which a result stays whole after it came or was used.
+    pub young: u32,
+    /// Further calls that are expected at least; later, as many as there were.
+    pub least_calls: u32,
+    /// Further calls that are expected at most, as where rules bound the turns.
+    pub most_calls: u32,
     /// By what share the rewriting of a broken prefix is priced higher than it is.
     pub caution: f64,
-    /// How often 300 hidden runs of a result are needed again, for each e-fold of the time since they were last used.
-    pub need_of_result: f64,
-    /// As `need_of_result`, for what the model said itself.
-    pub need_of_said: f64,
+    /// The share of the whole bill that changes may cost beyond what was saved before.
+    pub allowance: f64,
+    /// The least gain of a batch, as a share of what reading the context further is expected to cost.
+    pub least_gain: f64,
+    pub need: Need,
 }
 
 impl Default for Settle {
     fn default() -> Self {
         Self {
-            least: 60,
-            least_saved: 10,
-            giant: 4000,
-            calls_expected: 50,
-            caution: 1.0,
-            need_of_result: 0.0,
-            need_of_said: 0.6,
+            enabled: true,
+            floor: 8000,
+            least: 150,
+            giant: 25_000,
+            kept: 0.1,
+            young: 1,
+            least_calls: 8,
+            most_calls: 1000,
+            caution: 0.5,
+            allowance: 0.04,
+            least_gain: 0.04,
+            need: Need::default(),
+        }
+    }
+}
+
+/// What becomes of old messages where thinking is bound to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoundThinking {
+    /// A message gets its form when it is first sent and keeps it.
+    #[default]
+    Keep,
+    /// Messages may change, and the provider is asked to drop the thinking behind them.
+    Drop,
+    /// Messages stay, and old results are left to the provider's own context editing.
+    Provider,
+}
+
+/// The most tokens of a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Budget {
+    /// Below the size at which the model's price jumps or its window is full.
+    #[default]
+    Auto,
+    Tokens(u64),
+}
+
+impl Budget {
+    /// Returns the ceiling of a request; `turns` are those that stand in it.
+    pub fn tokens(self, terms: &Terms, turns: u32) -> u64 {
+        let Self::Auto = self else {
+            let Self::Tokens(tokens) = self else { return DEFAULT_BUDGET };
+            return tokens;
+        };
+        // The client itself makes room where the window ends; a change would cost the thinking that is bound to it.
+        if terms.binds() {
+            return u64::MAX;
+        }
+        let prices = &terms.prices;
+        let window = u64::from(prices.window) as f64 * BELOW_WINDOW;
+        let band = prices.bands[0].above;
+        let band = if band == u64::MAX { f64::INFINITY } else { band as f64 * BELOW_BAND };
+        let whole = if window > 0.0 { window.min(band) } else { band };
+        if whole.is_infinite() {
+            return DEFAULT_BUDGET;
+        }
+        let unseen = terms.around.before + terms.around.unseen * f64::from(turns);
+        (whole - unseen).max(0.0) as u64
+    }
+}
+
+/// The share of the window at which `context-window.md` calls a context nearly full.
+const BELOW_WINDOW: f64 = 0.8;
+/// The share of a price band's size that is used: counts of tokens are off by some percent (measured: 2 to 6).
+const BELOW_BAND: f64 = 0.9;
+
+impl From<u64> for Budget {
+    fn from(tokens: u64) -> Self {
+        Self::Tokens(tokens)
+    }
+}
+
+impl Serialize for Budget {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::Tokens(tokens) => serializer.serialize_u64(*tokens),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Budget {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Tokens(u64),
+            Word(String),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Tokens(tokens) => Ok(Self::Tokens(tokens)),
+            Written::Word(word) if word == "auto" => Ok(Self::Auto),
+            Written::Word(word) => Err(serde::de::Error::custom(format!(
+                "`budget` is a number of tokens or \"auto\", not \"{word}\""
+            ))),
         }
     }
 }
@@ -128,20 +250,26 @@ impl Default for Settle {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounds {
-    /// The ceiling in tokens; rendered messages never exceed it.
-    pub budget: u64,
+    /// The ceiling; rendered messages never exceed it.
+    pub budget: Budget,
+    /// Whether lines that stand in the context already are left out on arrival.
+    pub said_once: bool,
+    /// What becomes of old messages where thinking is bound to them.
+    pub thinking: BoundThinking,
     pub intra_phase: IntraPhase,
     pub settle: Settle,
 }
 
-/// The ceiling where none is given: four fifths of a window of 200,000 tokens, the share at which `context-window.md`
+/// The ceiling where neither window nor prices of a model are known: four fifths of a window of 200,000 tokens, the share at which `context-window.md`
 /// calls a context nearly full.
 pub const DEFAULT_BUDGET: u64 = 160_000;
 
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            budget: DEFAULT_BUDGET,
+            budget: Budget::Auto,
+            said_once: true,
+            thinking: BoundThinking::Keep,
             intra_phase: IntraPhase::default(),
             settle: Settle::default(),
         }

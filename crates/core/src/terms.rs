@@ -122,7 +122,7 @@ impl Terms {
         self.prices.living(self.life())
     }
 
-    /// Returns whether a message that thinking stands behind must stay as it was sent.
+    /// Tells whether a message that thinking stands behind must stay as it was sent.
     pub fn binds(&self) -> bool {
         self.append_only || self.prices.bound_thinking
     }

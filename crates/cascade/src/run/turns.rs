@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::bound::{State, bound};
 use plimsoll_core::plan::Sent;
-use plimsoll_core::policy::{Bounds, IntraPhase, Policy, Settle};
+use plimsoll_core::policy::{Bounds, Budget, IntraPhase, Policy, Settle};
 use plimsoll_core::render::{cleared_text, replace_results, replace_texts};
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{
@@ -109,7 +109,7 @@ impl Talk {
     /// Tells how many calls there may still be: a change that pays back later than that does not pay.
     fn expect_calls(&mut self, most: u32) {
         if let Policy::Bounded(bounds) = &mut self.policy {
-            bounds.settle.calls_expected = bounds.settle.calls_expected.min(most.max(1));
+            bounds.settle.most_calls = bounds.settle.most_calls.min(most.max(1));
         }
     }
 
@@ -142,12 +142,17 @@ impl Run {
         let Some(intra_phase) = intra.filter(|intra| intra.enabled) else {
             let Some(budget) = budget else { return (Policy::Full, "full") };
             // Only the ceiling acts: nothing is ever worth a change.
-            let settle = Settle { least: u32::MAX, giant: u32::MAX, ..Settle::default() };
-            let bounds = Bounds { budget, intra_phase: IntraPhase::default(), settle };
+            let settle = Settle { enabled: false, giant: u32::MAX, ..Settle::default() };
+            let bounds = Bounds {
+                budget: budget.into(),
+                said_once: false,
+                settle,
+                ..Bounds::default()
+            };
             return (Policy::Bounded(bounds), "token_budget");
         };
         let mut bounds = Bounds { intra_phase, ..Bounds::default() };
-        bounds.budget = budget.unwrap_or(bounds.budget);
+        bounds.budget = budget.map_or(bounds.budget, Budget::Tokens);
         // Characters to tokens as `work` counts them.
         let least = f64::from(self.cascade.min_masked_size(phase)) / 3.3;
         bounds.settle.least = bounds.settle.least.max(least as u32);

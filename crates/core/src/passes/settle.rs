@@ -1,147 +1,281 @@
-//! Whole while fresh, then settled for good as soon as that pays.
+//! Whole while fresh, then settled for good as soon as that pays under the provider's real rules.
 //!
-//! For each old message two smaller forms are weighed: without the lines that other messages show, and the skeleton.
-//! What a form saves at every further call is set against what it hides: the chance that it is needed again, times the
-//! price of fetching it back. A change breaks the prefix, so changes are made from a place onward, where their sum
-//! outweighs the rewriting of what stands behind.
+//! An old result may become an excerpt. What that saves at every further call is set against the chance that what it hides is
+//! needed again, times the price of fetching it back. A change breaks the prefix, so changes are made from a place onward,
+//! where their sum outweighs the writing of what stands behind. Whatever is paid for a break comes out of what was saved
+//! before: a session never costs more than without us by more than a small allowance.
 
-mod messages;
+mod account;
+mod need;
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::attempts::Attempts;
 use crate::cost::Prices;
-use crate::plan::{Plan, Reason, newest, sent_tokens};
-use crate::policy::Bounds;
+use crate::excerpt::excerpt;
+use crate::hash::Ref;
+use crate::message::Role;
+use crate::plan::{Plan, Reason, Sent, Treatment, newest, sent_tokens};
+use crate::policy::{Bounds, PreserveErrors, Settle};
+use crate::said_once::{LineAt, SaidOnce};
+use crate::terms::Terms;
 use crate::transcript::{Position, Transcript};
 
-use messages::Level;
-pub(crate) use messages::Settled;
+use super::attempt_of;
+use account::Account;
+use need::Needs;
+
+/// Tokens of output that a call takes which fetches something back (chosen, as the judge of contexts has it).
+const CALL: f64 = 100.0;
+/// Requests that read what was fetched back before it is old itself (the same).
+const READ_AGAIN: f64 = 8.0;
 
 /// What settling is given beside the transcript.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Given<'a> {
     pub(crate) bounds: &'a Bounds,
+    pub(crate) terms: &'a Terms,
+    /// As this client pays.
     pub(crate) prices: &'a Prices,
     pub(crate) attempts: &'a Attempts,
-    /// Whether the cache is gone, so that every change is free.
+    /// Whether the cache is gone, so that everything is written anyway.
     pub(crate) cold: bool,
 }
 
-/// What one turn's decisions rest on.
-#[derive(Debug, Clone, Copy)]
-struct Terms<'a> {
-    bounds: &'a Bounds,
-    prices: &'a Prices,
-    attempts: &'a Attempts,
-    cold: bool,
-    turn: u32,
-    /// Calls that are expected to read what a tool answered, and what the model said.
-    for_result: f64,
-    for_said: f64,
-    /// Tokens of the context.
-    context: f64,
+/// What settling remembers from turn to turn.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    needs: Needs,
+    account: Account,
+    /// For each message, the excerpt that it could have, once it was asked for.
+    excerpts: Vec<Option<Excerpt>>,
+    /// Messages that the provider has seen.
+    sent: Position,
 }
 
-impl Terms<'_> {
-    /// Returns the price of fetching back an original of `tokens`: the context read once more, the original written, and
-    /// a call of 100 tokens.
-    fn fetch(&self, tokens: u32) -> f64 {
-        self.prices.cache_read * self.context
-            + self.prices.cache_write * f64::from(tokens)
-            + 100.0 * self.prices.output_ratio()
-    }
-
-    /// Returns what a token saved now is worth over the calls expected.
-    fn saved_token(&self, calls: f64) -> f64 {
-        let free = if self.cold { self.prices.cache_write - self.prices.cache_read } else { 0.0 };
-        self.prices.cache_read * calls + free
-    }
+/// The excerpt of a message, with the lines that it had to keep.
+#[derive(Debug, Clone)]
+struct Excerpt {
+    pointed_at: Vec<LineAt>,
+    form: Option<Arc<Sent>>,
 }
 
-/// A change that would be worth making.
-#[derive(Debug, Clone, Copy)]
+/// A change that would gain something.
+#[derive(Debug, Clone)]
 struct Candidate {
     position: Position,
-    level: Level,
+    form: Arc<Sent>,
+    treatment: Treatment,
     reason: Reason,
-    /// Plain input tokens saved over the calls expected, less the price of what may be needed again.
-    gain: f64,
-    /// Tokens by which the message shrinks.
-    saved: f64,
 }
 
-/// Settles what pays.
-pub(crate) fn settle(
-    transcript: &Transcript,
-    end: Position,
-    given: &Given<'_>,
-    settled: &mut Settled,
-    plan: &mut Plan,
-) {
-    let Given { bounds, prices, attempts, cold } = *given;
-    let seen = settled.seen();
-    settled.read(transcript, end);
-    let fresh = newest(transcript, end);
-    let turn = plan.turn();
-    let calls = u64::from(bounds.settle.calls_expected);
-    let terms = Terms {
-        bounds,
-        prices,
-        attempts,
-        cold,
-        turn,
-        for_result: calls as f64,
-        for_said: u64::from(turn).clamp(calls * 3 / 5, calls * 6 / 5) as f64,
-        context: plan.tokens() as f64,
-    };
-    for position in fresh.max(seen)..end {
-        settled.cut_giant(transcript, position, &terms, plan);
-    }
-    let mut candidates = Vec::new();
-    for position in 0..fresh {
-        if plan.is_protected(position) {
-            continue;
-        }
-        settled.weigh(transcript, position, &terms);
-        candidates.extend(settled.best(transcript, position, &terms));
-    }
-    let Some(start) = place(plan, seen, &candidates, &terms) else { return };
-    for candidate in candidates.iter().filter(|candidate| candidate.position >= start) {
-        // Weighed again: an earlier change of this turn may have hidden what this one counted on.
-        settled.reweigh(transcript, candidate.position, &terms);
-        settled.change(transcript, candidate.position, candidate.level, candidate.reason, plan);
-    }
-}
-
-/// Finds the place from which making all changes gains most, or none.
-fn place(
-    plan: &Plan,
-    seen: Position,
-    candidates: &[Candidate],
-    terms: &Terms<'_>,
-) -> Option<Position> {
-    let break_price =
-        (1.0 + terms.bounds.settle.caution) * (terms.prices.cache_write - terms.prices.cache_read);
-    let (mut gain, mut removed, mut behind) = (0.0, 0.0, 0.0);
-    let (mut best, mut start) = (0.0, None);
-    let mut at = plan.decisions().len();
-    for candidate in candidates.iter().rev() {
-        while at > candidate.position {
-            at -= 1;
-            // What the cache has not seen yet is written in any case.
-            if at < seen {
-                behind += f64::from(sent_tokens(&plan.decisions()[at]));
+impl Settled {
+    /// Reads what came since the last request; whatever the model used of what is hidden, it paid for.
+    pub(crate) fn read(
+        &mut self,
+        transcript: &Transcript,
+        end: Position,
+        given: &Given<'_>,
+        said: &SaidOnce,
+        plan: &Plan,
+    ) {
+        let context = context_tokens(given.terms, plan);
+        self.excerpts.resize(end.max(self.excerpts.len()), None);
+        for position in self.needs.seen()..end {
+            let tokens = plan.decisions()[position].form.tokens;
+            let settings = &given.bounds.settle;
+            let fetched = self.needs.read(transcript, position, tokens, settings, said);
+            for position in fetched {
+                let price = fetch_price(given.prices, context, self.needs.tokens(position));
+                self.account.spend(price);
             }
         }
-        gain += candidate.gain;
-        if candidate.position < seen {
-            removed += candidate.saved;
-        }
-        let rewritten = if terms.cold { 0.0 } else { f64::max(0.0, behind - removed) };
-        let net = gain - rewritten * break_price;
-        if net > best {
-            best = net;
-            start = Some(candidate.position);
+    }
+
+    /// Follows a change that another pass made.
+    pub(crate) fn follow(&mut self, plan: &Plan, said: &mut SaidOnce) {
+        for change in plan.changes().iter().filter(|change| change.reason == Reason::Ceiling) {
+            let decision = &plan.decisions()[change.position];
+            let shown = match decision.treatment {
+                Treatment::Omit => String::new(),
+                _ => decision.form.message.shown(),
+            };
+            self.needs.hide(change.position, &shown);
+            said.changed(change.position, &shown);
         }
     }
-    start
+
+    /// Settles what pays, of the messages in `range`.
+    pub(crate) fn settle(
+        &mut self,
+        transcript: &Transcript,
+        range: Range<Position>,
+        given: &Given<'_>,
+        said: &mut SaidOnce,
+        plan: &mut Plan,
+    ) {
+        let settings = &given.bounds.settle;
+        let seen = std::mem::replace(&mut self.sent, range.end);
+        self.account.request(transcript, plan, given, seen);
+        let context = context_tokens(given.terms, plan);
+        if context < settings.floor as f64 || range.start >= seen {
+            return;
+        }
+        let chosen = self.choose(transcript, range, given, seen, said, plan);
+        for candidate in chosen {
+            let Candidate { position, form, treatment, reason } = candidate;
+            if plan.reduce(transcript, position, treatment, reason, form.clone()) {
+                let shown = form.message.shown();
+                self.needs.hide(position, &shown);
+                said.changed(position, &shown);
+            }
+        }
+    }
+
+    /// Returns the smaller form that an old result could have.
+    ///
+    /// Lines behind a pointer stay for as long as the message that points to them, or go with it.
+    fn form_of(
+        &mut self,
+        transcript: &Transcript,
+        position: Position,
+        given: &Given<'_>,
+        said: &SaidOnce,
+        candidates: &[Candidate],
+    ) -> Option<(Arc<Sent>, Treatment, Reason)> {
+        let intra = &given.bounds.intra_phase;
+        let stands = |from: Position| {
+            !self.needs.is_hidden(from)
+                && candidates.iter().all(|candidate| candidate.position != from)
+        };
+        let pointed_at = said.pointed_at(position, stands)?;
+        if pointed_at.is_empty()
+            && intra.compress_loops
+            && let Some(number) = given.attempts.earlier(position, intra.loop_history_limit)
+            && let Some(form) = attempt_of(transcript, position, number)
+        {
+            return Some((form, Treatment::Merge, Reason::EarlierAttempt));
+        }
+        let reason = if given.cold { Reason::Cold } else { Reason::Settled };
+        let known = self.excerpts.get_mut(position)?;
+        if known.as_ref().is_none_or(|known| known.pointed_at != pointed_at) {
+            let errors = intra.preserve_errors;
+            let settings = &given.bounds.settle;
+            let form = excerpt_of(transcript, position, settings, errors, said, &pointed_at);
+            *known = Some(Excerpt { pointed_at, form });
+        }
+        let form = known.as_ref()?.form.clone()?;
+        Some((form, Treatment::Excerpt, reason))
+    }
+
+    /// Finds the changes from the place onward from which making all of them gains most.
+    fn choose(
+        &mut self,
+        transcript: &Transcript,
+        range: Range<Position>,
+        given: &Given<'_>,
+        seen: Position,
+        said: &SaidOnce,
+        plan: &Plan,
+    ) -> Vec<Candidate> {
+        let (settings, prices) = (&given.bounds.settle, given.prices);
+        let context = context_tokens(given.terms, plan);
+        let turn = plan.turn();
+        let further = turn.saturating_sub(1).max(settings.least_calls).min(settings.most_calls);
+        let further = f64::from(further);
+        let break_price = prices.cache_write - prices.cache_read;
+        let allowed = self.account.allowed(settings.allowance);
+        let fresh = newest(transcript, range.end);
+        let (mut gain, mut behind, mut paid) = (0.0, 0.0, 0.0);
+        let (mut best, mut chosen) = (0.0, 0);
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for position in range.rev() {
+            let decision = &plan.decisions()[position];
+            let tokens = sent_tokens(decision);
+            let entry = &transcript.entries()[position];
+            let mut offered = false;
+            if position < seen.min(fresh)
+                && entry.message.role == Role::Tool
+                && !plan.is_protected(position)
+                && !self.needs.is_hidden(position)
+                && tokens >= settings.least
+                && let Some((form, treatment, reason)) =
+                    self.form_of(transcript, position, given, said, &candidates)
+            {
+                let saved = f64::from(tokens) - f64::from(form.tokens);
+                let merged = treatment == Treatment::Merge;
+                let needs = if merged {
+                    0.0
+                } else {
+                    self.needs.expected(position, turn, further, settings)
+                };
+                let fetch = fetch_price(prices, context, f64::from(tokens));
+                let written = if given.cold { prices.cache_write } else { 0.0 };
+                let gained = saved * (prices.cache_read * further + written) - needs * fetch;
+                if saved > 0.0 && gained > 0.0 && needs.is_finite() {
+                    gain += gained;
+                    behind -= saved;
+                    candidates.push(Candidate { position, form, treatment, reason });
+                    offered = true;
+                }
+            }
+            if position < seen {
+                let unseen = if entry.message.role == Role::Assistant {
+                    given.terms.around.unseen
+                } else {
+                    0.0
+                };
+                behind += f64::from(tokens) + unseen;
+            }
+            if offered {
+                let cost = if given.cold { 0.0 } else { f64::max(0.0, behind) * break_price };
+                let net = gain - cost * (1.0 + settings.caution);
+                if cost <= allowed && net > best {
+                    (best, chosen, paid) = (net, candidates.len(), cost);
+                }
+            }
+        }
+        if best < settings.least_gain * context * prices.cache_read * further {
+            return Vec::new();
+        }
+        candidates.truncate(chosen);
+        self.account.spend(paid);
+        candidates
+    }
+}
+
+
+/// Returns the excerpt of a tool message, or `None` where nothing can be left out.
+pub(crate) fn excerpt_of(
+    transcript: &Transcript,
+    position: Position,
+    settings: &Settle,
+    errors: PreserveErrors,
+    said: &SaidOnce,
+    pointed_at: &[LineAt],
+) -> Option<Arc<Sent>> {
+    let entry = &transcript.entries()[position];
+    let errors = errors != PreserveErrors::Off;
+    let must = |line: LineAt| match pointed_at.binary_search(&line) {
+        Ok(_) => Some(true),
+        Err(_) => said.is_pointed(position, line).then_some(false),
+    };
+    let original = Ref::message(entry.hash);
+    let message = excerpt(&entry.message, settings.kept, errors, original, must)?;
+    Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
+}
+
+/// Returns the tokens of a request: what is sent, and what stands around it unseen.
+fn context_tokens(terms: &Terms, plan: &Plan) -> f64 {
+    let turns = plan.turn().saturating_sub(1);
+    plan.tokens() as f64 + f64::from(turns) * terms.around.unseen
+}
+
+/// Returns the price of fetching back an original: the context read once more, the original written and read for a while, and
+/// the call.
+fn fetch_price(prices: &Prices, context: f64, tokens: f64) -> f64 {
+    context * prices.cache_read
+        + tokens * (prices.cache_write + READ_AGAIN * prices.cache_read)
+        + CALL * prices.output_ratio()
 }

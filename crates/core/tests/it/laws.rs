@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use plimsoll_core::bound::{State, bound};
 use plimsoll_core::error_lines::is_error_line;
-use plimsoll_core::plan::{Sent, Treatment};
+use plimsoll_core::plan::{Reason, Sent, Treatment};
 use plimsoll_core::policy::{Cadence, Policy, PreserveErrors};
+use plimsoll_core::terms::Terms;
 use plimsoll_core::{
     Block, ContentHash, Message, Position, Ref, Role, Tokenizer, ToolResult, Transcript,
 };
@@ -76,9 +77,10 @@ fn needed(transcript: &Transcript, end: Position, policy: &Policy) -> HashSet<Po
     needed
 }
 
-fn ceiling(policy: &Policy) -> Option<u64> {
+fn ceiling(policy: &Policy, terms: &Terms, turns: u32) -> Option<u64> {
     match policy {
-        Policy::Bounded(bounds) => bounds.intra_phase.enabled.then_some(bounds.budget),
+        Policy::Bounded(bounds) if bounds.intra_phase.enabled => Some(bounds.budget.tokens(terms, turns)),
+        Policy::Bounded(_) => None,
         Policy::Newest { budget } => Some(*budget),
         Policy::Full | Policy::ClearToolUses { .. } => None,
     }
@@ -128,7 +130,8 @@ proptest! {
             let receipt = &bounded.receipt;
             let tokens = recount(&transcript, &bounded);
             prop_assert_eq!(receipt.tokens, tokens);
-            let Some(budget) = ceiling(&policy) else {
+            let turns = bounded.plan.turn();
+            let Some(budget) = ceiling(&policy, &prices, turns) else {
                 prop_assert_eq!(receipt.over_budget, 0);
                 continue;
             };
@@ -175,7 +178,8 @@ proptest! {
                 let found = transcript.find(&prefix).expect("the original is on record");
                 let entry = &transcript.entries()[found];
                 prop_assert_eq!(ContentHash::of(&entry.message), transcript.entries()[position].hash);
-                if decision.treatment != Treatment::Omit {
+                // A pointer says by itself where the lines stand.
+                if decision.treatment != Treatment::Omit && decision.reason != Reason::SaidOnce {
                     let shown = decision.form.message.shown();
                     prop_assert!(shown.contains(&original), "{:?}\n{}", decision.treatment, shown);
                 }
@@ -307,7 +311,8 @@ proptest! {
             for (position, decision) in bounded.plan.decisions().iter().enumerate() {
                 let cut = decision.treatment == Treatment::Shorten
                     && bounds.intra_phase.cadence == Cadence::CacheAware;
-                if decision.treatment != Treatment::Excerpt && !cut {
+                let excerpt = decision.treatment == Treatment::Excerpt && decision.reason != Reason::SaidOnce;
+                if !excerpt && !cut {
                     continue;
                 }
                 let original = &transcript.entries()[position].message;
@@ -416,7 +421,7 @@ fn exact_counts_hold_the_budget_too() {
     messages.push(Message::text(Role::Assistant, "done"));
     let transcript = transcript(messages, Tokenizer::O200k { factor: 1.18 });
     let prices = plimsoll_core::cost::Pricing::shipped().of(None, None).prices.into();
-    let bounds = plimsoll_core::policy::Bounds { budget: 9000, ..Default::default() };
+    let bounds = plimsoll_core::policy::Bounds { budget: 9000.into(), ..Default::default() };
     for bounded in run(&transcript, &Policy::Bounded(bounds), &prices) {
         assert_eq!(bounded.receipt.tokens, recount(&transcript, &bounded));
         assert!(bounded.receipt.tokens <= 9000, "{}", bounded.receipt.tokens);

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
-use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, PreserveErrors, Settle};
+use plimsoll_core::policy::{
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors, Settle,
+};
 use plimsoll_core::render::{Attempt, loop_context};
 use plimsoll_core::{
     Block, ContentHash, Message, MillisSinceEpoch, Role, Tokenizer, ToolCall, Transcript,
@@ -34,7 +36,7 @@ fn session() -> Transcript {
         } else {
             format!("{{\"path\":\"{path}\"}}")
         };
-        let name = if turn % 4 == 0 { "write" } else { "read" };
+        let name = ["write", "grep", "read", "fetch"][turn as usize % 4];
         let call =
             ToolCall { id: id.as_str().into(), name: name.into(), arguments: arguments.into() };
         let says = text(Kind::Prose, 200 + turn, 3);
@@ -141,29 +143,46 @@ fn every_setting_within_a_phase_changes_something() {
 
 #[test]
 fn every_setting_of_settling_changes_something() {
-    let base = Settle::default();
-    let Settle { least, least_saved, giant, calls_expected, caution, need_of_result, need_of_said } =
-        base.clone();
+    let base = Settle { floor: 3000, allowance: 0.5, least_gain: 0.0, ..Settle::default() };
+    let Settle {
+        enabled,
+        floor,
+        least,
+        giant,
+        kept,
+        young,
+        least_calls,
+        most_calls,
+        caution,
+        allowance,
+        least_gain,
+        need,
+    } = base.clone();
+    let Need { reads, finds, runs, others } = need.clone();
     let policy = |settle: Settle| Policy::Bounded(Bounds { settle, ..Bounds::default() });
-    let intra = |intra_phase| Policy::Bounded(Bounds { intra_phase, ..Bounds::default() });
+    let needs = |need: Need| policy(Settle { need, ..base.clone() });
+    let intra = |intra_phase| {
+        Policy::Bounded(Bounds { settle: base.clone(), intra_phase, ..Bounds::default() })
+    };
     let errors = |preserve_errors| intra(IntraPhase { preserve_errors, ..IntraPhase::default() });
     check(
         &policy(base.clone()),
         &[
+            ("enabled", policy(Settle { enabled: !enabled, ..base.clone() })),
+            ("floor", policy(Settle { floor: floor * 10, ..base.clone() })),
             ("least", policy(Settle { least: least * 10, ..base.clone() })),
-            ("least_saved", policy(Settle { least_saved: least_saved * 10, ..base.clone() })),
-            ("giant", policy(Settle { giant: giant * 10, ..base.clone() })),
-            (
-                "calls_expected",
-                policy(Settle { calls_expected: calls_expected / 5, ..base.clone() }),
-            ),
+            ("giant", policy(Settle { giant: giant / 10, ..base.clone() })),
+            ("kept", policy(Settle { kept: kept * 5.0, ..base.clone() })),
+            ("young", policy(Settle { young: young + 20, ..base.clone() })),
+            ("least_calls", policy(Settle { least_calls: least_calls * 30, ..base.clone() })),
+            ("most_calls", policy(Settle { most_calls: most_calls / 500, ..base.clone() })),
             ("caution", policy(Settle { caution: caution + 9.0, ..base.clone() })),
-            (
-                "need_of_result",
-                policy(Settle { need_of_result: need_of_result + 0.5, ..base.clone() }),
-            ),
-            ("need_of_said", policy(Settle { need_of_said: need_of_said + 9.0, ..base.clone() })),
-            ("window", intra(IntraPhase { window: 100, ..IntraPhase::default() })),
+            ("allowance", policy(Settle { allowance: allowance / 1e6, ..base.clone() })),
+            ("least_gain", policy(Settle { least_gain: least_gain + 0.5, ..base.clone() })),
+            ("need.reads", needs(Need { reads: reads + 9.0, ..need.clone() })),
+            ("need.finds", needs(Need { finds: finds + 9.0, ..need.clone() })),
+            ("need.runs", needs(Need { runs: runs + 9.0, ..need.clone() })),
+            ("need.others", needs(Need { others: others + 9.0, ..need })),
             ("preserve_errors = false", errors(PreserveErrors::Off)),
         ],
     );
@@ -172,11 +191,13 @@ fn every_setting_of_settling_changes_something() {
 #[test]
 fn every_setting_of_bounds_changes_something() {
     let base = Bounds::default();
-    let Bounds { budget, intra_phase, settle } = base.clone();
+    let Bounds { budget, said_once, thinking, intra_phase, settle } = base.clone();
+    assert_eq!((budget, thinking), (Budget::Auto, BoundThinking::Keep));
     check(
         &Policy::Bounded(base.clone()),
         &[
-            ("budget", Policy::Bounded(Bounds { budget: budget / 20, ..base.clone() })),
+            ("budget", Policy::Bounded(Bounds { budget: Budget::Tokens(8000), ..base.clone() })),
+            ("said_once", Policy::Bounded(Bounds { said_once: !said_once, ..base.clone() })),
             (
                 "intra_phase",
                 Policy::Bounded(Bounds {
@@ -186,7 +207,10 @@ fn every_setting_of_bounds_changes_something() {
             ),
             (
                 "settle",
-                Policy::Bounded(Bounds { settle: Settle { least: 9000, ..settle }, ..base }),
+                Policy::Bounded(Bounds {
+                    settle: Settle { giant: 900, ..settle },
+                    ..base
+                }),
             ),
         ],
     );

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use plimsoll_core::bound::{Receipt, State, bound};
 use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::plan::{Context, Plan};
-use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, PreserveErrors, Settle};
+use plimsoll_core::policy::{BoundThinking, Budget, Need, Bounds, Cadence, IntraPhase, Policy, PreserveErrors, Settle};
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{
     Block, Image, Message, MillisSinceEpoch, Opaque, Role, Thinking, Tokenizer, ToolCall,
@@ -508,41 +508,67 @@ pub(crate) fn intra_phase() -> impl Strategy<Value = IntraPhase> {
 }
 
 fn settle() -> impl Strategy<Value = Settle> {
-    let random =
-        (whole_number(), whole_number(), whole_number(), whole_number(), share(), share(), share())
-            .prop_map(
-                |(
-                    least,
-                    least_saved,
-                    giant,
-                    calls_expected,
-                    caution,
-                    need_of_result,
-                    need_of_said,
-                )| Settle {
-                    least,
-                    least_saved,
-                    giant,
-                    calls_expected,
-                    caution,
-                    need_of_result,
-                    need_of_said,
-                },
-            );
+    let need = (share(), share(), share(), share())
+        .prop_map(|(reads, finds, runs, others)| Need { reads, finds, runs, others });
+    let random = (
+        (any::<bool>(), whole_number(), whole_number(), whole_number(), whole_number()),
+        (whole_number(), whole_number(), share(), share(), share(), share(), need),
+    )
+        .prop_map(
+            |(
+                (enabled, floor, least, giant, young),
+                (least_calls, most_calls, kept, caution, allowance, least_gain, need),
+            )| Settle {
+                enabled,
+                floor: u64::from(floor),
+                least,
+                giant,
+                kept,
+                young,
+                least_calls,
+                most_calls,
+                caution,
+                allowance,
+                least_gain,
+                need,
+            },
+        );
     prop_oneof![
         1 => Just(Settle::default()),
         2 => random,
         // Settings under which nearly everything changes.
-        2 => (0..300_u32).prop_map(|giant| Settle {
-            least: 0, least_saved: 0, giant, caution: 0.0, need_of_said: 0.0, ..Settle::default()
-        }),
+        2 => (0..300_u32).prop_map(eager),
     ]
 }
 
+/// Settings under which nearly everything changes.
+pub(crate) fn eager(giant: u32) -> Settle {
+    Settle {
+        floor: 0,
+        least: 0,
+        giant,
+        young: 0,
+        caution: 0.0,
+        allowance: 1e9,
+        least_gain: 0.0,
+        need: Need { reads: 0.0, finds: 0.0, runs: 0.0, others: 0.0 },
+        ..Settle::default()
+    }
+}
+
 pub(crate) fn policy() -> impl Strategy<Value = Policy> {
-    let bounds = (budget(), intra_phase(), settle()).prop_map(|(budget, intra_phase, settle)| {
-        Policy::Bounded(Bounds { budget, intra_phase, settle })
-    });
+    let ceiling = prop_oneof![1 => Just(Budget::Auto), 6 => budget().prop_map(Budget::Tokens)];
+    let thinking = prop_oneof![
+        Just(BoundThinking::Keep),
+        Just(BoundThinking::Drop),
+        Just(BoundThinking::Provider)
+    ];
+    let said_once = prop::bool::weighted(0.8);
+    let bounds = (ceiling, said_once, thinking, intra_phase(), settle()).prop_map(
+        |(budget, said_once, thinking, intra_phase, settle)| {
+            Policy::Bounded(Bounds { budget, said_once, thinking, intra_phase, settle })
+        },
+    );
     prop_oneof![
         1 => Just(Policy::Full),
         16 => bounds,

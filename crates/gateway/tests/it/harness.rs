@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::lazy_tools::LazySettings;
-use plimsoll_core::policy::{Bounds, Cadence, DEFAULT_BUDGET, IntraPhase, Policy};
+use plimsoll_core::policy::{Bounds, Cadence, Budget, IntraPhase, Policy};
 use plimsoll_engine::HistoryStore;
 use plimsoll_gateway::{Answers, Gateway, GatewayConfig, Parts, Policies, UpstreamConfig, serve};
 use plimsoll_testkit::{ManualClock, MemoryStore};
@@ -24,7 +24,7 @@ struct Named;
 
 impl Policies for Named {
     fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
-        let budget = budget.unwrap_or(DEFAULT_BUDGET);
+        let budget = budget.map_or(Budget::Auto, Budget::Tokens);
         let bounds = Bounds { budget, ..Bounds::default() };
         match name {
             "plimsoll" => Some(Policy::Bounded(bounds)),

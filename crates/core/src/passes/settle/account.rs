@@ -1,0 +1,55 @@
+//! The account of a session: what was saved so far, and what all would have cost without us.
+
+use crate::message::Role;
+use crate::plan::Plan;
+use crate::transcript::{Position, Transcript};
+
+use super::Given;
+
+/// Sums in plain input tokens.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Account {
+    saved: f64,
+    full: f64,
+}
+
+impl Account {
+    /// Adds a request: what it costs as planned, beside the full history, before this turn's changes.
+    ///
+    /// Messages from `seen` on are new to the provider.
+    pub(super) fn request(
+        &mut self,
+        transcript: &Transcript,
+        plan: &Plan,
+        given: &Given<'_>,
+        seen: Position,
+    ) {
+        let (mut old, mut fresh) = ((0.0, 0.0), (0.0, 0.0));
+        for (position, decision) in plan.decisions().iter().enumerate() {
+            let entry = &transcript.entries()[position];
+            let unseen = if entry.message.role == Role::Assistant {
+                given.terms.around.unseen
+            } else {
+                0.0
+            };
+            let sums = if position < seen { &mut old } else { &mut fresh };
+            sums.0 += f64::from(decision.whole.tokens) + unseen;
+            sums.1 += f64::from(crate::plan::sent_tokens(decision)) + unseen;
+        }
+        let prices = given.prices;
+        let of_old = if given.cold { prices.cache_write } else { prices.cache_read };
+        let whole = old.0 * of_old + fresh.0 * prices.cache_write;
+        self.full += whole;
+        self.saved += whole - (old.1 * of_old + fresh.1 * prices.cache_write);
+    }
+
+    /// Takes out what a break or a lookup costs.
+    pub(super) fn spend(&mut self, cost: f64) {
+        self.saved -= cost;
+    }
+
+    /// Returns what a break may cost: what was saved so far, and a share of the whole bill.
+    pub(super) fn allowed(&self, share: f64) -> f64 {
+        f64::max(0.0, self.saved + self.full * share)
+    }
+}

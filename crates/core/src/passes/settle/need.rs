@@ -1,0 +1,302 @@
+//! The law of forgetting: how likely it is that an old result is needed again.
+//!
+//! Measured on recorded sessions of four agents: a result that has not been used for *t* turns is needed at the next with a chance
+//! of *h / t*, for all *t* from 2 to 64. The hazard *h* grows with the 0.45th power of its length and differs by what the
+//! tool does; it differs between sessions too, so each session's own rate is learnt as it goes.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+
+use crate::file_access::{Access, file_access};
+use crate::message::{Message, Role, ToolCall};
+use crate::names::{self, Key, KeySet};
+use crate::passes::call_answered;
+use crate::policy::Settle;
+use crate::said_once::SaidOnce;
+use crate::transcript::{Position, Transcript};
+
+/// Tokens of a typical result, and the power of the length with which needs grow (measured).
+const TYPICAL: f64 = 1300.0;
+const POWER: f64 = 0.45;
+/// Needs that the prior counts for, against those that the session itself has shown (measured: 5 and 20 are as good).
+const PRIOR: f64 = 10.0;
+
+/// Where a name or a run of words stands last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    /// In this result, and in results before it only.
+    Result(Position),
+    /// In something that is never hidden.
+    Safe,
+}
+
+/// What is known of each message.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    messages: Vec<Known>,
+    names: HashMap<Key, Holder>,
+    runs: HashMap<Key, Holder>,
+    /// The newest message that has a line.
+    lines: HashMap<Key, Position>,
+    /// Needs that the priors expected so far, and those that there were.
+    expected: f64,
+    met: f64,
+}
+
+#[derive(Debug)]
+struct Known {
+    is_result: bool,
+    hazard: f64,
+    tokens: f64,
+    /// The turn in which it came or was last used.
+    used: u32,
+    /// What the smaller form still shows, once it has one.
+    shown: Option<KeySet>,
+}
+
+impl Needs {
+    pub(super) fn seen(&self) -> usize {
+        self.messages.len()
+    }
+
+    pub(super) fn is_hidden(&self, position: Position) -> bool {
+        self.messages.get(position).is_some_and(|known| known.shown.is_some())
+    }
+
+    pub(super) fn tokens(&self, position: Position) -> f64 {
+        self.messages.get(position).map_or(0.0, |known| known.tokens)
+    }
+
+    /// Reads a message that is sent with so many tokens; returns the results of which something was needed and hidden.
+    pub(super) fn read(
+        &mut self,
+        transcript: &Transcript,
+        position: Position,
+        tokens: u32,
+        settings: &Settle,
+        said: &SaidOnce,
+    ) -> Vec<Position> {
+        let entry = &transcript.entries()[position];
+        let message = &entry.message;
+        let shown = message.shown();
+        let (names, runs) = (names::names(&shown), names::runs(&shown));
+        let mut fetched = Vec::new();
+        if message.role == Role::Assistant && position > 0 {
+            fetched = self.used(message, &names, &runs, entry.turn, settings);
+        }
+        let is_result = message.role == Role::Tool;
+        let call = call_answered(transcript, position);
+        let tokens = f64::from(tokens);
+        let hazard = settings.need.of(class(call, transcript, position)) * (tokens / TYPICAL).powf(POWER);
+        for to in said.points_to(position) {
+            let known = &mut self.messages[to];
+            // Shown again is needed again.
+            if known.counts(entry.turn, settings) {
+                self.met += 1.0;
+            }
+            known.used = entry.turn;
+        }
+        self.messages.push(Known { is_result, hazard, tokens, used: entry.turn, shown: None });
+        let holder = if is_result { Holder::Result(position) } else { Holder::Safe };
+        hold(&mut self.names, &names, holder);
+        hold(&mut self.runs, &runs, holder);
+        for line in shown.lines() {
+            self.lines.insert(line_key(line), position);
+        }
+        fetched
+    }
+
+    /// Takes note of what a step of the model used; returns what of it was hidden.
+    fn used(
+        &mut self,
+        message: &Message,
+        names: &KeySet,
+        runs: &KeySet,
+        turn: u32,
+        settings: &Settle,
+    ) -> Vec<Position> {
+        let mut used: Vec<Position> = Vec::new();
+        let mut fetched: Vec<Position> = Vec::new();
+        for (keys, holders) in [(names, &self.names), (runs, &self.runs)] {
+            for key in keys {
+                let Some(Holder::Result(position)) = holders.get(key) else { continue };
+                used.push(*position);
+                let shown = self.messages[*position].shown.as_ref();
+                if shown.is_some_and(|shown| !shown.contains(key)) {
+                    fetched.push(*position);
+                }
+            }
+        }
+        for line in message.calls().filter_map(edited_line) {
+            let key = line_key(&line);
+            let Some(&position) = self.lines.get(&key) else { continue };
+            if self.messages[position].is_result {
+                used.push(position);
+                let shown = self.messages[position].shown.as_ref();
+                if shown.is_some_and(|shown| !shown.contains(&key)) {
+                    fetched.push(position);
+                }
+            }
+        }
+        used.sort_unstable();
+        used.dedup();
+        fetched.sort_unstable();
+        fetched.dedup();
+        for (position, known) in self.messages.iter().enumerate() {
+            let age = turn.saturating_sub(known.used);
+            if known.counts(turn, settings) {
+                self.expected += known.hazard / f64::from(age);
+                self.met += f64::from(u8::from(used.binary_search(&position).is_ok()));
+            }
+        }
+        for position in used {
+            self.messages[position].used = turn;
+        }
+        fetched
+    }
+
+    /// Returns how often a result is expected to be needed within `further` turns.
+    pub(super) fn expected(
+        &self,
+        position: Position,
+        turn: u32,
+        further: f64,
+        settings: &Settle,
+    ) -> f64 {
+        let known = &self.messages[position];
+        let idle = f64::from(turn.saturating_sub(known.used));
+        if idle <= f64::from(settings.young) {
+            return f64::INFINITY;
+        }
+        let rate = (self.met + PRIOR) / (self.expected + PRIOR);
+        rate * known.hazard * ((idle + further) / idle).ln()
+    }
+
+    /// Takes note that a message shows no more than `shown`.
+    pub(super) fn hide(&mut self, position: Position, shown: &str) {
+        let mut keys = names::names(shown);
+        keys.extend(names::runs(shown));
+        keys.extend(shown.lines().map(line_key));
+        if let Some(known) = self.messages.get_mut(position) {
+            known.shown = Some(keys);
+        }
+    }
+}
+
+impl Known {
+    /// Tells whether a need of it says something of the session's rate: what was just read is used in any case.
+    fn counts(&self, turn: u32, settings: &Settle) -> bool {
+        self.is_result
+            && self.tokens >= f64::from(settings.least)
+            && turn.saturating_sub(self.used) >= 2
+    }
+}
+
+fn hold(holders: &mut HashMap<Key, Holder>, keys: &KeySet, holder: Holder) {
+    for &key in keys {
+        match holders.entry(key) {
+            Slot::Occupied(mut known) if *known.get() != Holder::Safe => {
+                known.insert(holder);
+            }
+            Slot::Occupied(_) => {}
+            Slot::Vacant(new) => {
+                new.insert(holder);
+            }
+        }
+    }
+}
+
+/// What a tool does, as far as its results are needed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Shows a file.
+    Reads,
+    /// Finds or lists.
+    Finds,
+    /// Runs a command or changes a file.
+    Runs,
+    Other,
+}
+
+/// Tools of agents that run commands, change files or keep lists of tasks.
+const RUNS: [&str; 18] = [
+    "bash", "shell", "exec_command", "shell_command", "local_shell", "local_shell_call", "write_stdin",
+    "run_shell_command", "run", "exec", "bashoutput", "edit", "write", "multiedit", "apply_patch",
+    "todowrite", "update_plan", "replace",
+];
+
+fn class(call: Option<&ToolCall>, transcript: &Transcript, position: Position) -> Class {
+    let Some(call) = call else { return Class::Other };
+    match file_access(call) {
+        Some((_, Access::ReadsAll | Access::ReadsPart)) => return Class::Reads,
+        Some((_, Access::Changes)) => return Class::Runs,
+        None => {}
+    }
+    let name = call.name.to_ascii_lowercase();
+    match name.as_str() {
+        "read" | "view" | "read_file" | "cat" => return Class::Reads,
+        "grep" | "glob" | "ls" | "find" | "search" | "list" => return Class::Finds,
+        _ => {}
+    }
+    let words = |text: &str, wanted: &[&str]| {
+        text.split(|letter: char| !letter.is_ascii_alphanumeric())
+            .any(|word| wanted.contains(&word))
+    };
+    // Agents without tools write their command into a fence.
+    let exchange = transcript.entries()[position].exchange.map(|at| &transcript.exchanges()[at]);
+    let said = exchange.map(|exchange| transcript.entries()[exchange.call].message.shown());
+    let fenced = said.as_deref().and_then(|said| Some(said.split_once("```")?.1)).unwrap_or("");
+    let command: &str = if call.arguments.is_empty() { fenced } else { &call.arguments };
+    if words(command, &["cat", "sed", "nl", "head", "tail", "bat", "less"]) && !command.contains("EOF") {
+        Class::Reads
+    } else if words(command, &["rg", "grep", "find", "ls", "tree", "fd"]) {
+        Class::Finds
+    } else if RUNS.contains(&name.as_str()) {
+        Class::Runs
+    } else {
+        Class::Other
+    }
+}
+
+impl crate::policy::Need {
+    fn of(&self, class: Class) -> f64 {
+        match class {
+            Class::Reads => self.reads,
+            Class::Finds => self.finds,
+            Class::Runs => self.runs,
+            Class::Other => self.others,
+        }
+    }
+}
+
+/// Returns the first line of the text that a call replaces in a file.
+fn edited_line(call: &ToolCall) -> Option<String> {
+    let arguments: serde_json::Value = serde_json::from_str(&call.arguments).ok()?;
+    let mut open = vec![&arguments];
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::Object(fields) => {
+                let old = ["old_string", "old_str", "oldText", "old_text", "search"];
+                let old = old.iter().find_map(|name| fields.get(*name)?.as_str());
+                if let Some(line) = old.and_then(|old| old.lines().find(|line| line.trim().len() > 8)) {
+                    return Some(line.to_owned());
+                }
+                open.extend(fields.values());
+            }
+            serde_json::Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns a line's key without its number and blanks.
+fn line_key(line: &str) -> Key {
+    let line = line.trim();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &line[digits..];
+    let numbered = digits > 0 && rest.starts_with(['→', '|', ':', '\t']);
+    let words = if numbered { rest.chars().as_str().trim_start_matches(['→', '|', ':', '\t']) } else { line };
+    names::key(words.trim())
+}
+

@@ -1,0 +1,114 @@
+//! What a pointer calls the place that it points to: the tool with its file or command, in the model's own words.
+
+use std::sync::Arc;
+
+use crate::message::{Block, Message, ToolCall};
+use crate::render::push_cut;
+
+/// Characters of a command that name a call; two that begin alike are told apart by a number.
+const LONGEST: usize = 20;
+/// The arguments that name a file, and those that say best what else was asked.
+const FILES: [&str; 6] = ["file_path", "path", "filePath", "notebook_path", "file", "absolute_path"];
+const ASKED: [&str; 6] = ["command", "cmd", "script", "pattern", "query", "url"];
+
+/// Returns the name of a call: `Read lib.rs`, or `` `cargo test` ``.
+pub(super) fn label(call: &ToolCall, message: &Message) -> Arc<str> {
+    let arguments: Option<serde_json::Value> = serde_json::from_str(&call.arguments).ok();
+    let field = |names: &[&str]| {
+        let fields = arguments.as_ref()?.as_object()?;
+        names.iter().find_map(|name| fields.get(*name))
+    };
+    if let Some(file) = field(&FILES).and_then(serde_json::Value::as_str) {
+        let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        return named(&call.name, file);
+    }
+    let first = || arguments.as_ref()?.as_object()?.values().next();
+    let asked = match field(&ASKED).or_else(first) {
+        Some(value) => said(value),
+        None if arguments.is_none() => call.arguments.to_string(),
+        None => String::new(),
+    };
+    let asked = if asked.trim().is_empty() { fenced(message).unwrap_or_default() } else { asked };
+    let words: Vec<&str> = asked.split_whitespace().collect();
+    if words.is_empty() {
+        return call.name.clone();
+    }
+    let mut out = String::from("`");
+    push_cut(&mut out, &words.join(" "), LONGEST);
+    out.push('`');
+    out.into()
+}
+
+fn named(tool: &str, file: &str) -> Arc<str> {
+    let mut out = format!("{tool} ");
+    push_cut(&mut out, file, 3 * LONGEST);
+    // A name of several lines would end the pointer's own.
+    out.replace(['\n', '\r', ']'], " ").into()
+}
+
+fn said(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        // Of a command in words the last holds what the shell is told.
+        serde_json::Value::Array(words) => words.last().map(said).unwrap_or_default(),
+        serde_json::Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Returns the first line of the first block of code, for agents whose call is their text.
+fn fenced(message: &Message) -> Option<String> {
+    let text = message.blocks.iter().find_map(|block| match block {
+        Block::Text(text) => text.split_once("```"),
+        _ => None,
+    });
+    let (_, code) = text?;
+    code.lines().nth(1).map(str::to_owned)
+}
+
+/// Returns the texts of several lines in a call's arguments.
+pub(super) fn long_arguments(call: &ToolCall) -> Vec<Arc<str>> {
+    let is_long = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count() > 1;
+    let mut found = Vec::new();
+    match serde_json::from_str(&call.arguments) {
+        Ok(value) => {
+            let mut open: Vec<serde_json::Value> = vec![value];
+            while let Some(value) = open.pop() {
+                match value {
+                    serde_json::Value::Array(items) => open.extend(items.into_iter().rev()),
+                    serde_json::Value::Object(fields) => {
+                        let values: Vec<_> = fields.into_iter().map(|(_, value)| value).collect();
+                        open.extend(values.into_iter().rev());
+                    }
+                    serde_json::Value::String(text) if is_long(&text) => found.push(text.into()),
+                    _ => {}
+                }
+            }
+        }
+        Err(_) if is_long(&call.arguments) => found.push(call.arguments.clone()),
+        Err(_) => {}
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Role;
+
+    fn of(name: &str, arguments: &str) -> String {
+        let call = ToolCall { id: "1".into(), name: name.into(), arguments: arguments.into() };
+        label(&call, &Message::text(Role::Assistant, "look:\n```bash\nls -la\n```")).to_string()
+    }
+
+    #[test]
+    fn a_call_is_called_by_its_file_or_command() {
+        assert_eq!(of("Read", r#"{"file_path":"/a/b/lib.rs","limit":3}"#), "Read lib.rs");
+        assert_eq!(of("bash", r#"{"command":"cargo  test"}"#), "`cargo test`");
+        assert_eq!(of("shell", r#"{"command":["bash","-lc","rg -n x"]}"#), "`rg -n x`");
+        assert_eq!(of("bash", ""), "`ls -la`");
+        assert_eq!(of("odd", r#"{"a":"x\ny"}"#), "`x y`");
+        assert_eq!(of("Read", "{\"path\":\"a\\nb]c\"}"), "Read a b c");
+        assert_eq!(of("apply", "*** Begin Patch\nx"), "`*** Begin Patch x`");
+    }
+}
