@@ -23,6 +23,7 @@ mod places;
 pub mod provider;
 mod recognise;
 mod repair;
+mod requests;
 mod session;
 mod swe_agent;
 mod time;

@@ -60,6 +60,7 @@ pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
         {
             recorded.message.usage = response.usage.as_ref().and_then(WireUsage::usage);
             if let Some(model) = response.model {
+                recorded.message.model = Some(model.shared());
                 draft.header.model = Some(model.0.into_owned());
             }
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plimsoll_core::bill::Request;
 use plimsoll_core::{Message, MillisSinceEpoch};
 
 use crate::draft::Draft;
@@ -10,7 +11,7 @@ use crate::error::ReadError;
 use crate::note::{Note, NoteKind};
 use crate::{
     anthropic, claude_code, codex, gemini_cli, json, mini_swe_agent, openai, openhands, pi,
-    recognise, repair, swe_agent,
+    recognise, repair, requests, swe_agent,
 };
 
 /// A format of recorded sessions.
@@ -144,6 +145,8 @@ pub struct Session {
     pub origins: Vec<Origin>,
     pub notes: Vec<Note>,
     pub compactions: Vec<CompactionSeen>,
+    /// Each call of a model that reports its usage, those of sub-agents and abandoned branches too; the main conversation first.
+    pub requests: Vec<Request>,
 }
 
 /// Reads a recorded session of any known format.
@@ -182,7 +185,16 @@ fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, 
 }
 
 fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session, ReadError> {
-    let Draft { mut header, recorded, mut notes, mut compactions, place } = draft;
+    let Draft {
+        mut header,
+        recorded,
+        mut notes,
+        mut compactions,
+        requests: mut asked,
+        branches,
+        threads,
+        place,
+    } = draft;
     if recorded.is_empty() {
         let skipped =
             notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
@@ -192,6 +204,9 @@ fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session,
     for seen in &mut compactions {
         seen.before = repaired.moved_to(seen.before);
     }
+    for asked in &mut asked {
+        asked.before = repaired.moved_to(asked.before);
+    }
     notes.extend(repaired.notes);
     notes.sort_by_key(|note| note.place);
     let (messages, origins): (Vec<_>, Vec<_>) = repaired
@@ -200,5 +215,11 @@ fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session,
         .map(|recorded| (Arc::new(recorded.message), recorded.origin))
         .unzip();
     header.started = header.started.or_else(|| messages.iter().find_map(|message| message.time));
-    Ok(Session { format, options, header, messages, origins, notes, compactions })
+    let compacted: Vec<usize> = compactions.iter().map(|seen| seen.before).collect();
+    let mut requests = requests::of_main(&messages, &asked, &compacted);
+    for (thread, draft) in (1..).zip(&threads) {
+        requests::push_thread(draft, thread, &mut requests);
+    }
+    requests::push_branches(branches, &mut requests);
+    Ok(Session { format, options, header, messages, origins, notes, compactions, requests })
 }

@@ -1,0 +1,1 @@
+//! Accounts that can be added up by hand.
