@@ -93,6 +93,8 @@ pub struct Request {
     pub thread: u32,
     /// The request whose prompt and answer this one's begins with, as an index into the same list; always an earlier one.
     pub continues: Option<usize>,
+    /// Whether a user's message stands directly before it.
+    pub after_user: bool,
     /// Whether the client compacted since that request.
     pub compacted: bool,
     /// Why the cache missed, where the provider told it.

@@ -203,8 +203,7 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
         }
         Ok(())
     });
-    draft.requests =
-        if account.recorded.is_empty() { account.counted } else { account.recorded };
+    draft.requests = if account.recorded.is_empty() { account.counted } else { account.recorded };
     draft
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use plimsoll_core::bill::Said;
 use plimsoll_core::{Block, Role, ToolResult, Usage};
 use serde::Deserialize;
 
@@ -352,6 +353,11 @@ fn branches(entries: &[Entry], path: &[usize]) -> Vec<Branched> {
             let Some(&parent) = parent else { break };
             at = parent;
             let entry = &entries[at];
+            if branch.said == Said::default()
+                && let Some(recorded) = &entry.recorded
+            {
+                branch.after_user = recorded.message.role == Role::User;
+            }
             branch.compacted |= entry.compaction.is_some();
             if let Some(recorded) = &entry.recorded {
                 branch.said.add(&said_by(&recorded.message));

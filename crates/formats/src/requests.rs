@@ -31,6 +31,7 @@ pub(crate) struct Branched {
     /// The line of the request that it continues.
     pub(crate) continues: Option<u32>,
     pub(crate) compacted: bool,
+    pub(crate) after_user: bool,
     pub(crate) said: Said,
 }
 
@@ -41,7 +42,11 @@ const RUN_CHARACTERS: u64 = 120;
 const POINTER_CHARACTERS: u64 = 60;
 
 /// Returns the requests of a main conversation: those that its reader met, else those whose answers report a usage.
-pub(crate) fn of_main(messages: &[Arc<Message>], asked: &[Asked], compacted: &[usize]) -> Vec<Request> {
+pub(crate) fn of_main(
+    messages: &[Arc<Message>],
+    asked: &[Asked],
+    compacted: &[usize],
+) -> Vec<Request> {
     let mut requests = Vec::new();
     if asked.is_empty() {
         let own: Vec<Asked> = messages.iter().enumerate().filter_map(of_message).collect();
@@ -84,6 +89,7 @@ pub(crate) fn push_branches(branches: Vec<Branched>, requests: &mut Vec<Request>
             usage: asked.usage,
             thinking_tokens: asked.thinking_tokens,
             thread: 1,
+            after_user: branch.after_user,
             continues: branch.continues.and_then(|line| by_line.get(&line).copied()),
             compacted: branch.compacted,
             told: asked.told,
@@ -123,11 +129,12 @@ fn of_thread<M: Borrow<Message>>(
             seen = Seen::default();
         }
         let mut said = Said::default();
-        let mut sent = None;
+        let (mut sent, mut after_user) = (None, false);
         for message in &messages[from..end] {
             let message = message.borrow();
             said.add(&seen.read(message));
             sent = message.time.or(sent);
+            after_user = message.role == Role::User;
         }
         let answer = messages.get(end).map(Borrow::borrow);
         let answer = answer.filter(|answer| answer.role == Role::Assistant);
@@ -140,6 +147,7 @@ fn of_thread<M: Borrow<Message>>(
             thinking_tokens: asked.thinking_tokens,
             thread,
             continues,
+            after_user,
             compacted: is_compacted,
             told: asked.told,
             said,
@@ -244,7 +252,9 @@ mod tests {
     #[test]
     fn repeated_runs_are_counted_once_they_are_long_enough() {
         let lines = |from: u32, to: u32| {
-            (from..to).map(|n| format!("{n}→the {n}th line of a file with words\n")).collect::<String>()
+            (from..to)
+                .map(|n| format!("{n}→the {n}th line of a file with words\n"))
+                .collect::<String>()
         };
         let mut seen = Seen::default();
         let first = seen.read(&Message::result("a", lines(0, 10)));

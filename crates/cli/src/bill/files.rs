@@ -42,7 +42,8 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Found, CommandError> {
     }
     for path in paths {
         let metadata = path.metadata().map_err(|error| {
-            let error = anyhow::Error::new(error).context(format!("cannot read {}", path.display()));
+            let error =
+                anyhow::Error::new(error).context(format!("cannot read {}", path.display()));
             CommandError::usage(error).hint("give recorded sessions or folders of them")
         })?;
         if metadata.is_dir() {

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_core::bill::{Account, Prediction, Request, Savings, predict, rate, savings, split};
+use plimsoll_core::bill::{
+    Account, Cause, Prediction, Request, Row, Savings, predict, rate, savings, split,
+};
 use plimsoll_core::cost::{Prices, Pricing, day};
 use plimsoll_core::safety::redact;
 use plimsoll_formats::{ReadOptions, Session};
@@ -37,6 +39,18 @@ pub(super) struct Bill {
     pub(super) unlisted: BTreeMap<String, String>,
     pub(super) files: Files,
     pub(super) short: Short,
+    /// Dollars of content sent again without a reason, right after a user's message.
+    pub(super) missed_after_user: f64,
+    /// What sessions are called, by their ids.
+    pub(super) labels: HashMap<String, String>,
+}
+
+impl Bill {
+    /// Returns what a row of a table is called.
+    pub(super) fn name<'a>(&'a self, by: By, key: &'a str) -> &'a str {
+        let label = self.labels.get(key).filter(|_| by == By::Session);
+        label.map_or(key, String::as_str)
+    }
 }
 
 /// What became of the files.
@@ -91,6 +105,8 @@ impl<'a> Gathered<'a> {
             unlisted: BTreeMap::new(),
             files: Files::default(),
             short: Short::default(),
+            missed_after_user: 0.0,
+            labels: HashMap::new(),
         };
         Self { pricing, since, known: HashMap::new(), seen: HashSet::new(), bill }
     }
@@ -126,10 +142,12 @@ impl<'a> Gathered<'a> {
             return;
         }
         self.bill.files.counted += 1;
-        let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name =
+            |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let of_session = session.header.id.clone().unwrap_or_else(|| name(path));
         let project = session.header.working_directory.clone();
         let project = project.unwrap_or_else(|| "(not recorded)".to_owned());
+        self.bill.labels.entry(of_session.clone()).or_insert_with(|| label(session, &of_session));
         let per_character = rate(requests).tokens_per_character;
         let mut client = Account::default();
         for ((request, split), _) in
@@ -157,6 +175,11 @@ impl<'a> Gathered<'a> {
                     Some(account) => account.add(split),
                     None => accounts.entry(key.to_owned()).or_default().add(split),
                 }
+            }
+            if request.after_user && split.cause == Some(Cause::Unknown) {
+                let missed = split.amounts().into_iter();
+                let missed = missed.filter(|(row, _)| *row == Row::AgainUnknown);
+                bill.missed_after_user += missed.map(|(_, amount)| amount.dollars).sum::<f64>();
             }
             let shown = request.answered as f64 * per_character;
             let told = request.usage.output_tokens as f64;
@@ -213,6 +236,18 @@ impl<'a> Gathered<'a> {
         self.known.insert(key, found);
         found
     }
+}
+
+/// Returns a name that people know a session by: its day and folder, and the beginning of its id.
+fn label(session: &Session, id: &str) -> String {
+    let mut label = session.header.started.map_or_else(String::new, |at| day(at) + " ");
+    if let Some(folder) = session.header.working_directory.as_deref()
+        && let Some(name) = folder.rsplit(['/', '\\']).find(|name| !name.is_empty())
+    {
+        label += name;
+        label.push(' ');
+    }
+    label + &id.chars().take(8).collect::<String>()
 }
 
 fn read(path: &Path) -> anyhow::Result<Session> {

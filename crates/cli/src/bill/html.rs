@@ -57,8 +57,7 @@ fn head(out: &mut String, bill: &Bill) {
         dollars(sum, sum)
     );
     let sessions = bill.by.get(&By::Session).map_or(0, std::collections::BTreeMap::len);
-    let mut facts =
-        vec![counted(sessions as u64, "session"), counted(total.requests, "request")];
+    let mut facts = vec![counted(sessions as u64, "session"), counted(total.requests, "request")];
     facts.extend(bill.first.map(|first| format!("from {}", plimsoll_core::cost::day(first))));
     facts.extend(bill.last.map(|last| format!("to {}", plimsoll_core::cost::day(last))));
     for fact in facts {
@@ -87,10 +86,22 @@ fn head(out: &mut String, bill: &Bill) {
     out.push_str(&card(
         "read again",
         read,
-        format!("{:.0}% of {} of prompts came from the cache", 100.0 * total.cached_share(), tokens(total.usage.prompt_tokens as f64)),
+        format!(
+            "{:.0}% of {} of prompts came from the cache",
+            100.0 * total.cached_share(),
+            tokens(total.usage.prompt_tokens as f64)
+        ),
     ));
-    out.push_str(&card("sent again", again, "what had been sent before and was not in the cache".to_owned()));
-    out.push_str(&card("output", output, format!("{} tokens", tokens(total.usage.output_tokens as f64))));
+    out.push_str(&card(
+        "sent again",
+        again,
+        "what had been sent before and was not in the cache".to_owned(),
+    ));
+    out.push_str(&card(
+        "output",
+        output,
+        format!("{} tokens", tokens(total.usage.output_tokens as f64)),
+    ));
     out.push_str("</ul>\n");
 }
 
@@ -177,7 +188,7 @@ fn table(out: &mut String, bill: &Bill, by: By) {
         let _ = writeln!(
             out,
             "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{:.0}%</td><td>{}{}</td>{}</tr>",
-            escaped(&output::line(name, 100)),
+            escaped(&output::line(bill.name(by, name), 100)),
             output::thousands(account.requests),
             tokens(account.usage.prompt_tokens as f64),
             100.0 * account.cached_share(),

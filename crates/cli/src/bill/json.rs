@@ -75,7 +75,8 @@ impl<'a> Document<'a> {
     pub(super) fn new(bill: &'a Bill) -> Self {
         let by = bill.by.iter().map(|(by, accounts)| {
             let list = super::page::dearest(accounts);
-            let named = |(name, account): (&'a str, &Account)| Named { name, told: Told::new(account) };
+            let named =
+                |(name, account): (&'a str, &Account)| Named { name, told: Told::new(account) };
             (by.as_str(), list.into_iter().map(named).collect())
         });
         let total = bill.total.dollars();

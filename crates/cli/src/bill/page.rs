@@ -159,7 +159,7 @@ fn table(out: &mut String, bill: &Bill, by: By, most: usize) {
         let _ = writeln!(
             out,
             "{:NAME$}{:>12}{:>6.1}%{:>10}{:>7.0}%",
-            ending(name, NAME - 1),
+            ending(bill.name(by, name), NAME - 1),
             format!("{}{}", mark(account), dollars(account.dollars(), sum)),
             percent(account.dollars(), sum),
             output::thousands(account.requests),
@@ -184,14 +184,31 @@ fn notes(out: &mut String, bill: &Bill) {
     if short.answers > 0 {
         notes.push(format!(
             "{} longer than their reported output: at least {} more, not counted above",
-            if short.answers == 1 { "1 answer is".to_owned() } else { format!("{} answers are", output::thousands(short.answers)) },
+            if short.answers == 1 {
+                "1 answer is".to_owned()
+            } else {
+                format!("{} answers are", output::thousands(short.answers))
+            },
             dollars(short.dollars, bill.total.dollars())
+        ));
+    }
+    let missed = bill.total.amount(Row::AgainUnknown).dollars;
+    let sum = bill.total.dollars();
+    // Half of it, and a share of the bill that is worth a look (chosen).
+    if bill.missed_after_user > missed / 2.0 && percent(bill.missed_after_user, sum) > 5.0 {
+        notes.push(format!(
+            "{} went to cache misses right after a user's message: does the system prompt\n  or the list of tools change at each of them, by a date or a list of files?",
+            dollars(bill.missed_after_user, sum)
         ));
     }
     if bill.files.without_usage > 0 {
         notes.push(format!(
             "{} no usage and not counted",
-            if bill.files.without_usage == 1 { "1 session reports".to_owned() } else { format!("{} sessions report", output::thousands(bill.files.without_usage as u64)) },
+            if bill.files.without_usage == 1 {
+                "1 session reports".to_owned()
+            } else {
+                format!("{} sessions report", output::thousands(bill.files.without_usage as u64))
+            },
         ));
     }
     if bill.files.copies > 0 {
@@ -207,7 +224,10 @@ fn notes(out: &mut String, bill: &Bill) {
         let _ = writeln!(out, "{WARN}!{RESET} {note}");
     }
     if bill.last.is_some() {
-        let _ = writeln!(out, "\n{DIM}next:{RESET} plimsoll replay FILE shows one session turn by turn");
+        let _ = writeln!(
+            out,
+            "\n{DIM}next:{RESET} plimsoll replay FILE shows one session turn by turn"
+        );
     }
 }
 

@@ -114,13 +114,21 @@ pub(super) fn warnings(bill: &Bill) -> Vec<String> {
         let first = files.first_unreadable.as_deref().unwrap_or_default();
         warnings.push(format!(
             "{} no recorded session (first: {first})",
-            if files.unreadable == 1 { "1 file is".to_owned() } else { format!("{} files are", thousands(files.unreadable as u64)) }
+            if files.unreadable == 1 {
+                "1 file is".to_owned()
+            } else {
+                format!("{} files are", thousands(files.unreadable as u64))
+            }
         ));
     }
     if !bill.unlisted.is_empty() {
         const TOLD: usize = 5;
-        let mut list: Vec<String> =
-            bill.unlisted.iter().take(TOLD).map(|(name, like)| format!("{name} as {like}")).collect();
+        let mut list: Vec<String> = bill
+            .unlisted
+            .iter()
+            .take(TOLD)
+            .map(|(name, like)| format!("{name} as {like}"))
+            .collect();
         if bill.unlisted.len() > TOLD {
             list.push(format!("and {} more", bill.unlisted.len() - TOLD));
         }

@@ -99,12 +99,7 @@ pub fn predict(requests: &[Request], prices: &[Prices]) -> Prediction {
 }
 
 /// Returns the pieces of a request that is not the last one, by what it and those before it added.
-fn chain(
-    requests: &[Request],
-    added: &[Piece],
-    system: Option<Piece>,
-    from: usize,
-) -> Vec<Piece> {
+fn chain(requests: &[Request], added: &[Piece], system: Option<Piece>, from: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = Some(from);
     while let Some(index) = at {

@@ -30,7 +30,8 @@ pub fn rate(requests: &[Request]) -> Rate {
         .filter(|request| !request.compacted && request.said.visible() >= LEAST_CHARACTERS)
         .filter_map(|request| {
             let before = requests.get(request.continues?)?.usage.prompt_tokens;
-            let grown = request.usage.prompt_tokens.checked_sub(before).filter(|grown| *grown > 0)?;
+            let grown =
+                request.usage.prompt_tokens.checked_sub(before).filter(|grown| *grown > 0)?;
             Some((request.said.visible() as f64, grown as f64))
         })
         .collect();
@@ -43,7 +44,8 @@ pub fn rate(requests: &[Request]) -> Rate {
     steps.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     let quarter = steps.len() / 4;
     let middle = &steps[quarter..steps.len() - quarter];
-    let (said, grown) = middle.iter().fold((0.0, 0.0), |sum, step| (sum.0 + step.0, sum.1 + step.1));
+    let (said, grown) =
+        middle.iter().fold((0.0, 0.0), |sum, step| (sum.0 + step.0, sum.1 + step.1));
     let apart = ratio(&middle[middle.len() - 1]) - ratio(&middle[0]);
     // Outside of this range the file does not show what the model was sent.
     let tokens_per_character = (grown / said).clamp(0.2, 0.6);

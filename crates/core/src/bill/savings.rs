@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cost::{CacheKind, Life};
+use crate::cost::{CacheKind, Charge, Life};
 
 use super::{Cause, Request, Split, SplitTokens, rate};
 
@@ -260,9 +260,8 @@ impl<'a> Run<'a> {
             if split.long_life != is_long {
                 continue;
             }
-            let usage = &split.usage;
-            let fresh = usage.prompt_tokens.saturating_sub(usage.cached_tokens).max(1) as f64;
-            let long = usage.written_long_tokens.min(usage.written_tokens);
+            let charge = Charge::of(&split.usage);
+            let fresh = (charge.prompt() - charge.cached).max(1.0);
             let between = split.pause.is_some_and(|pause| {
                 pause > i64::from(prices.seconds(Life::Short)) * 1000
                     && pause <= i64::from(longer.seconds) * 1000
@@ -270,7 +269,7 @@ impl<'a> Run<'a> {
             let more = longer.price - prices.cache_write;
             let tokens = &mut would.tokens;
             if is_long {
-                would.fresh_price -= more * long as f64 / fresh;
+                would.fresh_price -= more * charge.written_long / fresh;
                 if between {
                     // What was read would have had to be written again.
                     tokens.system_again += std::mem::take(&mut tokens.system_read);
@@ -279,8 +278,7 @@ impl<'a> Run<'a> {
                     would.fresh_price = would.fresh_price.max(prices.cache_write);
                 }
             } else {
-                let short = usage.written_tokens - long;
-                would.fresh_price += more * short as f64 / fresh;
+                would.fresh_price += more * (charge.written - charge.written_long) / fresh;
                 if between && split.cause == Some(Cause::Pause) {
                     tokens.system_read += std::mem::take(&mut tokens.system_again);
                     tokens.visible_read += std::mem::take(&mut tokens.visible_again);
@@ -299,8 +297,10 @@ impl<'a> Run<'a> {
             let before = request.continues.filter(|_| !request.compacted);
             let mut own = before.and_then(|before| gone.get(before).copied()).unwrap_or(0.0);
             let tokens = &mut self.would[index].tokens;
-            let history =
-                tokens.visible_read + tokens.unseen_read + tokens.visible_again + tokens.unseen_again;
+            let history = tokens.visible_read
+                + tokens.unseen_read
+                + tokens.visible_again
+                + tokens.unseen_again;
             let cliff = split.prices.bands[0].above;
             let mut is_cut = false;
             if cliff != u64::MAX && tokens.prompt() - own > cliff as f64 {

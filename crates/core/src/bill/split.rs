@@ -73,8 +73,10 @@ impl Split {
     /// Returns each part with its tokens and dollars; their dollars add up to [`Prices::billed`].
     pub fn amounts(&self) -> [(Row, Amount); 9] {
         let (tokens, prices) = (&self.tokens, &self.prices);
-        let read = |tokens: f64| Amount { tokens, dollars: prices.dollars(tokens * prices.cache_read) };
-        let fresh = |tokens: f64| Amount { tokens, dollars: prices.dollars(tokens * self.fresh_price) };
+        let read =
+            |tokens: f64| Amount { tokens, dollars: prices.dollars(tokens * prices.cache_read) };
+        let fresh =
+            |tokens: f64| Amount { tokens, dollars: prices.dollars(tokens * self.fresh_price) };
         let output = |tokens: f64| Amount { tokens, dollars: tokens * prices.output / 1e6 };
         let again = Row::again(self.cause.unwrap_or(Cause::Unknown));
         let mut amounts = [
@@ -130,18 +132,13 @@ pub fn split(requests: &[Request], prices: &[(Prices, bool)]) -> Vec<Split> {
 fn stand(request: &Request, before: Option<Standing>, rate: Rate) -> Standing {
     let said = request.said.visible();
     let long_life = request.usage.written_long_tokens > 0;
-    match before {
-        Some(before) => Standing {
-            system: before.system,
-            shown: if request.compacted { said } else { before.shown + said },
-            long_life: long_life || before.long_life,
-        },
-        None => {
-            let prompt = request.usage.prompt_tokens as f64;
-            let system = (prompt - said as f64 * rate.tokens_per_character).max(0.0);
-            Standing { system, shown: said, long_life }
-        }
+    if let Some(before) = before {
+        let shown = if request.compacted { said } else { before.shown + said };
+        return Standing { shown, long_life: long_life || before.long_life, ..before };
     }
+    let prompt = request.usage.prompt_tokens as f64;
+    let system = (prompt - said as f64 * rate.tokens_per_character).max(0.0);
+    Standing { system, shown: said, long_life }
 }
 
 fn one(
