@@ -102,7 +102,6 @@ impl MissReason<'_> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-#[expect(clippy::struct_field_names, reason = "the names are the wire's")]
 pub(crate) struct WireUsage {
     input_tokens: Count,
     cache_creation_input_tokens: Count,

@@ -252,9 +252,8 @@ mod tests {
     #[test]
     fn repeated_runs_are_counted_once_they_are_long_enough() {
         let lines = |from: u32, to: u32| {
-            (from..to)
-                .map(|n| format!("{n}→the {n}th line of a file with words\n"))
-                .collect::<String>()
+            let line = |n| format!("{n}→the {n}th line of a file with words\n");
+            (from..to).map(line).collect::<Vec<_>>().concat()
         };
         let mut seen = Seen::default();
         let first = seen.read(&Message::result("a", lines(0, 10)));

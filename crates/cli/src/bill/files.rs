@@ -54,7 +54,8 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Found, CommandError> {
     }
     // Sub-agents' own files say more than what the main file tells of them, so they come first.
     let is_main = |path: &Path| {
-        !path.parent().is_some_and(|folder| folder.file_name() == Some("subagents".as_ref()))
+        let folder = path.parent().and_then(Path::file_name);
+        folder != Some("subagents".as_ref())
     };
     files.sort_by(|a, b| (is_main(a), a).cmp(&(is_main(b), b)));
     let mut seen = HashSet::new();

@@ -79,12 +79,15 @@ pub(super) struct Short {
     pub(super) dollars: f64,
 }
 
+/// A model at an hour since 1970.
+type Asked = (Option<Arc<str>>, Option<i64>);
+
 #[derive(Debug)]
 pub(super) struct Gathered<'a> {
     pricing: &'a Pricing,
     since: Option<MillisSinceEpoch>,
     /// Prices by model and hour: a table is looked through for each name once an hour.
-    known: HashMap<(Option<Arc<str>>, Option<i64>), (Prices, bool)>,
+    known: HashMap<Asked, (Prices, bool)>,
     /// Digests of the requests that were counted.
     seen: HashSet<u64>,
     bill: Bill,

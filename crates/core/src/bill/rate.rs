@@ -42,8 +42,8 @@ pub fn rate(requests: &[Request]) -> Rate {
     steps.truncate((steps.len() / 2).max(LEAST_STEPS));
     let ratio = |step: &(f64, f64)| step.1 / step.0;
     steps.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    let quarter = steps.len() / 4;
-    let middle = &steps[quarter..steps.len() - quarter];
+    // What is not shown only ever adds to a step, so the smaller half says more; its very smallest are mistakes of a file.
+    let middle = &steps[steps.len() / 8..steps.len().div_ceil(2).max(2)];
     let (said, grown) =
         middle.iter().fold((0.0, 0.0), |sum, step| (sum.0 + step.0, sum.1 + step.1));
     let apart = ratio(&middle[middle.len() - 1]) - ratio(&middle[0]);

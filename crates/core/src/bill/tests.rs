@@ -139,13 +139,14 @@ fn tokens_for_a_character_are_learned_from_growth() {
 /// A session of ten requests with a pause of 20 minutes in the middle.
 fn with_pause(long: bool) -> Vec<Request> {
     let mut requests: Vec<Request> = Vec::new();
-    for step in 0..10_u64 {
+    for step in 0..10_u32 {
         let cold = step == 5 && !long;
-        let cached = if step == 0 || cold { 0 } else { 20_000 + step * 1000 };
-        let written = 21_000 + step * 1000 - cached;
+        let prefix = u64::from(20_000 + step * 1000);
+        let cached = if step == 0 || cold { 0 } else { prefix };
+        let written = prefix + 1000 - cached;
         let mut own = request(
             (step as usize).checked_sub(1),
-            step as i64 * 30 + if step >= 5 { 1200 } else { 0 },
+            i64::from(step) * 30 + if step >= 5 { 1200 } else { 0 },
             usage(0, cached, written, 50),
             3300,
         );
