@@ -134,7 +134,8 @@ fn went(out: &mut String, bill: &Bill) {
     out.push_str("<section>\n<h2>Where it went</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Where it went\">\n<table class=\"figures\">\n<thead><tr><th scope=\"col\">part</th><th scope=\"col\">tokens</th><th scope=\"col\">cost</th><th scope=\"col\" colspan=\"2\">share</th></tr></thead>\n<tbody>\n");
     for row in Row::ALL {
         let amount = bill.total.amount(row);
-        if amount.tokens <= 0.0 && amount.dollars.abs() < 1e-12 {
+        // What would be printed as nothing is left out.
+        if dollars(amount.dollars, sum) == dollars(0.0, sum) {
             continue;
         }
         let again = if row.as_str().starts_with("again_") { "fill over" } else { "fill" };

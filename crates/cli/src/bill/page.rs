@@ -12,6 +12,8 @@ use crate::output::{self, BOLD, DIM, GOOD, RESET, WARN};
 
 /// Columns of names.
 const NAME: usize = 39;
+/// Columns of settings.
+const SETTING: usize = 31;
 /// Cells of a bar.
 const CELLS: f64 = 18.0;
 /// Rows of a table, where all are shown.
@@ -94,12 +96,13 @@ fn went(out: &mut String, bill: &Bill) {
     let _ = writeln!(out, "\n{BOLD}{:NAME$}{:>12}{:>7}{RESET}", "where it went", "cost", "share");
     for row in Row::ALL {
         let amount = bill.total.amount(row);
-        if amount.tokens <= 0.0 && amount.dollars.abs() < 1e-12 {
+        // What would be printed as nothing is left out.
+        if dollars(amount.dollars, sum) == dollars(0.0, sum) {
             continue;
         }
         let _ = writeln!(
             out,
-            "{:NAME$}{:>12}{:>6.1}% {GOOD}{}{RESET}",
+            "{:NAME$}{:>12}{:>6.1}%{}",
             words::row(row),
             dollars(amount.dollars, sum),
             percent(amount.dollars, sum),
@@ -112,7 +115,7 @@ fn saved(out: &mut String, bill: &Bill) {
     let sum = bill.total.dollars();
     let _ = writeln!(
         out,
-        "\n{BOLD}{:NAME$}{:>12}{:>7}{RESET}  {DIM}range{RESET}",
+        "\n{BOLD}{:SETTING$}{:>10}{:>8}{RESET}  {DIM}range{RESET}",
         "what would have saved some", "likely", "share"
     );
     let mut any = false;
@@ -123,16 +126,20 @@ fn saved(out: &mut String, bill: &Bill) {
             continue;
         }
         any = true;
-        let colour = if verdict == Verdict::WorthIt { GOOD } else { WARN };
+        let said = match verdict {
+            Verdict::NotWorthIt | Verdict::WithinError => {
+                format!("  {WARN}{}{RESET}", verdict.as_str())
+            }
+            Verdict::Nothing | Verdict::WorthIt => String::new(),
+        };
+        let share = format!("{:.1}%", percent(estimate.likely, sum)).replace('-', "−");
         let _ = writeln!(
             out,
-            "{:NAME$}{:>12}{:>6.1}%  {DIM}{} to {}{RESET} {colour}{}{RESET}",
+            "{:SETTING$}{:>10}{share:>8}  {DIM}{} to {}{RESET}{said}",
             words::saving(setting),
             dollars(estimate.likely, sum),
-            percent(estimate.likely, sum),
             dollars(estimate.low, sum),
             dollars(estimate.high, sum),
-            verdict.as_str()
         );
     }
     let _ = if any {
@@ -250,5 +257,5 @@ fn bar(part: f64, whole: f64) -> String {
     let eighths = (percent(part, whole).clamp(0.0, 100.0) / 100.0 * CELLS * 8.0) as usize;
     let mut bar = "█".repeat(eighths / 8);
     bar.extend("▏▎▍▌▋▊▉".chars().nth((eighths % 8).wrapping_sub(1)));
-    bar
+    if bar.is_empty() { bar } else { format!(" {GOOD}{bar}{RESET}") }
 }

@@ -100,7 +100,30 @@ fn every_request_is_counted_once_and_the_parts_add_up() {
 fn a_bill_is_read_from_top_to_bottom() {
     let environment = Environment::new();
     environment.write("harbour.jsonl", harbour());
-    insta::assert_snapshot!(environment.data(&["bill", "harbour.jsonl"]), @"");
+    insta::assert_snapshot!(environment.data(&["bill", "harbour.jsonl"]), @r#"
+    $0.1458  1 session, 3 requests, 2026-03-02
+    44 k in, 46% of it from the cache; 130 out; prices of 2026-11-22
+    of it $0.0032 for 1 request of sub-agents and abandoned branches
+
+    where it went                                  cost  share
+    system prompt and tools, first sent         $0.1280  87.8% ███████████████▊
+    system prompt and tools, read again         $0.0100   6.9% █▏
+    new content                                 $0.0050   3.4% ▌
+    sent again: end of the last request         $0.0001   0.1%
+    output                                      $0.0027   1.8% ▎
+
+    what would have saved some         likely   share  range
+    lazy tools                        $0.0540   37.1%  $0.0324 to $0.0756
+    cache of 1 hour, not 5 minutes   −$0.0450  −30.9%  −$0.0570 to −$0.0330  not worth it
+    cache of 5 minutes, not 1 hour    $0.0019    1.3%  $0.0019 to $0.0019
+    estimates, each on what the ones before it left
+
+    by model                                       cost  share  requests  cached
+    claude-opus-4-6                             $0.1426  97.8%         2     49%
+    claude-haiku-4-5                            $0.0032   2.2%         1      0%
+
+    next: plimsoll replay FILE shows one session turn by turn
+    "#);
 }
 
 #[test]
