@@ -333,9 +333,9 @@ impl Reader {
         // Early lines of a message report a partial count; the last is the whole.
         recorded.message.usage = Some(usage);
         let request = line.request.as_deref().unwrap_or_default();
-        let key = id.map(|id| format!("{id} {request}"));
-        let asked = key.as_ref().and_then(|key| self.asked.get(key).copied());
+        let asked = id.and_then(|id| self.asked.get(id).copied());
         let asked = asked.unwrap_or_else(|| {
+            let key = id.map(|id| format!("{id} {request}"));
             let own = key.as_deref().or(line.uuid.as_deref()).map(std::sync::Arc::from);
             draft.requests.push(Asked {
                 before: index,
@@ -347,8 +347,8 @@ impl Reader {
             });
             draft.requests.len() - 1
         });
-        if let Some(key) = key {
-            self.asked.insert(key, asked);
+        if let Some(id) = id {
+            self.asked.insert(id.to_owned(), asked);
         }
         let asked = &mut draft.requests[asked];
         asked.usage = usage;

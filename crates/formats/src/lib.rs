@@ -17,6 +17,7 @@ mod json;
 mod mini_swe_agent;
 mod note;
 mod openai;
+mod opencode;
 mod openhands;
 mod pi;
 mod places;

@@ -10,8 +10,8 @@ use crate::draft::Draft;
 use crate::error::ReadError;
 use crate::note::{Note, NoteKind};
 use crate::{
-    anthropic, claude_code, codex, gemini_cli, json, mini_swe_agent, openai, openhands, pi,
-    recognise, repair, requests, swe_agent,
+    anthropic, claude_code, codex, gemini_cli, json, mini_swe_agent, openai, opencode, openhands,
+    pi, recognise, repair, requests, swe_agent,
 };
 
 /// A format of recorded sessions.
@@ -26,11 +26,12 @@ pub enum Format {
     MiniSweAgent,
     OpenHands,
     GeminiCli,
+    OpenCode,
 }
 
 impl Format {
     /// All formats, in the order in which they are listed.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Pi,
         Self::ClaudeCode,
         Self::Codex,
@@ -40,6 +41,7 @@ impl Format {
         Self::MiniSweAgent,
         Self::OpenHands,
         Self::GeminiCli,
+        Self::OpenCode,
     ];
 
     /// Returns the name that every interface prints.
@@ -54,6 +56,7 @@ impl Format {
             Self::MiniSweAgent => "mini-swe-agent",
             Self::OpenHands => "openhands",
             Self::GeminiCli => "gemini-cli",
+            Self::OpenCode => "opencode",
         }
     }
 
@@ -181,6 +184,7 @@ fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, 
         Format::MiniSweAgent => mini_swe_agent::read(&text(bytes)),
         Format::OpenHands => openhands::read(&text(bytes), options),
         Format::GeminiCli => gemini_cli::read(&text(bytes)),
+        Format::OpenCode => opencode::read(&text(bytes)),
     }
 }
 
