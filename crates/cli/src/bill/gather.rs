@@ -15,8 +15,8 @@ use plimsoll_formats::{ReadOptions, Session};
 
 use crate::arguments::By;
 
-/// A longer file is not read: it would take its size several times in memory.
-const LARGEST: u64 = 1 << 30;
+/// A longer file is not read: it would take its size several times in memory (chosen: far above any recorded).
+const LARGEST: u64 = 256 << 20;
 /// An answer whose reported output is so much below what the file shows of it was reported before it was complete.
 const SHORT: f64 = 0.7;
 const SHORT_BY: f64 = 50.0;

@@ -65,7 +65,7 @@ fn head(out: &mut String, bill: &Bill) {
     }
     let _ = writeln!(
         out,
-        "</p>\n<p class=\"quiet\">By the usage that the sessions report; prices of {}.</p>\n</header>",
+        "</p>\n<p class=\"quiet\">By the usage that the sessions report, at list prices of {}.</p>\n</header>",
         escaped(&bill.pricing_date)
     );
     let output = total.amount(Row::Output).dollars + total.amount(Row::Thinking).dollars;

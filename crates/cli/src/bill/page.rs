@@ -75,7 +75,7 @@ fn head(out: &mut String, bill: &Bill) {
     }
     let _ = writeln!(
         out,
-        "\n{DIM}{} in, {:.0}% of it from the cache; {} out; prices of {}{RESET}",
+        "\n{DIM}{} in, {:.0}% of it from the cache; {} out; list prices of {}{RESET}",
         tokens(total.usage.prompt_tokens as f64),
         100.0 * total.cached_share(),
         tokens(total.usage.output_tokens as f64),

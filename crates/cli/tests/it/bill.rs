@@ -102,7 +102,7 @@ fn a_bill_is_read_from_top_to_bottom() {
     environment.write("harbour.jsonl", harbour());
     insta::assert_snapshot!(environment.data(&["bill", "harbour.jsonl"]), @r#"
     $0.1458  1 session, 3 requests, 2026-03-02
-    44 k in, 46% of it from the cache; 130 out; prices of 2026-11-22
+    44 k in, 46% of it from the cache; 130 out; list prices of 2026-11-22
     of it $0.0032 for 1 request of sub-agents and abandoned branches
 
     where it went                                  cost  share
