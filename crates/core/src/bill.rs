@@ -214,6 +214,8 @@ pub struct Account {
     /// What the provider reported, summed.
     pub usage: Usage,
     amounts: [Amount; Row::ALL.len()],
+    /// The parts of [`Row::HistoryRead`]: text, calls, results.
+    history: [Amount; 3],
 }
 
 impl Account {
@@ -227,6 +229,12 @@ impl Account {
             let own = &mut self.amounts[row as usize];
             own.tokens += amount.tokens;
             own.dollars += amount.dollars;
+            if row == Row::HistoryRead {
+                for (own, share) in self.history.iter_mut().zip(split.kinds) {
+                    own.tokens += amount.tokens * share;
+                    own.dollars += amount.dollars * share;
+                }
+            }
         }
     }
 
@@ -236,7 +244,8 @@ impl Account {
         self.estimated += other.estimated;
         self.billed += other.billed;
         self.add_usage(&other.usage);
-        for (own, amount) in self.amounts.iter_mut().zip(&other.amounts) {
+        let own = self.amounts.iter_mut().chain(&mut self.history);
+        for (own, amount) in own.zip(other.amounts.iter().chain(&other.history)) {
             own.tokens += amount.tokens;
             own.dollars += amount.dollars;
         }
@@ -253,6 +262,12 @@ impl Account {
     /// Returns a part of the account.
     pub fn amount(&self, row: Row) -> Amount {
         self.amounts[row as usize]
+    }
+
+    /// Returns what of [`Row::HistoryRead`] is text, calls of tools and their results.
+    pub fn history(&self) -> [(&'static str, Amount); 3] {
+        let [text, calls, results] = self.history;
+        [("text", text), ("tool_calls", calls), ("tool_results", results)]
     }
 
     /// Returns the sum of all parts, which is what was billed.

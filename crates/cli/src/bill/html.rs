@@ -147,6 +147,16 @@ fn went(out: &mut String, bill: &Bill) {
             dollars(amount.dollars, sum),
             share(amount.dollars, sum, again)
         );
+        for (kind, part) in bill.total.history().into_iter().filter(|_| row == Row::HistoryRead) {
+            let _ = writeln!(
+                out,
+                "<tr class=\"quiet\"><th scope=\"row\">of it {}</th><td>{}</td><td>{}</td>{}</tr>",
+                kind.replace('_', " "),
+                tokens(part.tokens),
+                dollars(part.dollars, sum),
+                share(part.dollars, sum, "fill")
+            );
+        }
     }
     out.push_str("</tbody>\n</table>\n</div>\n</section>\n");
 }

@@ -35,6 +35,8 @@ struct Told {
     dollars: f64,
     usage: Usage,
     rows: BTreeMap<&'static str, Amount>,
+    /// The parts of the row `history_read`.
+    history_read: BTreeMap<&'static str, Amount>,
 }
 
 #[derive(Debug, Serialize)]
@@ -66,6 +68,7 @@ impl Told {
             is_estimate: account.estimated > 0,
             dollars: account.dollars(),
             usage: account.usage,
+            history_read: account.history().into_iter().collect(),
             rows: Row::ALL.into_iter().map(|row| (row.as_str(), account.amount(row))).collect(),
         }
     }

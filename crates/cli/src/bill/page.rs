@@ -16,6 +16,8 @@ const NAME: usize = 39;
 const SETTING: usize = 31;
 /// Cells of a bar.
 const CELLS: f64 = 18.0;
+/// The least share of the bill, in percent, of a kind of history that is listed (chosen).
+const LEAST_KIND: f64 = 0.5;
 /// Rows of a table, where all are shown.
 const FEW: usize = 5;
 /// Rows of the only table.
@@ -108,6 +110,15 @@ fn went(out: &mut String, bill: &Bill) {
             percent(amount.dollars, sum),
             bar(amount.dollars, sum)
         );
+        if row == Row::HistoryRead {
+            for (kind, part) in bill.total.history() {
+                if percent(part.dollars, sum) >= LEAST_KIND {
+                    let label = format!("  of it {}", kind.replace('_', " "));
+                    let (cost, share) = (dollars(part.dollars, sum), percent(part.dollars, sum));
+                    let _ = writeln!(out, "{DIM}{label:NAME$}{cost:>12}{share:>6.1}%{RESET}");
+                }
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cost::{CacheKind, Charge, Life, Prices};
 use crate::message::Usage;
 
-use super::{Amount, Cause, Rate, Request, Row, rate};
+use super::{Amount, Cause, Rate, Request, Row, Said, rate};
 
 /// What a provider leaves out of the end of the last request: steps of up to 512 tokens with OpenAI and Gemini (measured).
 const STEP: f64 = 512.0;
@@ -67,6 +67,8 @@ pub struct Split {
     pub long_life: bool,
     /// Tokens of what the file shows of the whole conversation, up to this request.
     pub shown: f64,
+    /// The shares of text, calls and results in it; all 0 where nothing is shown.
+    pub kinds: [f64; 3],
 }
 
 impl Split {
@@ -106,8 +108,8 @@ impl Split {
 struct Standing {
     /// Tokens of system prompt and tools.
     system: f64,
-    /// Characters that the file shows, since the last compaction.
-    shown: u64,
+    /// What the file shows, since the last compaction.
+    shown: Said,
     long_life: bool,
 }
 
@@ -130,14 +132,15 @@ pub fn split(requests: &[Request], prices: &[(Prices, bool)]) -> Vec<Split> {
 }
 
 fn stand(request: &Request, before: Option<Standing>, rate: Rate) -> Standing {
-    let said = request.said.visible();
+    let said = request.said;
     let long_life = request.usage.written_long_tokens > 0;
     if let Some(before) = before {
-        let shown = if request.compacted { said } else { before.shown + said };
+        let mut shown = if request.compacted { Said::default() } else { before.shown };
+        shown.add(&said);
         return Standing { shown, long_life: long_life || before.long_life, ..before };
     }
     let prompt = request.usage.prompt_tokens as f64;
-    let system = (prompt - said as f64 * rate.tokens_per_character).max(0.0);
+    let system = (prompt - said.visible() as f64 * rate.tokens_per_character).max(0.0);
     Standing { system, shown: said, long_life }
 }
 
@@ -153,7 +156,7 @@ fn one(
     let fresh = prompt - charge.cached;
     let system = now.system.min(prompt);
     let history = prompt - system;
-    let shown = (now.shown as f64 * rate.tokens_per_character).min(history);
+    let shown = (now.shown.visible() as f64 * rate.tokens_per_character).min(history);
     let visible = if history > 0.0 { shown / history } else { 0.0 };
     let system_read = charge.cached.min(system);
     let system_fresh = system - system_read;
@@ -204,7 +207,13 @@ fn one(
         pause,
         long_life: now.long_life,
         shown,
+        kinds: kinds(&now.shown),
     }
+}
+
+fn kinds(shown: &Said) -> [f64; 3] {
+    let all = shown.visible().max(1) as f64;
+    [shown.text, shown.calls, shown.results].map(|part| part as f64 / all)
 }
 
 /// Tells why content was sent again, if it was.

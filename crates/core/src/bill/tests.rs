@@ -61,6 +61,8 @@ fn a_session_is_taken_apart_as_by_hand() {
     assert_eq!(tokens(&account, Row::SystemFirst), 10_000);
     assert_eq!(tokens(&account, Row::SystemRead), 10_000);
     assert_eq!(tokens(&account, Row::HistoryRead), 1000);
+    // All that was said is results.
+    assert!((account.history()[2].1.tokens - 1000.0).abs() < 1e-6);
     assert_eq!(tokens(&account, Row::New), 1000 + 2000 + 500);
     assert_eq!(tokens(&account, Row::AgainPause), 13_000);
     assert_eq!(tokens(&account, Row::Output), 300);
