@@ -1,5 +1,6 @@
 //! The command line as clap sees it.
 
+mod bill;
 mod cache;
 mod tools;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use bill::{BillArguments, By};
 pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
 
@@ -20,6 +22,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show where the money of recorded sessions went, and which settings would have saved some; without a file, of all sessions on this machine
+    Bill(BillArguments),
     /// Look at a recorded session: what it holds, where its tokens are; without a file, list the sessions on this machine
     Inspect(InspectArguments),
     /// Show how full a session makes its context window

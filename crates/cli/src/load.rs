@@ -100,7 +100,8 @@ pub(crate) fn warn(path: &Path, notes: &[Note], verbose: bool) {
     }
 }
 
-fn pricing(path: Option<&Path>) -> Result<Pricing, CommandError> {
+/// Reads a table of prices; the shipped one where none is named.
+pub(crate) fn pricing(path: Option<&Path>) -> Result<Pricing, CommandError> {
     let Some(path) = path else { return Ok(Pricing::shipped()) };
     let text = std::fs::read_to_string(path).map_err(|error| {
         CommandError::usage(

@@ -3,6 +3,7 @@
 mod agent;
 mod arguments;
 mod assemble;
+mod bill;
 mod cache;
 mod cards;
 mod cascade;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
 
 fn execute(command: Command) -> Result<(), CommandError> {
     match command {
+        Command::Bill(bill) => bill::run(&bill),
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Pressure(pressure) => pressure::run(&pressure),
         Command::Trim(trim) => trim::run(&trim),

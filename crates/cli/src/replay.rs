@@ -1,7 +1,7 @@
 //! `plimsoll replay`: a recorded session under policies, turn by turn.
 
 mod contexts;
-mod html;
+pub(crate) mod html;
 mod picture;
 mod report;
 

@@ -6,6 +6,7 @@ pub mod aging;
 mod allocation;
 pub mod answer;
 mod attempts;
+pub mod bill;
 pub mod bound;
 pub mod card;
 mod compression;

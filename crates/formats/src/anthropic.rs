@@ -27,6 +27,7 @@ struct WireMessage<'a> {
     #[serde(default)]
     timestamp: Stamp,
     usage: Option<crate::claude_code::WireUsage>,
+    model: Option<Text<'a>>,
 }
 
 /// Reads a list of Anthropic messages; the system prompt goes into the header.
@@ -65,6 +66,9 @@ pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
             let mut recorded = Recorded::new(role, number, time, rest);
             recorded.message.usage =
                 message.usage.as_ref().and_then(crate::claude_code::WireUsage::usage);
+            if role == Role::Assistant {
+                recorded.message.model = message.model.as_ref().map(Text::shared);
+            }
             draft.recorded.push(recorded);
         }
         Ok(())

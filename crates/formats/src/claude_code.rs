@@ -2,13 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
+use plimsoll_core::bill::Cause;
 use plimsoll_core::{Block, MillisSinceEpoch, Role};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::blocks::Content;
 use crate::draft::{Draft, Recorded, usage};
-use crate::json::{self, Count, Flag, Stamp, Text};
+use crate::json::{self, Count, Flag, Lenient, Stamp, Text};
 use crate::note::NoteKind;
+use crate::requests::Asked;
 use crate::session::{Compaction, ReadOptions};
 
 #[derive(Deserialize)]
@@ -28,7 +31,29 @@ struct Line<'a> {
     compact_summary: Flag,
     #[serde(rename = "compactMetadata")]
     compact: Option<CompactMetadata>,
+    #[serde(rename = "requestId")]
+    request: Option<Text<'a>>,
+    #[serde(rename = "agentId")]
+    agent: Option<Text<'a>>,
+    #[serde(rename = "parentUuid")]
+    parent: Option<Text<'a>>,
+    #[serde(default, rename = "isApiErrorMessage")]
+    is_api_error: Flag,
     message: Option<WireMessage<'a>>,
+    /// Of progress lines.
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// What a sub-agent said, told by a progress line of the main conversation.
+#[derive(Deserialize)]
+struct Progress<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    #[serde(rename = "agentId")]
+    agent: Option<Text<'a>>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -45,17 +70,51 @@ struct WireMessage<'a> {
     #[serde(default)]
     content: Content<'a>,
     usage: Option<WireUsage>,
+    #[serde(borrow, default)]
+    diagnostics: Lenient<Diagnostics<'a>>,
+}
+
+/// What the provider told of a cache that missed.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Diagnostics<'a> {
+    #[serde(borrow)]
+    cache_miss_reason: Option<MissReason<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-#[expect(clippy::struct_field_names, reason = "the names are the wire's")]
+struct MissReason<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+}
+
+impl MissReason<'_> {
+    fn cause(&self) -> Option<Cause> {
+        match self.kind.as_str() {
+            "model_changed" => Some(Cause::Model),
+            "system_changed" | "tools_changed" => Some(Cause::Tools),
+            "messages_changed" => Some(Cause::Rewind),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
 pub(crate) struct WireUsage {
     input_tokens: Count,
     cache_creation_input_tokens: Count,
-    cache_creation: WireCreation,
+    cache_creation: Lenient<WireCreation>,
     cache_read_input_tokens: Count,
     output_tokens: Count,
+    output_tokens_details: Lenient<WireOutput>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireOutput {
+    thinking_tokens: Option<Count>,
 }
 
 /// What was written to the cache, by the life that was asked for.
@@ -71,7 +130,8 @@ impl WireUsage {
         let written = self.cache_creation_input_tokens.0;
         let prompt = self.input_tokens.0 + written + cached;
         let usage = usage(prompt, cached, self.output_tokens.0)?;
-        let long = self.cache_creation.ephemeral_1h_input_tokens.0;
+        let long = self.cache_creation.0.as_ref();
+        let long = long.map_or(0, |written| written.ephemeral_1h_input_tokens.0);
         Some(plimsoll_core::Usage { written_tokens: written, written_long_tokens: long, ..usage })
     }
 }
@@ -92,31 +152,82 @@ struct Reader {
     seen: HashSet<String>,
     /// Index of the message that each API message id was read into.
     by_id: HashMap<String, usize>,
+    /// Index of the request that each API message id belongs to.
+    asked: HashMap<String, usize>,
+    /// Whether a progress line tells of a sub-agent.
+    progress: bool,
     /// The size that the last boundary recorded, until its summary is met.
     boundary: Option<(u32, Option<u64>)>,
 }
 
 /// Reads a Claude Code session.
 pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
-    let (draft, reader) = read_lines(bytes, options, Lines::Main);
-    if reader.main || !reader.sidechain {
-        return draft;
+    let (mut draft, reader) = read_lines(bytes, options, Lines::Main);
+    if reader.sidechain && !reader.main {
+        // A sub-agent's own file is all sidechain.
+        return read_lines(bytes, options, Lines::Sidechain).0;
     }
-    // A sub-agent's own file is all sidechain.
-    read_lines(bytes, options, Lines::Sidechain).0
+    if reader.sidechain || reader.progress {
+        draft.threads = sidechains(bytes, options);
+    }
+    draft
+}
+
+/// Reads the conversations of sub-agents that stand between the lines of a main one.
+///
+/// Lines of one agent have its id, or in older files a chain of parents.
+fn sidechains(bytes: &[u8], options: ReadOptions) -> Vec<Draft> {
+    let mut threads: Vec<(Draft, Reader)> = Vec::new();
+    let mut by_agent: HashMap<String, usize> = HashMap::new();
+    let mut by_uuid: HashMap<String, usize> = HashMap::new();
+    let mut take = |number: u32, mut line: Line<'_>| {
+        let agent = line.agent.as_deref().map(str::to_owned);
+        let parent = line.parent.as_deref();
+        let known = match &agent {
+            Some(agent) => by_agent.get(agent),
+            None => parent.and_then(|parent| by_uuid.get(parent)),
+        };
+        let index = known.copied().unwrap_or_else(|| {
+            threads.push((Draft::of_lines(), Reader::new(options, Lines::Sidechain)));
+            threads.len() - 1
+        });
+        if let Some(agent) = agent {
+            by_agent.insert(agent, index);
+        }
+        if let Some(uuid) = &line.uuid {
+            by_uuid.insert(uuid.to_string(), index);
+        }
+        line.sidechain = Flag(true);
+        let (draft, reader) = &mut threads[index];
+        reader.line(draft, number, line);
+    };
+    let mut ignored = Draft::of_lines();
+    json::each_line(bytes, &mut ignored, |_, number, text| {
+        let line: Line<'_> = serde_json::from_str(text)?;
+        if line.sidechain.0 {
+            take(number, line);
+        } else if line.kind.as_str() == "progress"
+            && let Some(progress) = agent_progress(&line)
+            && let Some(message) = progress.message
+            && let Ok(inner) = serde_json::from_str::<Line<'_>>(message.get())
+        {
+            // Without an id, one thread for all: its requests are counted, its causes are not known.
+            let agent = progress.agent.unwrap_or_default();
+            take(number, Line { agent: Some(agent), ..inner });
+        }
+        Ok(())
+    });
+    threads.into_iter().map(|(draft, _)| draft).collect()
+}
+
+fn agent_progress<'a>(line: &Line<'a>) -> Option<Progress<'a>> {
+    let progress: Progress<'a> = serde_json::from_str(line.data?.get()).ok()?;
+    (progress.kind.as_str() == "agent_progress").then_some(progress)
 }
 
 fn read_lines(bytes: &[u8], options: ReadOptions, lines: Lines) -> (Draft, Reader) {
     let mut draft = Draft::of_lines();
-    let mut reader = Reader {
-        options,
-        lines,
-        main: false,
-        sidechain: false,
-        seen: HashSet::new(),
-        by_id: HashMap::new(),
-        boundary: None,
-    };
+    let mut reader = Reader::new(options, lines);
     json::each_line(bytes, &mut draft, |draft, number, text| {
         let line: Line<'_> = serde_json::from_str(text)?;
         reader.line(draft, number, line);
@@ -126,21 +237,39 @@ fn read_lines(bytes: &[u8], options: ReadOptions, lines: Lines) -> (Draft, Reade
 }
 
 impl Reader {
-    fn line(&mut self, draft: &mut Draft, number: u32, line: Line<'_>) {
+    fn new(options: ReadOptions, lines: Lines) -> Self {
+        Self {
+            options,
+            lines,
+            main: false,
+            sidechain: false,
+            seen: HashSet::new(),
+            by_id: HashMap::new(),
+            asked: HashMap::new(),
+            progress: false,
+            boundary: None,
+        }
+    }
+
+    fn line(&mut self, draft: &mut Draft, number: u32, mut line: Line<'_>) {
         let header = &mut draft.header;
         if header.id.is_none() {
-            header.id = line.session.map(|id| id.0.into_owned());
+            header.id = line.session.take().map(|id| id.0.into_owned());
         }
         if header.working_directory.is_none() {
-            header.working_directory = line.cwd.map(|cwd| cwd.0.into_owned());
+            header.working_directory = line.cwd.take().map(|cwd| cwd.0.into_owned());
         }
         match line.kind.as_str() {
             "system" if line.subtype.as_deref() == Some("compact_boundary") => {
-                let tokens = line.compact.and_then(|compact| compact.tokens_before);
+                let tokens = line.compact.take().and_then(|compact| compact.tokens_before);
                 self.boundary = Some((number, tokens.map(|count| count.0)));
                 return self.restart(draft);
             }
             "user" | "assistant" => {}
+            "progress" => {
+                self.progress |= agent_progress(&line).is_some();
+                return;
+            }
             "" => return draft.skip(number, "it has no type"),
             _ => return,
         }
@@ -161,7 +290,7 @@ impl Reader {
             return draft.note(number, NoteKind::Duplicate { id: uuid.to_string() });
         }
         if line.kind.as_str() == "assistant" {
-            self.assistant(draft, number, line.timestamp.0, message);
+            self.assistant(draft, number, &line, message);
         } else {
             if line.compact_summary.0 {
                 self.summary(draft, number);
@@ -174,12 +303,14 @@ impl Reader {
         &mut self,
         draft: &mut Draft,
         number: u32,
-        time: Option<MillisSinceEpoch>,
+        line: &Line<'_>,
         message: &WireMessage<'_>,
     ) {
-        if let Some(model) = &message.model
-            && model.as_str() != "<synthetic>"
-        {
+        let time = line.timestamp.0;
+        // What the client itself says in the model's place.
+        let is_synthetic = line.is_api_error.0 || message.model.as_deref() == Some("<synthetic>");
+        let model = message.model.as_ref().filter(|model| !is_synthetic && !model.is_empty());
+        if let Some(model) = model {
             draft.header.model = Some(model.to_string());
         }
         let id = message.id.as_deref().filter(|id| !id.is_empty());
@@ -195,10 +326,38 @@ impl Reader {
         for (block_index, block) in message.content.blocks() {
             recorded.push(number, block_index, block);
         }
+        let model = model.map(Text::shared);
+        recorded.message.model = model.clone().or(recorded.message.model.take());
+        let Some(wire) = message.usage.as_ref().filter(|_| !is_synthetic) else { return };
+        let Some(usage) = wire.usage() else { return };
         // Early lines of a message report a partial count; the last is the whole.
-        if let Some(usage) = message.usage.as_ref().and_then(WireUsage::usage) {
-            recorded.message.usage = Some(usage);
+        recorded.message.usage = Some(usage);
+        let request = line.request.as_deref().unwrap_or_default();
+        let asked = id.and_then(|id| self.asked.get(id).copied());
+        let asked = asked.unwrap_or_else(|| {
+            let key = id.map(|id| format!("{id} {request}"));
+            let own = key.as_deref().or(line.uuid.as_deref()).map(std::sync::Arc::from);
+            draft.requests.push(Asked {
+                before: index,
+                source: number,
+                id: own,
+                time,
+                model,
+                ..Asked::default()
+            });
+            draft.requests.len() - 1
+        });
+        if let Some(id) = id {
+            self.asked.insert(id.to_owned(), asked);
         }
+        let asked = &mut draft.requests[asked];
+        asked.usage = usage;
+        let details = wire.output_tokens_details.0.as_ref();
+        let thinking = details.and_then(|details| details.thinking_tokens).map(|count| count.0);
+        asked.thinking_tokens = thinking.or(asked.thinking_tokens);
+        let told = message.diagnostics.0.as_ref();
+        let told = told.and_then(|told| told.cache_miss_reason.as_ref());
+        asked.told = told.and_then(MissReason::cause).or(asked.told);
     }
 
     fn summary(&mut self, draft: &mut Draft, number: u32) {
@@ -213,8 +372,7 @@ impl Reader {
     /// Forgets what the agent forgot, where that is to be honoured.
     fn restart(&mut self, draft: &mut Draft) {
         if self.options.compaction == Compaction::Honour {
-            draft.recorded.clear();
-            draft.compactions.clear();
+            draft.forget();
             self.by_id.clear();
         }
     }

@@ -12,6 +12,7 @@ use crate::arguments;
 use crate::blocks::Content;
 use crate::draft::{Draft, Recorded, usage};
 use crate::json::{self, Count, Stamp, Text};
+use crate::requests::Asked;
 use crate::session::{Compaction, ReadOptions};
 
 #[derive(Deserialize)]
@@ -73,11 +74,12 @@ struct Event<'a> {
 
 #[derive(Deserialize)]
 struct TokenInfo {
+    total_token_usage: Option<TokenUsage>,
     last_token_usage: Option<TokenUsage>,
     model_context_window: Option<Count>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, Clone, Copy, PartialEq)]
 #[serde(default)]
 #[expect(clippy::struct_field_names, reason = "the names are the wire's")]
 struct TokenUsage {
@@ -85,6 +87,7 @@ struct TokenUsage {
     cached_input_tokens: Count,
     cache_write_input_tokens: Count,
     output_tokens: Count,
+    reasoning_output_tokens: Count,
 }
 
 impl TokenUsage {
@@ -92,6 +95,15 @@ impl TokenUsage {
         let usage = usage(self.input_tokens.0, self.cached_input_tokens.0, self.output_tokens.0)?;
         Some(Usage { written_tokens: self.cache_write_input_tokens.0, ..usage })
     }
+}
+
+/// The account of one response.
+#[derive(Deserialize)]
+struct UsageRecord<'a> {
+    #[serde(borrow)]
+    response_id: Option<Text<'a>>,
+    #[serde(default)]
+    usage: TokenUsage,
 }
 
 #[derive(Deserialize)]
@@ -108,11 +120,49 @@ struct Output<'a> {
     success: Option<bool>,
 }
 
+/// Requests as two kinds of lines tell them.
+#[derive(Default)]
+struct Account {
+    /// By `token_count` events, which may repeat; the total of the last one tells.
+    counted: Vec<Asked>,
+    last_total: Option<TokenUsage>,
+    /// By `token_usage_record` lines, one a response; where there are some, they are exact.
+    recorded: Vec<Asked>,
+    model: Option<Arc<str>>,
+    /// Messages before the end of the last request.
+    told: usize,
+}
+
+impl Account {
+    fn asked(
+        &mut self,
+        draft: &Draft,
+        number: u32,
+        time: Option<MillisSinceEpoch>,
+        counts: &TokenUsage,
+    ) -> Option<Asked> {
+        let usage = counts.usage()?;
+        // The answer is what the model wrote since the last one.
+        let new = draft.recorded.iter().enumerate().skip(self.told);
+        let answer = new.clone().find(|(_, recorded)| recorded.message.role == Role::Assistant);
+        Some(Asked {
+            before: answer.map_or(draft.recorded.len(), |(index, _)| index),
+            source: number,
+            time,
+            model: self.model.clone(),
+            usage,
+            thinking_tokens: Some(counts.reasoning_output_tokens.0),
+            ..Asked::default()
+        })
+    }
+}
+
 /// Reads a Codex session of either generation.
 pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
     let mut draft = Draft::of_lines();
     // Reasoning and server-side calls stand before the assistant message that they belong to.
     let mut pending: Vec<(u32, Block)> = Vec::new();
+    let mut account = Account::default();
     json::each_line(bytes, &mut draft, |draft, number, text| {
         let line: Line<'_> = serde_json::from_str(text)?;
         let time = line.timestamp.0;
@@ -129,8 +179,18 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
         };
         match line.kind.as_deref().unwrap_or_default() {
             "response_item" => item(draft, &mut pending, number, time, payload.get())?,
-            "session_meta" | "turn_context" => meta(draft, serde_json::from_str(payload.get())?),
-            "event_msg" => event(draft, serde_json::from_str(payload.get())?),
+            "session_meta" | "turn_context" => {
+                meta(draft, serde_json::from_str(payload.get())?);
+                account.model = draft.header.model.as_deref().map(Arc::from);
+            }
+            "event_msg" => {
+                let read: Event<'_> = serde_json::from_str(payload.get())?;
+                event(draft, &mut account, number, time, read);
+            }
+            "token_usage_record" => {
+                let record: UsageRecord<'_> = serde_json::from_str(payload.get())?;
+                usage_record(draft, &mut account, number, time, &record);
+            }
             "compacted" => {
                 let compacted: Compacted<'_> = serde_json::from_str(payload.get())?;
                 if options.compaction == Compaction::Honour {
@@ -143,6 +203,7 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
         }
         Ok(())
     });
+    draft.requests = if account.recorded.is_empty() { account.counted } else { account.recorded };
     draft
 }
 
@@ -161,19 +222,62 @@ fn meta(draft: &mut Draft, meta: Meta<'_>) {
     header.started = header.started.or(meta.timestamp.0);
 }
 
-fn event(draft: &mut Draft, event: Event<'_>) {
+fn event(
+    draft: &mut Draft,
+    account: &mut Account,
+    number: u32,
+    time: Option<MillisSinceEpoch>,
+    event: Event<'_>,
+) {
     let window = event
         .model_context_window
         .or(event.info.as_ref().and_then(|info| info.model_context_window));
     if let Some(window) = window {
         draft.header.context_window = Some(window.0);
     }
-    if event.kind.as_str() == "token_count"
-        && let Some(counts) = event.info.and_then(|info| info.last_token_usage)
-        && let Some(usage) = counts.usage()
+    let info = event.info.filter(|_| event.kind.as_str() == "token_count");
+    let Some((counts, total)) =
+        info.and_then(|info| Some((info.last_token_usage?, info.total_token_usage)))
+    else {
+        return;
+    };
+    // The same event comes again when a session goes on or its limits change.
+    let is_repeated = total.is_some() && total == account.last_total;
+    account.last_total = total.or(account.last_total);
+    if !is_repeated && let Some(asked) = account.asked(draft, number, time, &counts) {
+        account.counted.push(asked);
+        if account.recorded.is_empty() {
+            account.told = draft.recorded.len();
+        }
+    }
+    answered(draft, account, &counts);
+}
+
+fn usage_record(
+    draft: &mut Draft,
+    account: &mut Account,
+    number: u32,
+    time: Option<MillisSinceEpoch>,
+    record: &UsageRecord<'_>,
+) {
+    let id = record.response_id.as_ref().filter(|id| !id.is_empty()).map(Text::shared);
+    if id.is_some() && account.recorded.iter().any(|asked| asked.id == id) {
+        return;
+    }
+    if let Some(asked) = account.asked(draft, number, time, &record.usage) {
+        account.recorded.push(Asked { id, ..asked });
+        account.told = draft.recorded.len();
+    }
+    answered(draft, account, &record.usage);
+}
+
+/// Puts a usage to the newest answer.
+fn answered(draft: &mut Draft, account: &Account, counts: &TokenUsage) {
+    if let Some(usage) = counts.usage()
         && let Some(recorded) = draft.last_assistant()
     {
         recorded.message.usage = Some(usage);
+        recorded.message.model.clone_from(&account.model);
     }
 }
 
@@ -184,8 +288,7 @@ fn honour(
     time: Option<MillisSinceEpoch>,
     compacted: Compacted<'_>,
 ) {
-    draft.recorded.clear();
-    draft.compactions.clear();
+    draft.forget();
     pending.clear();
     draft.compacted(number, None);
     for replacement in compacted.replacement_history.iter().flatten() {

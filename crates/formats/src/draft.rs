@@ -3,6 +3,7 @@
 use plimsoll_core::{Block, Message, MillisSinceEpoch, Role, Usage};
 
 use crate::note::{Note, NoteKind, Place};
+use crate::requests::{Asked, Branched};
 use crate::session::{CompactionSeen, Header, Origin, Piece};
 
 /// A message with its place in the file.
@@ -52,6 +53,11 @@ pub(crate) struct Draft {
     pub(crate) recorded: Vec<Recorded>,
     pub(crate) notes: Vec<Note>,
     pub(crate) compactions: Vec<CompactionSeen>,
+    /// Calls of the main conversation's model, where a reader meets them by themselves.
+    pub(crate) requests: Vec<Asked>,
+    pub(crate) branches: Vec<Branched>,
+    /// Other conversations of the file: sub-agents.
+    pub(crate) threads: Vec<Self>,
     /// How the file's records are called in notes.
     pub(crate) place: fn(u32) -> Place,
 }
@@ -71,6 +77,9 @@ impl Draft {
             recorded: Vec::new(),
             notes: Vec::new(),
             compactions: Vec::new(),
+            requests: Vec::new(),
+            branches: Vec::new(),
+            threads: Vec::new(),
             place,
         }
     }
@@ -91,6 +100,15 @@ impl Draft {
     /// Returns the newest message that the model wrote.
     pub(crate) fn last_assistant(&mut self) -> Option<&mut Recorded> {
         self.recorded.iter_mut().rev().find(|recorded| recorded.message.role == Role::Assistant)
+    }
+
+    /// Drops what was said, where the agent forgot it too; what was paid for it stays.
+    pub(crate) fn forget(&mut self) {
+        self.recorded.clear();
+        self.compactions.clear();
+        for asked in &mut self.requests {
+            asked.before = 0;
+        }
     }
 
     pub(crate) fn compacted(&mut self, source: u32, tokens_before: Option<u64>) {

@@ -11,6 +11,7 @@ use crate::blocks::Content;
 use crate::draft::{Draft, Recorded, usage};
 use crate::error::ReadError;
 use crate::json::{self, Count, Stamp, Text};
+use crate::requests::Asked;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -135,12 +136,25 @@ fn gemini(draft: &mut Draft, number: u32, message: WireMessage<'_>) {
         };
         recorded.push(number, Some(index), Block::ToolCall(call));
     }
+    let thought = message.tokens.as_ref().map(|tokens| tokens.thoughts.0);
     if let Some(tokens) = message.tokens {
         let output = tokens.output.0 + tokens.thoughts.0;
         recorded.message.usage = usage(tokens.input.0, tokens.cached.0, output);
     }
     if let Some(model) = message.model {
+        recorded.message.model = Some(model.shared());
         draft.header.model = Some(model.0.into_owned());
+    }
+    if let Some(usage) = recorded.message.usage {
+        draft.requests.push(Asked {
+            before: draft.recorded.len(),
+            source: number,
+            time,
+            model: recorded.message.model.clone(),
+            usage,
+            thinking_tokens: thought,
+            ..Asked::default()
+        });
     }
     draft.recorded.push(recorded);
     for (index, call) in (0..).zip(&calls) {

@@ -275,6 +275,16 @@ impl<'de> Deserialize<'de> for Flag {
     }
 }
 
+/// A part that is nothing where it is not of the expected shape, so that it does not cost its record.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lenient<T>(pub(crate) Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(serde_json::from_str(<&'de RawValue>::deserialize(deserializer)?.get()).ok()))
+    }
+}
+
 /// A time, or nothing where it cannot be read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stamp(pub(crate) Option<MillisSinceEpoch>);

@@ -10,8 +10,9 @@ use serde_json::value::RawValue;
 
 use crate::draft::{Draft, Recorded};
 use crate::error::ReadError;
-use crate::json::{self, Text};
+use crate::json::{self, Stamp, Text};
 use crate::openai::{self, WireMessage, WireUsage};
+use crate::requests::Asked;
 
 #[derive(Deserialize)]
 struct Trajectory<'a> {
@@ -36,6 +37,9 @@ struct Extra<'a> {
 struct Response<'a> {
     #[serde(borrow)]
     model: Option<Text<'a>>,
+    id: Option<Text<'a>>,
+    #[serde(default)]
+    created: Stamp,
     usage: Option<WireUsage>,
 }
 
@@ -60,12 +64,29 @@ pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
         {
             recorded.message.usage = response.usage.as_ref().and_then(WireUsage::usage);
             if let Some(model) = response.model {
+                recorded.message.model = Some(model.shared());
                 draft.header.model = Some(model.0.into_owned());
+            }
+            let thinking = response.usage.as_ref().and_then(WireUsage::thinking);
+            if let Some(asked) = asked(draft, number, thinking) {
+                draft.requests.push(Asked {
+                    id: response.id.as_ref().map(Text::shared),
+                    time: asked.time.or(response.created.0),
+                    ..asked
+                });
             }
         }
         Ok(())
     });
     Ok(draft)
+}
+
+/// Returns the call of the model whose answer is the newest message.
+fn asked(draft: &mut Draft, number: u32, thinking_tokens: Option<u64>) -> Option<Asked> {
+    let message = &draft.open_assistant()?.message;
+    let (usage, time, model) = (message.usage?, message.time, message.model.clone());
+    let before = draft.recorded.len() - 1;
+    Some(Asked { before, source: number, time, model, usage, thinking_tokens, ..Asked::default() })
 }
 
 /// Appends a message; pairs an assistant message without calls with the user message behind it.

@@ -68,6 +68,7 @@ pub(crate) struct WireUsage {
     prompt_tokens: Count,
     completion_tokens: Count,
     prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Deserialize, Default)]
@@ -76,7 +77,18 @@ struct PromptDetails {
     cached_tokens: Option<Count>,
 }
 
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OutputDetails {
+    reasoning_tokens: Option<Count>,
+}
+
 impl WireUsage {
+    /// Returns the part of the output that is reasoning, where it is told.
+    pub(crate) fn thinking(&self) -> Option<u64> {
+        self.completion_tokens_details.as_ref()?.reasoning_tokens.map(|count| count.0)
+    }
+
     pub(crate) fn usage(&self) -> Option<plimsoll_core::Usage> {
         let details = self.prompt_tokens_details.as_ref();
         let cached = details.and_then(|details| details.cached_tokens).unwrap_or_default();

@@ -284,6 +284,7 @@ fn usage_of(draft: &mut Draft, role: Role, event: &Event<'_>) {
             draft.header.model = Some(model.to_string());
         }
         if let Some(recorded) = draft.last_assistant() {
+            recorded.message.model = response.model.as_ref().map(Text::shared);
             recorded.message.usage = response.usage.as_ref().and_then(WireUsage::usage);
         }
     }

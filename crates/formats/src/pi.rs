@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use plimsoll_core::bill::Said;
 use plimsoll_core::{Block, Role, ToolResult, Usage};
 use serde::Deserialize;
 
@@ -10,6 +11,7 @@ use crate::blocks::Content;
 use crate::draft::{Draft, Recorded, usage};
 use crate::json::{self, Count, Flag, Stamp, Text};
 use crate::note::NoteKind;
+use crate::requests::{Asked, Branched, said_by};
 use crate::session::{Compaction, ReadOptions};
 
 #[derive(Deserialize)]
@@ -85,6 +87,7 @@ struct Entry {
     recorded: Option<Recorded>,
     model: Option<String>,
     compaction: Option<CompactionEntry>,
+    asked: Option<Asked>,
 }
 
 struct CompactionEntry {
@@ -122,6 +125,7 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
         Ok(())
     });
     let path = live_path(&entries, &mut draft);
+    draft.branches = branches(&entries, &path);
     walk(entries, &path, headers_before, &mut draft, options);
     draft
 }
@@ -131,11 +135,13 @@ fn entry(number: u32, line: Line<'_>) -> Entry {
     let mut model = line.model.map(|model| model.0.into_owned());
     let mut compaction = None;
     let mut recorded = None;
+    let mut asked = None;
     match line.kind.as_str() {
         "message" => {
             if let Some(message) = line.message {
                 if message.role.as_str() == "assistant" {
                     model = message.model.as_ref().map(|model| model.to_string());
+                    asked = asked_of(number, time, line.id.as_ref(), &message);
                 }
                 recorded = from_message(number, time, &message);
             }
@@ -172,6 +178,34 @@ fn entry(number: u32, line: Line<'_>) -> Entry {
         recorded,
         model,
         compaction,
+        asked,
+    }
+}
+
+/// Returns the call of the model that an answer ends, also of one that was stopped and says nothing.
+fn asked_of(
+    number: u32,
+    time: Option<plimsoll_core::MillisSinceEpoch>,
+    id: Option<&Text<'_>>,
+    message: &WireMessage<'_>,
+) -> Option<Asked> {
+    // Entries have short ids of their own; with the time, copies in the file of a fork are known.
+    let time_text = time.map_or(0, |time| time.0);
+    Some(Asked {
+        source: number,
+        id: id.map(|id| format!("{} {time_text}", id.as_str()).into()),
+        time,
+        model: message.model.as_ref().map(Text::shared),
+        usage: message.usage.as_ref().and_then(WireUsage::usage)?,
+        ..Asked::default()
+    })
+}
+
+impl WireUsage {
+    fn usage(&self) -> Option<Usage> {
+        let prompt = self.input.0 + self.cache_read.0 + self.cache_write.0;
+        let usage = usage(prompt, self.cache_read.0, self.output.0)?;
+        Some(Usage { written_tokens: self.cache_write.0, ..usage })
     }
 }
 
@@ -192,11 +226,8 @@ fn from_message(
                 return None;
             }
             let mut recorded = Recorded::new(Role::Assistant, number, time, blocks);
-            recorded.message.usage = message.usage.as_ref().and_then(|counts| {
-                let prompt = counts.input.0 + counts.cache_read.0 + counts.cache_write.0;
-                let usage = usage(prompt, counts.cache_read.0, counts.output.0)?;
-                Some(Usage { written_tokens: counts.cache_write.0, ..usage })
-            });
+            recorded.message.usage = message.usage.as_ref().and_then(WireUsage::usage);
+            recorded.message.model = message.model.as_ref().map(Text::shared);
             Some(recorded)
         }
         "toolResult" => {
@@ -301,6 +332,46 @@ fn live_path(entries: &[Entry], draft: &mut Draft) -> Vec<usize> {
     path
 }
 
+/// Returns the calls of the model on branches that were left, with what stands between each and the one that it continues.
+fn branches(entries: &[Entry], path: &[usize]) -> Vec<Branched> {
+    let mut on_path = vec![false; entries.len()];
+    for index in path {
+        on_path[*index] = true;
+    }
+    let by_id: HashMap<&str, usize> = entries
+        .iter()
+        .enumerate()
+        .filter_map(|(index, entry)| Some((entry.id.as_deref()?, index)))
+        .collect();
+    let left = entries.iter().enumerate().filter(|(index, _)| !on_path[*index]);
+    left.filter_map(|(index, entry)| {
+        let mut branch = Branched { asked: entry.asked.clone()?, ..Branched::default() };
+        let mut at = index;
+        // A chain is no longer than the file, whatever its ids say.
+        for _ in 0..entries.len() {
+            let parent = entries[at].parent.as_deref().and_then(|parent| by_id.get(parent));
+            let Some(&parent) = parent else { break };
+            at = parent;
+            let entry = &entries[at];
+            if branch.said == Said::default()
+                && let Some(recorded) = &entry.recorded
+            {
+                branch.after_user = recorded.message.role == Role::User;
+            }
+            branch.compacted |= entry.compaction.is_some();
+            if let Some(recorded) = &entry.recorded {
+                branch.said.add(&said_by(&recorded.message));
+            }
+            if entry.asked.is_some() {
+                branch.continues = Some(entry.line);
+                break;
+            }
+        }
+        Some(branch)
+    })
+    .collect()
+}
+
 fn walk(
     mut entries: Vec<Entry>,
     path: &[usize],
@@ -347,6 +418,9 @@ fn take_all(entries: &mut [Entry], path: &[usize], draft: &mut Draft) {
         }
         if let Some(model) = entry.model.take() {
             draft.header.model = Some(model);
+        }
+        if let Some(asked) = entry.asked.take() {
+            draft.requests.push(Asked { before: draft.recorded.len(), ..asked });
         }
         if let Some(recorded) = entry.recorded.take() {
             draft.recorded.push(recorded);

@@ -72,6 +72,10 @@ struct Element<'a> {
     tool_calls: Option<&'a RawValue>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    info: Option<&'a RawValue>,
+    #[serde(borrow)]
+    parts: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -167,6 +171,10 @@ fn of_document(probe: &Probe<'_>) -> Option<Format> {
         return Some(Format::GeminiCli);
     }
     let elements: Vec<&RawValue> = serde_json::from_str(messages.get()).unwrap_or_default();
+    let is_opencode = |message: Element<'_>| message.info.is_some() && message.parts.is_some();
+    if probe.info.is_some() && elements.iter().filter_map(element).any(is_opencode) {
+        return Some(Format::OpenCode);
+    }
     let fallback = if probe.system.is_some() || probe.anthropic_version.is_some() {
         Format::AnthropicMessages
     } else {

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plimsoll_core::bill::Request;
 use plimsoll_core::{Message, MillisSinceEpoch};
 
 use crate::draft::Draft;
 use crate::error::ReadError;
 use crate::note::{Note, NoteKind};
 use crate::{
-    anthropic, claude_code, codex, gemini_cli, json, mini_swe_agent, openai, openhands, pi,
-    recognise, repair, swe_agent,
+    anthropic, claude_code, codex, gemini_cli, json, mini_swe_agent, openai, opencode, openhands,
+    pi, recognise, repair, requests, swe_agent,
 };
 
 /// A format of recorded sessions.
@@ -25,11 +26,12 @@ pub enum Format {
     MiniSweAgent,
     OpenHands,
     GeminiCli,
+    OpenCode,
 }
 
 impl Format {
     /// All formats, in the order in which they are listed.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Pi,
         Self::ClaudeCode,
         Self::Codex,
@@ -39,6 +41,7 @@ impl Format {
         Self::MiniSweAgent,
         Self::OpenHands,
         Self::GeminiCli,
+        Self::OpenCode,
     ];
 
     /// Returns the name that every interface prints.
@@ -53,6 +56,7 @@ impl Format {
             Self::MiniSweAgent => "mini-swe-agent",
             Self::OpenHands => "openhands",
             Self::GeminiCli => "gemini-cli",
+            Self::OpenCode => "opencode",
         }
     }
 
@@ -144,6 +148,8 @@ pub struct Session {
     pub origins: Vec<Origin>,
     pub notes: Vec<Note>,
     pub compactions: Vec<CompactionSeen>,
+    /// Each call of a model that reports its usage, those of sub-agents and abandoned branches too; the main conversation first.
+    pub requests: Vec<Request>,
 }
 
 /// Reads a recorded session of any known format.
@@ -178,11 +184,21 @@ fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, 
         Format::MiniSweAgent => mini_swe_agent::read(&text(bytes)),
         Format::OpenHands => openhands::read(&text(bytes), options),
         Format::GeminiCli => gemini_cli::read(&text(bytes)),
+        Format::OpenCode => opencode::read(&text(bytes)),
     }
 }
 
 fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session, ReadError> {
-    let Draft { mut header, recorded, mut notes, mut compactions, place } = draft;
+    let Draft {
+        mut header,
+        recorded,
+        mut notes,
+        mut compactions,
+        requests: mut asked,
+        branches,
+        threads,
+        place,
+    } = draft;
     if recorded.is_empty() {
         let skipped =
             notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
@@ -192,6 +208,9 @@ fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session,
     for seen in &mut compactions {
         seen.before = repaired.moved_to(seen.before);
     }
+    for asked in &mut asked {
+        asked.before = repaired.moved_to(asked.before);
+    }
     notes.extend(repaired.notes);
     notes.sort_by_key(|note| note.place);
     let (messages, origins): (Vec<_>, Vec<_>) = repaired
@@ -200,5 +219,11 @@ fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session,
         .map(|recorded| (Arc::new(recorded.message), recorded.origin))
         .unzip();
     header.started = header.started.or_else(|| messages.iter().find_map(|message| message.time));
-    Ok(Session { format, options, header, messages, origins, notes, compactions })
+    let compacted: Vec<usize> = compactions.iter().map(|seen| seen.before).collect();
+    let mut requests = requests::of_main(&messages, &asked, &compacted);
+    for (thread, draft) in (1..).zip(&threads) {
+        requests::push_thread(draft, thread, &mut requests);
+    }
+    requests::push_branches(branches, &mut requests);
+    Ok(Session { format, options, header, messages, origins, notes, compactions, requests })
 }

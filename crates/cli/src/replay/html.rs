@@ -1,7 +1,7 @@
 //! The page of a replay: self-contained, without a script, and closed to the network by its own policy.
 
 mod chart;
-mod text;
+pub(crate) mod text;
 mod turns;
 
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use crate::load::Loaded;
 use crate::output::{self, thousands};
 use crate::write_file::{Existing, write_file};
 
-const STYLE: &str = include_str!("html/page.css");
+pub(crate) const STYLE: &str = include_str!("html/page.css");
 
 /// Characters that tell which message is meant.
 const LABEL: usize = 80;
@@ -95,7 +95,7 @@ fn head(out: &mut String, name: &str, loaded: &Loaded, full: &Replay) {
 }
 
 /// A hull's mark: a circle with its line.
-const MARK: &str = "<svg class=\"sign\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><circle cx=\"12\" cy=\"12\" r=\"7\"/><path d=\"M1 12h22\"/></svg>";
+pub(crate) const MARK: &str = "<svg class=\"sign\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><circle cx=\"12\" cy=\"12\" r=\"7\"/><path d=\"M1 12h22\"/></svg>";
 
 /// The four figures that matter, for a single policy.
 fn cards(out: &mut String, loaded: &Loaded, full: &Replay, replay: &Replay) {

@@ -3,6 +3,7 @@
 mod arrows;
 mod assembled;
 mod bad_input;
+mod bill;
 mod cache;
 mod cards;
 mod cascades;

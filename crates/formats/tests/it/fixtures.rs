@@ -105,7 +105,24 @@ pub(crate) const GEMINI_CLI: &str = r#"{
 }"#;
 
 /// Every fixture with the name of its format.
-pub(crate) const ALL: [(&str, &str); 11] = [
+pub(crate) const OPENCODE: &str = r#"{
+  "info": {"id": "ses_1", "directory": "/work", "time": {"created": 1772830362586}},
+  "messages": [
+    {"info": {"role": "user", "id": "msg_1", "time": {"created": 1772830362589}},
+     "parts": [{"type": "text", "text": "look"}, {"type": "text", "text": "not sent", "ignored": true}]},
+    {"info": {"role": "assistant", "id": "msg_2", "time": {"created": 1772830362593}, "modelID": "gpt-x",
+              "tokens": {"total": 47, "input": 20, "output": 7, "reasoning": 4, "cache": {"read": 20, "write": 0}}},
+     "parts": [{"type": "step-start"}, {"type": "reasoning", "text": "hm"}, {"type": "text", "text": "Looking."},
+               {"type": "tool", "callID": "c1", "tool": "bash", "state": {"status": "completed", "input": {"command": "ls"}, "output": "a.rs"}},
+               {"type": "tool", "callID": "c2", "tool": "read", "state": {"status": "error", "input": {}, "error": "no such file"}},
+               {"type": "step-finish", "tokens": {"total": 47}}]},
+    {"info": {"role": "assistant", "id": "msg_3", "time": {"created": 1772830362600}, "modelID": "gpt-x",
+              "tokens": {"input": 5, "output": 2, "reasoning": 0, "cache": {"read": 40, "write": 3}}},
+     "parts": [{"type": "text", "text": "Done."}]}
+  ]
+}"#;
+
+pub(crate) const ALL: [(&str, &str); 12] = [
     ("pi", PI),
     ("pi", PI_FIRST_VERSION),
     ("claude-code", CLAUDE_CODE),
@@ -117,4 +134,5 @@ pub(crate) const ALL: [(&str, &str); 11] = [
     ("mini-swe-agent", MINI_SWE_AGENT),
     ("openhands", OPENHANDS),
     ("gemini-cli", GEMINI_CLI),
+    ("opencode", OPENCODE),
 ];

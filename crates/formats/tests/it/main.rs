@@ -6,5 +6,6 @@ mod fixtures;
 mod provider;
 mod reading;
 mod recorded;
+mod requests;
 mod robustness;
 mod writing;

@@ -293,10 +293,24 @@ fn error(text: &str) -> String {
 #[test]
 fn errors_say_what_was_expected_and_found() {
     assert_snapshot!(error(" \n"), @r#"the file is empty"#);
-    assert_snapshot!(error("# notes\nof the day"), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli; the file begins with `# notes of the day`"#);
-    assert_snapshot!(error(r#"{"a":1}"#), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli; the file begins with `{"a":1}`"#);
-    assert_snapshot!(error("[1,2]"), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli; the file begins with `[1,2]`"#);
+    assert_snapshot!(error("# notes\nof the day"), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode; the file begins with `# notes of the day`"#);
+    assert_snapshot!(error(r#"{"a":1}"#), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode; the file begins with `{"a":1}`"#);
+    assert_snapshot!(error("[1,2]"), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode; the file begins with `[1,2]`"#);
     assert_snapshot!(error(&fixtures::OPENAI[..300]), @r#"the JSON document ends too early, at line 5, column 168"#);
     assert_snapshot!(error(&fixtures::OPENAI.replace("\"role\": \"user\",", "\"role\": user,")), @r#"cannot read the JSON document at line 4, column 14"#);
     assert_snapshot!(error(r#"{"type":"session","version":3,"id":"s"}"#), @r#"no message could be read from this pi session (0 records skipped)"#);
+}
+
+#[test]
+fn opencode_calls_and_results_are_taken_apart() {
+    let found = session(fixtures::OPENCODE);
+    assert_snapshot!(render(&found), @r#"
+    1 user: "look"
+    2 assistant: thinking(hm) "Looking." c1=bash{"command":"ls"} c2=read{} [40 20 7]
+    2 tool: c1->"a.rs"
+    2 tool: c2!->"no such file"
+    3 assistant: "Done." [48 40 2]
+    "#);
+    assert_eq!(found.header.working_directory.as_deref(), Some("/work"));
+    assert_eq!(found.requests[0].thinking_tokens, Some(4));
 }

@@ -3,7 +3,7 @@
 use crate::output;
 
 /// Returns `text` with all that HTML reads as its own written as references, and without control characters.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in output::plain(text).chars() {
         match c {
@@ -19,7 +19,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// Encodes bytes as a content security policy wants its hashes.
-pub(super) fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for chunk in bytes.chunks(3) {

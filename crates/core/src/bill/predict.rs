@@ -1,0 +1,112 @@
+//! The model of the cache against what was reported: how well one predicts the other.
+
+use serde::Serialize;
+
+use crate::cost::{Cache, CacheKind, Life, Piece, Prices};
+
+use super::{Request, rate};
+
+/// Cached tokens as they were reported and as the model of the cache predicts them.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Prediction {
+    /// Requests that continue another one; the first of a conversation may read what others wrote.
+    pub requests: u64,
+    pub prompt: f64,
+    pub reported: f64,
+    pub predicted: f64,
+    /// The sum of the differences, whichever way they go.
+    pub error: f64,
+    /// Requests that read at least a tenth of their prompt less than was predicted.
+    pub misses: u64,
+}
+
+impl Prediction {
+    /// Adds another one's sums.
+    pub fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.prompt += other.prompt;
+        self.reported += other.reported;
+        self.predicted += other.predicted;
+        self.error += other.error;
+        self.misses += other.misses;
+    }
+}
+
+/// Plays a session's requests through the model of the cache and compares.
+///
+/// The sizes of what was sent come from the reported prompts: each request adds a piece to those of the one it continues. Where a
+/// prompt shrank, pieces are taken away from the end until the rest fits.
+pub fn predict(requests: &[Request], prices: &[Prices]) -> Prediction {
+    let rate = rate(requests).tokens_per_character;
+    let mut sum = Prediction::default();
+    let mut cache = Cache::default();
+    // What each request added, and the pieces of the last one, which is nearly always the one that is continued.
+    let mut added: Vec<Piece> = Vec::with_capacity(requests.len());
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (index, (request, prices)) in requests.iter().zip(prices).enumerate() {
+        let prompt = request.usage.prompt_tokens as f64;
+        let life = if request.usage.written_long_tokens > 0 { Life::Long } else { Life::Short };
+        let earlier = request.continues.filter(|earlier| *earlier < index);
+        match earlier {
+            None => {
+                let said = request.said.visible() as f64 * rate;
+                let system = Piece {
+                    key: !(index as u64),
+                    tokens: (prompt - said).max(0.0),
+                    blocks: 1,
+                    mark: Some(life),
+                };
+                pieces = vec![system];
+            }
+            Some(earlier) if earlier + 1 == index => {}
+            Some(earlier) => pieces = chain(requests, &added, pieces.first().copied(), earlier),
+        }
+        if request.compacted {
+            pieces.truncate(1);
+        }
+        for piece in pieces.iter_mut().skip(1) {
+            piece.mark = None;
+        }
+        let mut known: f64 = pieces.iter().map(|piece| piece.tokens).sum();
+        while known > prompt && pieces.len() > 1 {
+            known -= pieces.pop().map_or(0.0, |last| last.tokens);
+        }
+        let piece = Piece {
+            key: index as u64 + 1,
+            tokens: (prompt - known).max(0.0),
+            blocks: request.said.blocks.max(1),
+            mark: Some(life),
+        };
+        added.push(piece);
+        pieces.push(piece);
+        // Where nothing was written or read, the client set no marks.
+        let is_marked = request.usage.written_tokens + request.usage.cached_tokens > 0;
+        if prices.cache == CacheKind::Marks && !is_marked {
+            continue;
+        }
+        let charge = cache.charge(prices, &pieces, request.sent);
+        if earlier.is_some() {
+            let reported = request.usage.cached_tokens as f64;
+            sum.requests += 1;
+            sum.prompt += prompt;
+            sum.reported += reported;
+            sum.predicted += charge.cached;
+            sum.error += (charge.cached - reported).abs();
+            sum.misses += u64::from(charge.cached - reported > prompt / 10.0);
+        }
+    }
+    sum
+}
+
+/// Returns the pieces of a request that is not the last one, by what it and those before it added.
+fn chain(requests: &[Request], added: &[Piece], system: Option<Piece>, from: usize) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut at = Some(from);
+    while let Some(index) = at {
+        pieces.extend(added.get(index));
+        at = requests[index].continues.filter(|earlier| *earlier < index);
+    }
+    pieces.extend(system);
+    pieces.reverse();
+    pieces
+}

@@ -1,0 +1,255 @@
+//! Taking a request apart: the tokens that its provider reported, by what they were and why they were paid for.
+
+use crate::cost::{CacheKind, Charge, Life, Prices};
+use crate::message::Usage;
+
+use super::{Amount, Cause, Rate, Request, Row, Said, rate};
+
+/// What a provider leaves out of the end of the last request: steps of up to 512 tokens with OpenAI and Gemini (measured).
+const STEP: f64 = 512.0;
+/// The same where entries end at marks: the few tokens behind the last one.
+const BEHIND_MARK: f64 = 128.0;
+/// Fewer tokens than this are no sign that something was taken away or added unseen.
+const NOTICED: f64 = 1000.0;
+
+/// The tokens of a request, by what they were. Those of the prompt add up to the reported prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SplitTokens {
+    pub system_read: f64,
+    pub visible_read: f64,
+    pub unseen_read: f64,
+    pub system_first: f64,
+    pub new: f64,
+    pub system_again: f64,
+    pub visible_again: f64,
+    pub unseen_again: f64,
+    pub thinking: f64,
+    pub output: f64,
+}
+
+impl SplitTokens {
+    /// Returns the tokens that were read from the cache.
+    pub fn read(&self) -> f64 {
+        self.system_read + self.visible_read + self.unseen_read
+    }
+
+    /// Returns the tokens that had been sent before and were not read from the cache.
+    pub fn again(&self) -> f64 {
+        self.system_again + self.visible_again + self.unseen_again
+    }
+
+    /// Returns the tokens that were not read from the cache.
+    pub fn fresh(&self) -> f64 {
+        self.system_first + self.new + self.again()
+    }
+
+    /// Returns all tokens of the prompt.
+    pub fn prompt(&self) -> f64 {
+        self.read() + self.fresh()
+    }
+}
+
+/// A request, taken apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Split {
+    pub usage: Usage,
+    pub prices: Prices,
+    /// Whether the prices are those of another model.
+    pub is_estimate: bool,
+    pub tokens: SplitTokens,
+    /// Why something was sent again, if it was.
+    pub cause: Option<Cause>,
+    /// Price of a token that was not read from the cache, plain input = 1.
+    pub fresh_price: f64,
+    /// Milliseconds since the request that it continues, where both times are known.
+    pub pause: Option<i64>,
+    /// Whether entries of the longer life were written in this conversation, up to this request.
+    pub long_life: bool,
+    /// Tokens of what the file shows of the whole conversation, up to this request.
+    pub shown: f64,
+    /// The shares of text, calls and results in it; all 0 where nothing is shown.
+    pub kinds: [f64; 3],
+}
+
+impl Split {
+    /// Returns each part with its tokens and dollars; their dollars add up to [`Prices::billed`].
+    pub fn amounts(&self) -> [(Row, Amount); 9] {
+        let (tokens, prices) = (&self.tokens, &self.prices);
+        let read =
+            |tokens: f64| Amount { tokens, dollars: prices.dollars(tokens * prices.cache_read) };
+        let fresh =
+            |tokens: f64| Amount { tokens, dollars: prices.dollars(tokens * self.fresh_price) };
+        let output = |tokens: f64| Amount { tokens, dollars: tokens * prices.output / 1e6 };
+        let again = Row::again(self.cause.unwrap_or(Cause::Unknown));
+        let mut amounts = [
+            (Row::SystemFirst, fresh(tokens.system_first)),
+            (Row::SystemRead, read(tokens.system_read)),
+            (Row::HistoryRead, read(tokens.visible_read)),
+            (Row::UnseenRead, read(tokens.unseen_read)),
+            (Row::New, fresh(tokens.new)),
+            (again, fresh(tokens.again())),
+            (Row::Thinking, output(tokens.thinking)),
+            (Row::Output, output(tokens.output)),
+            (Row::Cliff, Amount::default()),
+        ];
+        let (input_times, output_times) = prices.band(Charge::of(&self.usage).prompt());
+        let sum = |amounts: &[(Row, Amount)]| -> f64 {
+            amounts.iter().map(|(_, amount)| amount.dollars).sum()
+        };
+        let surplus =
+            sum(&amounts[..6]) * (input_times - 1.0) + sum(&amounts[6..8]) * (output_times - 1.0);
+        amounts[8].1.dollars = surplus;
+        amounts
+    }
+}
+
+/// What is known of a conversation at a request.
+#[derive(Debug, Clone, Copy, Default)]
+struct Standing {
+    /// Tokens of system prompt and tools.
+    system: f64,
+    /// What the file shows, since the last compaction.
+    shown: Said,
+    long_life: bool,
+}
+
+/// Takes each request apart; `prices` are those of each, with whether they are an estimate.
+///
+/// Shape: one split for each request, in the same order; requests beyond the end of `prices` are left out.
+pub fn split(requests: &[Request], prices: &[(Prices, bool)]) -> Vec<Split> {
+    let rate = rate(requests);
+    let mut standing: Vec<Standing> = Vec::with_capacity(requests.len());
+    let mut splits = Vec::with_capacity(requests.len());
+    for (index, (request, (prices, is_estimate))) in requests.iter().zip(prices).enumerate() {
+        let earlier = request.continues.filter(|earlier| *earlier < index);
+        let before = earlier.map(|earlier| (&requests[earlier], standing[earlier]));
+        let now = stand(request, before.map(|(_, standing)| standing), rate);
+        standing.push(now);
+        let split = one(request, before, now, rate, prices);
+        splits.push(Split { is_estimate: *is_estimate, ..split });
+    }
+    splits
+}
+
+fn stand(request: &Request, before: Option<Standing>, rate: Rate) -> Standing {
+    let said = request.said;
+    let long_life = request.usage.written_long_tokens > 0;
+    if let Some(before) = before {
+        let mut shown = if request.compacted { Said::default() } else { before.shown };
+        shown.add(&said);
+        return Standing { shown, long_life: long_life || before.long_life, ..before };
+    }
+    let prompt = request.usage.prompt_tokens as f64;
+    let system = (prompt - said.visible() as f64 * rate.tokens_per_character).max(0.0);
+    Standing { system, shown: said, long_life }
+}
+
+fn one(
+    request: &Request,
+    before: Option<(&Request, Standing)>,
+    now: Standing,
+    rate: Rate,
+    prices: &Prices,
+) -> Split {
+    let charge = Charge::of(&request.usage);
+    let prompt = charge.prompt();
+    let fresh = prompt - charge.cached;
+    let system = now.system.min(prompt);
+    let history = prompt - system;
+    let shown = (now.shown.visible() as f64 * rate.tokens_per_character).min(history);
+    let visible = if history > 0.0 { shown / history } else { 0.0 };
+    let system_read = charge.cached.min(system);
+    let system_fresh = system - system_read;
+    let history_read = charge.cached - system_read;
+    let mut tokens = SplitTokens {
+        system_read,
+        visible_read: history_read * visible,
+        unseen_read: history_read - history_read * visible,
+        ..SplitTokens::default()
+    };
+    let said = request.said.visible() as f64 * rate.tokens_per_character;
+    match before {
+        None => {
+            tokens.system_first = system_fresh;
+            tokens.new = fresh - system_fresh;
+        }
+        Some((earlier, _)) => {
+            let grown = prompt - earlier.usage.prompt_tokens as f64;
+            // A prompt that grew by less than was said lost something: then what was said is the better figure.
+            let new = if request.compacted || grown < said / 2.0 { said } else { grown };
+            tokens.new = new.clamp(0.0, fresh - system_fresh);
+            let again = fresh - system_fresh - tokens.new;
+            tokens.system_again = system_fresh;
+            tokens.visible_again = again * visible;
+            tokens.unseen_again = again - again * visible;
+        }
+    }
+    let output = request.usage.output_tokens as f64;
+    tokens.thinking = request.thinking_tokens.map_or(0.0, |thinking| thinking as f64).min(output);
+    tokens.output = output - tokens.thinking;
+    let long = charge.written_long.min(charge.written);
+    let paid = (charge.written - long) * prices.cache_write
+        + long * prices.write(Life::Long)
+        + charge.plain;
+    let pause = before.and_then(|(earlier, _)| {
+        let pause = request.sent?.0.saturating_sub(earlier.sent?.0);
+        Some(pause.max(0))
+    });
+    Split {
+        usage: request.usage,
+        prices: *prices,
+        is_estimate: false,
+        cause: before.and_then(|(earlier, standing)| {
+            cause(request, earlier, &tokens, said, (prices, standing.long_life, pause))
+        }),
+        tokens,
+        fresh_price: if fresh > 0.0 { paid / fresh } else { 1.0 },
+        pause,
+        long_life: now.long_life,
+        shown,
+        kinds: kinds(&now.shown),
+    }
+}
+
+fn kinds(shown: &Said) -> [f64; 3] {
+    let all = shown.visible().max(1) as f64;
+    [shown.text, shown.calls, shown.results].map(|part| part as f64 / all)
+}
+
+/// Tells why content was sent again, if it was.
+fn cause(
+    request: &Request,
+    earlier: &Request,
+    tokens: &SplitTokens,
+    said: f64,
+    (prices, long_life, pause): (&Prices, bool, Option<i64>),
+) -> Option<Cause> {
+    let again = tokens.again();
+    let edge = if prices.cache == CacheKind::Steps { STEP } else { BEHIND_MARK };
+    let life = if long_life { Life::Long } else { Life::Short };
+    let grown = tokens.prompt() - earlier.usage.prompt_tokens as f64;
+    let noticed = NOTICED.max(said / 4.0);
+    if again <= 0.0 {
+        return None;
+    }
+    Some(if request.compacted {
+        Cause::Compaction
+    } else if again <= edge {
+        Cause::Step
+    } else if let Some(told) = request.told {
+        told
+    } else if request.model != earlier.model {
+        Cause::Model
+    } else if pause.is_some_and(|pause| pause > i64::from(prices.seconds(life)) * 1000) {
+        Cause::Pause
+    } else if said - grown > noticed {
+        Cause::Rewind
+    } else if tokens.system_again > edge
+        && grown - said - earlier.usage.output_tokens as f64 > noticed
+    {
+        // Something that the file does not show was added, and nothing behind it was found in the cache.
+        Cause::Tools
+    } else {
+        Cause::Unknown
+    })
+}
