@@ -1,6 +1,7 @@
 //! The command line as clap sees it.
 
 mod cache;
+mod models;
 mod tools;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
+pub(crate) use models::{ModelsArguments, ModelsCommand, PricesArguments};
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
 
 /// What a model sees, bounded, priced and explained
@@ -40,7 +42,7 @@ pub(crate) enum Command {
     Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
-    /// Show which providers of models are configured and reachable
+    /// Show which providers of models are configured and reachable, and what models cost
     Models(ModelsArguments),
     /// Check cascades: one line for each problem
     Validate(ValidateArguments),
@@ -80,7 +82,7 @@ pub(crate) struct SessionArguments {
     /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR` instead of by the session's model
     #[arg(long, value_name = "TOKENIZER")]
     pub(crate) tokens: Option<String>,
-    /// Prices and cache rules instead of the shipped `pricing.toml`
+    /// Prices and cache rules over the user's `pricing.toml` and the shipped one
     #[arg(long, value_name = "FILE")]
     pub(crate) pricing: Option<PathBuf>,
     /// Price as this model instead of the recorded one
@@ -510,22 +512,6 @@ pub(crate) struct ExplainArguments {
     /// Print a message as it was sent, or the original behind a ref
     #[arg(long, value_name = "MESSAGE|REF")]
     pub(crate) show: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 fine, 1 a provider that the configuration names can't be used, 2 wrong arguments or configuration."
-)]
-pub(crate) struct ModelsArguments {
-    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Ask nobody
-    #[arg(long)]
-    pub(crate) offline: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -48,10 +48,18 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     if arguments.json {
         #[derive(Serialize)]
         struct Document<'a> {
+            /// The model whose prices decide, and whether it is another one than the session's.
+            prices: &'a str,
+            estimate: bool,
             receipt: &'a Receipt,
             messages: &'a [Row],
         }
-        let document = Document { receipt: &receipt, messages: &rows };
+        let document = Document {
+            prices: &loaded.family,
+            estimate: loaded.estimate,
+            receipt: &receipt,
+            messages: &rows,
+        };
         let mut text = serde_json::to_string_pretty(&document).map_err(CommandError::failure)?;
         text.push('\n');
         return output::data(&text);

@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_core::cost::{Pricing, PricingError};
+use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::terms::Terms;
-use plimsoll_core::{Calibration, Tokenizer, Transcript, tokens};
+use plimsoll_core::{Calibration, Message, Tokenizer, Transcript, tokens};
 use plimsoll_formats::{Compaction, Note, ReadOptions, Session};
 
 use crate::arguments::SessionArguments;
 use crate::error::CommandError;
 use crate::output;
+use crate::pricing::{Unlisted, pricing};
 
 /// A session, ready to be worked on.
 #[derive(Debug)]
@@ -19,10 +20,23 @@ pub(crate) struct Loaded {
     pub(crate) transcript: Transcript,
     /// What the reported usage said, where it was asked.
     pub(crate) calibration: Option<Calibration>,
+    /// The model that was named instead of the recorded ones.
+    pub(crate) model: Option<String>,
     /// The price family and its prices.
     pub(crate) family: String,
+    /// Whether they are those of another model, so that figures in money are estimates.
+    pub(crate) estimate: bool,
     pub(crate) terms: Terms,
-    pub(crate) pricing_date: String,
+    pub(crate) pricing: Pricing,
+}
+
+impl Loaded {
+    /// Returns what the request that a message answers cost: by its own model and time, where they are recorded.
+    pub(crate) fn prices_of(&self, message: &Message) -> Prices {
+        let model = self.model.as_deref().or(message.model.as_deref());
+        let model = model.or(self.session.header.model.as_deref());
+        self.pricing.of(model, message.time.or(self.session.header.started)).prices
+    }
 }
 
 /// Reads, counts and prices the session that the arguments name.
@@ -41,10 +55,13 @@ pub(crate) fn load_bytes(
     let session = parse(&arguments.file, bytes, arguments)?;
     let model = arguments.model.as_deref().or(session.header.model.as_deref());
     let priced = pricing.of(model, session.header.started);
-    let (family, pricing_date) = (priced.name.to_owned(), pricing.date.clone());
+    Unlisted::default().warn(model, &priced);
+    let family = priced.name.to_owned();
+    let estimate = priced.is_estimate();
     let terms = Terms::new(priced.prices);
     let (transcript, calibration) = count(&session, arguments, model)?;
-    Ok(Loaded { session, transcript, calibration, family, terms, pricing_date })
+    let model = arguments.model.clone();
+    Ok(Loaded { session, transcript, calibration, model, family, estimate, terms, pricing })
 }
 
 /// Reads a file's bytes.
@@ -98,27 +115,6 @@ pub(crate) fn warn(path: &Path, notes: &[Note], verbose: bool) {
             counts.join(", ")
         ));
     }
-}
-
-fn pricing(path: Option<&Path>) -> Result<Pricing, CommandError> {
-    let Some(path) = path else { return Ok(Pricing::shipped()) };
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        CommandError::usage(
-            anyhow::Error::new(error).context(format!("cannot read {}", path.display())),
-        )
-    })?;
-    Pricing::parse(&text).map_err(|error| {
-        let error = match error {
-            // A syntax error shows the place over several lines; its message and line are enough.
-            PricingError::Syntax(error) => {
-                let line =
-                    error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-                anyhow::anyhow!("{}:{line}: {}", path.display(), error.message())
-            }
-            other => anyhow::Error::new(other).context(path.display().to_string()),
-        };
-        CommandError::usage(error).hint("the shipped table in the repository shows the shape")
-    })
 }
 
 /// Reads the name of a tokenizer.

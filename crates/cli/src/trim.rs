@@ -33,6 +33,8 @@ struct Report {
     made_smaller: usize,
     /// Tokens by which what is always kept passes the budget.
     over_budget: u64,
+    /// Whether a policy decided by the prices of another model than the session's.
+    estimate: bool,
     out: Option<String>,
 }
 
@@ -136,6 +138,7 @@ fn by_shares(
         left_out: trimmed.summarized.len(),
         made_smaller: trimmed.kept.iter().filter(|turn| turn.compressed).count(),
         over_budget: trimmed.over_ceiling,
+        estimate: false,
         out: None,
     };
     Ok((context, report))
@@ -175,6 +178,7 @@ fn by_policy(
         left_out: decisions.iter().filter(|one| one.treatment == Treatment::Omit).count(),
         made_smaller: decisions.iter().filter(smaller).count(),
         over_budget: receipt.over_budget,
+        estimate: loaded.estimate,
         out: None,
     };
     (context, report)

@@ -177,9 +177,8 @@ impl Reader {
         time: Option<MillisSinceEpoch>,
         message: &WireMessage<'_>,
     ) {
-        if let Some(model) = &message.model
-            && model.as_str() != "<synthetic>"
-        {
+        let model = message.model.as_ref().filter(|model| model.as_str() != "<synthetic>");
+        if let Some(model) = model {
             draft.header.model = Some(model.to_string());
         }
         let id = message.id.as_deref().filter(|id| !id.is_empty());
@@ -194,6 +193,9 @@ impl Reader {
         let recorded = &mut draft.recorded[index];
         for (block_index, block) in message.content.blocks() {
             recorded.push(number, block_index, block);
+        }
+        if let Some(model) = model {
+            recorded.message.model = Some(model.shared());
         }
         // Early lines of a message report a partial count; the last is the whole.
         if let Some(usage) = message.usage.as_ref().and_then(WireUsage::usage) {

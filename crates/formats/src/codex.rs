@@ -171,9 +171,12 @@ fn event(draft: &mut Draft, event: Event<'_>) {
     if event.kind.as_str() == "token_count"
         && let Some(counts) = event.info.and_then(|info| info.last_token_usage)
         && let Some(usage) = counts.usage()
-        && let Some(recorded) = draft.last_assistant()
     {
-        recorded.message.usage = Some(usage);
+        let model = draft.header.model.as_deref().map(Arc::from);
+        if let Some(recorded) = draft.last_assistant() {
+            recorded.message.usage = Some(usage);
+            recorded.message.model = model;
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod openai;
 mod openhands;
 mod pi;
 mod places;
+mod prices;
 pub mod provider;
 mod recognise;
 mod repair;
@@ -32,6 +33,10 @@ pub use dialogue::{Dialogue, DialogueLine, read_dialogue};
 pub use error::{ReadError, WriteError};
 pub use note::{Note, NoteKind, Place};
 pub use places::{FoundSession, UsualPlace, sessions_under, usual_places};
+pub use prices::{
+    Left, ListedBand, ListedModel, Maker, Merged, PriceList, PriceListError, PriceSource,
+    merge as merge_prices, read_prices,
+};
 pub use session::{
     Compaction, CompactionSeen, Format, Header, Origin, Piece, ReadOptions, Session, read,
 };

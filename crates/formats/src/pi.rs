@@ -197,6 +197,7 @@ fn from_message(
                 let usage = usage(prompt, counts.cache_read.0, counts.output.0)?;
                 Some(Usage { written_tokens: counts.cache_write.0, ..usage })
             });
+            recorded.message.model = message.model.as_ref().map(Text::shared);
             Some(recorded)
         }
         "toolResult" => {

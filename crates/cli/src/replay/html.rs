@@ -16,6 +16,7 @@ use crate::error::CommandError;
 use crate::label::label;
 use crate::load::Loaded;
 use crate::output::{self, thousands};
+use crate::pricing::mark;
 use crate::write_file::{Existing, write_file};
 
 const STYLE: &str = include_str!("html/page.css");
@@ -86,7 +87,7 @@ fn head(out: &mut String, name: &str, loaded: &Loaded, full: &Replay) {
         "</p>\n<p class=\"quiet\">Counted by {}; prices of {} as of {}: ${} a million input tokens, {} × from the cache, {} × into it, kept {} s.</p>\n</header>",
         escaped(&loaded.transcript.tokenizer().to_string()),
         escaped(&loaded.family),
-        escaped(&loaded.pricing_date),
+        escaped(&loaded.pricing.date),
         prices.input,
         prices.cache_read,
         prices.cache_write,
@@ -104,7 +105,12 @@ fn cards(out: &mut String, loaded: &Loaded, full: &Replay, replay: &Replay) {
         (
             percent(replay.totals.cost, full.totals.cost),
             "of the cost",
-            format!("${:.2} instead of ${:.2}", dollars(replay), dollars(full)),
+            format!(
+                "{}${:.2} instead of ${:.2}",
+                mark(loaded.estimate),
+                dollars(replay),
+                dollars(full)
+            ),
         ),
         (
             percent(replay.totals.tokens as f64, replay.totals.full_tokens as f64),
@@ -156,8 +162,9 @@ fn figures(out: &mut String, loaded: &Loaded, full: &Replay, runs: &[Run]) {
         };
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}</th><td>${:.4}</td><td{class}>{:.0}%</td><td class=\"share\"><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"groove\" width=\"100\" height=\"8\"/><rect class=\"{fill}\" width=\"{:.1}\" height=\"8\"/></svg></td><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.1}%</td><td>{:.1}%</td><td>{}</td><td>{}</td></tr>",
+            "<tr><th scope=\"row\">{}</th><td>{}${:.4}</td><td{class}>{:.0}%</td><td class=\"share\"><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"groove\" width=\"100\" height=\"8\"/><rect class=\"{fill}\" width=\"{:.1}\" height=\"8\"/></svg></td><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.1}%</td><td>{:.1}%</td><td>{}</td><td>{}</td></tr>",
             escaped(&output::line(name, 60)),
+            mark(loaded.estimate),
             loaded.terms.prices.dollars(totals.cost),
             100.0 * share,
             (100.0 * share).min(100.0),

@@ -9,6 +9,7 @@ use super::Run;
 use crate::error::CommandError;
 use crate::load::Loaded;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, RESET, thousands};
+use crate::pricing::mark;
 
 /// Writes the session's head line and one row a policy.
 pub(crate) fn text(loaded: &Loaded, full: &Replay, runs: &[Run]) -> String {
@@ -52,9 +53,10 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
     let prices = &loaded.terms.prices;
     let _ = writeln!(
         out,
-        "\nprices of {} ({}): cache read × {}, write × {}, life {} s{RESET}\n",
+        "\nprices of {}{} ({}): cache read × {}, write × {}, life {} s{RESET}\n",
         loaded.family,
-        loaded.pricing_date,
+        if loaded.estimate { ", as an estimate" } else { "" },
+        loaded.pricing.date,
         prices.cache_read,
         prices.cache_write,
         prices.cache_seconds
@@ -80,10 +82,10 @@ fn row(out: &mut String, loaded: &Loaded, full: &Replay, run: &Run) {
     }
     let _ = writeln!(
         out,
-        "{name:16}{:>12}{:>4.0}%{:>9.4}{colour}{:>4.0}%{RESET}{:>6.3}{:>6.1}{:>6.1}{:>7}{:>8}",
+        "{name:16}{:>12}{:>4.0}%{:>9}{colour}{:>4.0}%{RESET}{:>6.3}{:>6.1}{:>6.1}{:>7}{:>8}",
         thousands(totals.tokens),
         100.0 * ratio(totals.tokens as f64, totals.full_tokens as f64),
-        loaded.terms.prices.dollars(totals.cost),
+        format!("{}{:.4}", mark(loaded.estimate), loaded.terms.prices.dollars(totals.cost)),
         100.0 * share,
         ratio(score.work, full.score.work),
         100.0 * score.reuse(),
@@ -142,6 +144,8 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
         tokenizer: String,
         calibration: Option<plimsoll_core::Calibration>,
         prices: &'a str,
+        /// Whether the prices are those of another model, so that all figures in money are estimates.
+        estimate: bool,
         full: Figures<'a>,
         policies: Vec<Figures<'a>>,
     }
@@ -179,6 +183,7 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
         tokenizer: loaded.transcript.tokenizer().to_string(),
         calibration: loaded.calibration,
         prices: &loaded.family,
+        estimate: loaded.estimate,
         full: figures(loaded, full, "full", full),
         policies: runs.iter().map(|run| figures(loaded, full, &run.policy, &run.replay)).collect(),
     };

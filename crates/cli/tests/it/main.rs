@@ -13,6 +13,7 @@ mod inspect;
 mod memory;
 mod models;
 mod pressure;
+mod prices;
 mod readme;
 mod recall;
 mod replay;

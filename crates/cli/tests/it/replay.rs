@@ -7,8 +7,8 @@ fn the_table_and_the_picture() {
     environment.write("s.jsonl", sessions::pi(8, 30));
     environment.write(
         "prices.toml",
-        "date = \"2000-01-01\"\nfallback = \"any\"\n[model.any]\ninput = 3.0\noutput = 15.0\n\
-         cache_read = 0.1\ncache_write = 1.25\ncache_seconds = 300\ncache_least = 1024\n",
+        "date = \"2000-01-01\"\n[[model]]\nname = \"claude-sonnet-4-5\"\ninput = 3.0\noutput = 15.0\n\
+         cache_read = 0.1\ncache_writes = [{ seconds = 300, price = 1.25 }]\ncache_least = 1024\n",
     );
     let text = environment.data(&[
         "replay",
@@ -23,11 +23,11 @@ fn the_table_and_the_picture() {
     insta::assert_snapshot!(text, @r#"
     pi session, 18 messages, 9 turns, 2,929 tokens, claude-sonnet-4-5
     counted by estimate (4 / 3.5 characters)
-    prices of any (2000-01-01): cache read × 0.1, write × 1.25, life 300 s
+    prices of claude-sonnet-4-5 (2000-01-01): cache read × 0.1, write × 1.25, life 300 s
 
     policy           tokens sent    %   cost $    %  work reuse  runs breaks fetches
-    full                  13,141 100%   0.0179 100% 1.000 100.0 100.0      0       0
-    newest:2000           10,999  84%   0.0324 182% 2.244   0.0 100.0      3       1
+    full                  13,141 100%   0.0188 100% 1.000 100.0 100.0      0       0
+    newest:2000           10,999  84%   0.0329 175% 2.244   0.0 100.0      3       1
 
            █ sent anew  ▒ from the cache  · full history  ╳ prefix broke
 
@@ -36,8 +36,8 @@ fn the_table_and_the_picture() {
         1  ████████                                                       373
         2  ███████████████                                                735
         3  ██████████████████████                                       1,097
-        4  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒████████                                1,459
-        5  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒████████                         1,821
+        4  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒█████████                                1,459
+        5  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒█████████                         1,821
         6 ╳████████████████████████████████████·······                  1,831
         7 ╳████████████████████████████████████··············           1,831
         8 ╳████████████████████████████████████····················     1,831

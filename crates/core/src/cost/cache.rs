@@ -159,7 +159,7 @@ impl Cache {
     ) -> Charge {
         let total = prefixes.last().map_or(0.0, |last| last.1);
         let marks = || pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.mark?)));
-        let Some((last, _)) = marks().last() else {
+        let Some((last, _)) = marks().next_back() else {
             return Charge { plain: total, ..Charge::default() };
         };
         let least = f64::from(prices.cache_least);

@@ -9,7 +9,7 @@ use crate::message::{MillisSinceEpoch, Usage};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
-    /// The longest common prefix, counted in steps, without being asked (OpenAI, Gemini, DeepSeek).
+    /// The longest common prefix, counted in steps, without being asked (`OpenAI`, Gemini, `DeepSeek`).
     #[default]
     Steps,
     /// Entries only where a request carries a mark (Anthropic).
