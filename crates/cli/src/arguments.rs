@@ -2,6 +2,7 @@
 
 mod cache;
 mod models;
+mod replay;
 mod tools;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
 pub(crate) use models::{ModelsArguments, ModelsCommand, PricesArguments};
+pub(crate) use replay::{PriceOverrides, ReplayArguments};
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
 
 /// What a model sees, bounded, priced and explained
@@ -74,11 +76,18 @@ pub(crate) enum Command {
     Completions { shell: clap_complete::Shell },
 }
 
-/// How a session is read, counted and priced.
+/// A session, and how it is read, counted and priced.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArguments {
     /// The recorded session; its format is recognised by content
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
+}
+
+/// How a session is read, counted and priced.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ReadingArguments {
     /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR` instead of by the session's model
     #[arg(long, value_name = "TOKENIZER")]
     pub(crate) tokens: Option<String>,
@@ -88,9 +97,6 @@ pub(crate) struct SessionArguments {
     /// Price as this model instead of the recorded one
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Read what the agent had in its context after it compacted, instead of all that was said
-    #[arg(long)]
-    pub(crate) honour_compaction: bool,
     /// List each skipped or repaired record
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -433,6 +439,9 @@ pub(crate) enum PressureFormat {
 pub(crate) struct PressureArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    /// Read what the agent had in its context after it compacted, instead of all that was said
+    #[arg(long)]
+    pub(crate) honour_compaction: bool,
     #[command(flatten)]
     pub(crate) window: WindowArguments,
     /// How to print it
@@ -450,6 +459,9 @@ pub(crate) struct PressureArguments {
 pub(crate) struct TrimArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    /// Read what the agent had in its context after it compacted, instead of all that was said
+    #[arg(long)]
+    pub(crate) honour_compaction: bool,
     #[command(flatten)]
     pub(crate) window: WindowArguments,
     /// Write to this file instead of standard output
@@ -472,35 +484,12 @@ pub(crate) struct TrimArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ReplayArguments {
-    #[command(flatten)]
-    pub(crate) session: SessionArguments,
-    #[command(flatten)]
-    pub(crate) settings: PolicyArguments,
-    /// `full`, `window`, `plimsoll`, `clear-tool-uses[:TRIGGER,KEEP]` or `newest[:BUDGET]`; give it again to compare
-    #[arg(long, value_name = "POLICY")]
-    pub(crate) policy: Vec<String>,
-    /// Write each turn's context as JSON Lines
-    #[arg(long, value_name = "OUT.jsonl")]
-    pub(crate) contexts: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write a self-contained page with the picture
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// List what was needed and hidden, with the message it was in
-    #[arg(long)]
-    pub(crate) missed: bool,
-    /// Draw a bar for every turn instead of at most 40
-    #[arg(long)]
-    pub(crate) all_turns: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    /// As if the agent had never compacted its context, as for `replay`
+    #[arg(long)]
+    pub(crate) no_compaction: bool,
     #[command(flatten)]
     pub(crate) settings: PolicyArguments,
     /// The turn, counted from 0; the last one where none is given

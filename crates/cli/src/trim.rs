@@ -55,17 +55,22 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
         None => None,
     };
     let original = read_file(&arguments.session.file)?;
-    let loaded = load_bytes(&arguments.session, &original)?;
+    let loaded = load_bytes(
+        &arguments.session.file,
+        &arguments.session.reading,
+        load::compaction(arguments.honour_compaction),
+        &original,
+    )?;
     crate::store::record(
-        arguments.session.store.as_deref(),
+        arguments.session.reading.store.as_deref(),
         arguments.settings.config.as_deref(),
         &loaded,
     )?;
-    load::warn(&arguments.session.file, &loaded.session.notes, arguments.session.verbose);
+    load::warn(&arguments.session.file, &loaded.session.notes, arguments.session.reading.verbose);
     if !loaded.session.format.is_writable() {
         return Err(unwritable(loaded.session.format));
     }
-    if !(loaded.session.compactions.is_empty() || arguments.session.honour_compaction) {
+    if !(loaded.session.compactions.is_empty() || arguments.honour_compaction) {
         output::note(
             "the agent compacted this session; `--honour-compaction` trims what it had afterwards",
         );

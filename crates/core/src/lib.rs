@@ -7,6 +7,7 @@ mod allocation;
 pub mod answer;
 mod attempts;
 pub mod bound;
+pub mod calibrate;
 pub mod card;
 mod compression;
 pub mod cost;
@@ -42,6 +43,7 @@ pub mod terms;
 pub mod tokens;
 mod transcript;
 mod trim;
+pub mod verify;
 mod visible;
 mod words;
 

@@ -49,7 +49,6 @@ struct WireMessage<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-#[expect(clippy::struct_field_names, reason = "the names are the wire's")]
 pub(crate) struct WireUsage {
     input_tokens: Count,
     cache_creation_input_tokens: Count,
@@ -215,8 +214,7 @@ impl Reader {
     /// Forgets what the agent forgot, where that is to be honoured.
     fn restart(&mut self, draft: &mut Draft) {
         if self.options.compaction == Compaction::Honour {
-            draft.recorded.clear();
-            draft.compactions.clear();
+            draft.restart(Vec::new());
             self.by_id.clear();
         }
     }

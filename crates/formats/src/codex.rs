@@ -187,8 +187,7 @@ fn honour(
     time: Option<MillisSinceEpoch>,
     compacted: Compacted<'_>,
 ) {
-    draft.recorded.clear();
-    draft.compactions.clear();
+    draft.restart(Vec::new());
     pending.clear();
     draft.compacted(number, None);
     for replacement in compacted.replacement_history.iter().flatten() {
@@ -201,6 +200,7 @@ fn honour(
     {
         draft.recorded.push(Recorded::text(Role::User, number, time, message.shared()));
     }
+    draft.begun();
 }
 
 fn item(

@@ -38,6 +38,6 @@ pub use prices::{
     merge as merge_prices, read_prices,
 };
 pub use session::{
-    Compaction, CompactionSeen, Format, Header, Origin, Piece, ReadOptions, Session, read,
+    Compaction, CompactionSeen, Format, Header, Origin, Piece, ReadOptions, Session, Stretch, read,
 };
 pub use write::{Written, write};

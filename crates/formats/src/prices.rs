@@ -1,4 +1,4 @@
-//! Price lists that others publish: models.dev's `api.json` and LiteLLM's `model_prices_and_context_window.json`.
+//! Price lists that others publish: models.dev's `api.json` and `LiteLLM`'s `model_prices_and_context_window.json`.
 //!
 //! Both list every seller of a model. Only what a model's maker asks is taken: a name in our table stands for the model
 //! wherever it is served, and a reseller's price would be taken for everybody's.

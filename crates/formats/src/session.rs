@@ -92,7 +92,7 @@ pub enum Compaction {
     /// Read on as if it had not happened: every message is there once.
     #[default]
     PassOver,
-    /// Read what the agent had in its context afterwards.
+    /// Read what the agent had in its context afterwards, and apart from it what it had before.
     Honour,
 }
 
@@ -144,6 +144,19 @@ pub struct Session {
     pub origins: Vec<Origin>,
     pub notes: Vec<Note>,
     pub compactions: Vec<CompactionSeen>,
+    /// Where compactions are honoured: the contexts that ended with one, oldest first. `messages` is the last.
+    pub earlier: Vec<Stretch>,
+    /// Messages at the beginning of `messages` that stood in an earlier context or summarise it.
+    pub known: usize,
+}
+
+/// What an agent had in its context until it compacted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// As [`Session::messages`].
+    pub messages: Vec<Arc<Message>>,
+    /// Messages at the beginning that stood in an earlier context or summarise it.
+    pub known: usize,
 }
 
 /// Reads a recorded session of any known format.
@@ -182,23 +195,60 @@ fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, 
 }
 
 fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session, ReadError> {
-    let Draft { mut header, recorded, mut notes, mut compactions, place } = draft;
+    let Draft {
+        mut header,
+        mut recorded,
+        mut notes,
+        mut compactions,
+        mut earlier,
+        mut known,
+        place,
+        ..
+    } = draft;
+    // An agent that was stopped as it compacted: what it had last is the session.
+    if recorded.is_empty()
+        && let Some(last) = earlier.pop()
+    {
+        (recorded, known) = (last.recorded, last.known);
+    }
     if recorded.is_empty() {
         let skipped =
             notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
         return Err(ReadError::NothingReadable { format, skipped });
     }
+    let mut stretches = Vec::with_capacity(earlier.len());
+    for stretch in earlier {
+        let repaired = repair::repair(stretch.recorded, place);
+        let known = if stretch.known == 0 { 0 } else { repaired.moved_to(stretch.known) };
+        notes.extend(repaired.notes);
+        let messages = repaired.recorded.into_iter().map(|one| Arc::new(one.message)).collect();
+        stretches.push(Stretch { messages, known });
+    }
     let repaired = repair::repair(recorded, place);
+    let known = if known == 0 { 0 } else { repaired.moved_to(known) };
     for seen in &mut compactions {
         seen.before = repaired.moved_to(seen.before);
     }
     notes.extend(repaired.notes);
     notes.sort_by_key(|note| note.place);
+    // What a compaction kept is repaired in each context alike.
+    notes.dedup();
     let (messages, origins): (Vec<_>, Vec<_>) = repaired
         .recorded
         .into_iter()
         .map(|recorded| (Arc::new(recorded.message), recorded.origin))
         .unzip();
-    header.started = header.started.or_else(|| messages.iter().find_map(|message| message.time));
-    Ok(Session { format, options, header, messages, origins, notes, compactions })
+    let first = stretches.iter().flat_map(|stretch| &stretch.messages).chain(&messages);
+    header.started = header.started.or_else(|| first.into_iter().find_map(|message| message.time));
+    Ok(Session {
+        format,
+        options,
+        header,
+        messages,
+        origins,
+        notes,
+        compactions,
+        earlier: stretches,
+        known,
+    })
 }

@@ -230,7 +230,7 @@ fn largest(out: &mut String, glance: &Glance, loaded: &Loaded) {
             one.position,
             one.role.as_str(),
             thousands(one.tokens),
-            label(loaded, one.position, WIDTH - 27)
+            label(loaded, &loaded.transcript, one.position, WIDTH - 27)
         );
     }
 }

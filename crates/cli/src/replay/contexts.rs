@@ -1,10 +1,14 @@
 //! The contexts of a replay as JSON Lines, for scorers of other hands.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::plan::Context;
+use plimsoll_core::Position;
+use plimsoll_core::cost::CacheKind;
+use plimsoll_core::replay::Turn;
+use plimsoll_core::terms::ClientMarks;
 use serde::Serialize;
 
 use crate::error::CommandError;
@@ -27,6 +31,9 @@ struct Line<'a> {
 struct Shown<'a> {
     role: &'a str,
     text: String,
+    /// A mark of the cache at its end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    mark: bool,
 }
 
 impl Writer {
@@ -36,14 +43,22 @@ impl Writer {
     }
 
     /// Writes a turn; the first failure is kept for [`Writer::finish`].
-    pub(crate) fn write(&mut self, turn: u32, context: &Context) {
+    pub(crate) fn write(&mut self, turn: &Turn<'_>) {
         if self.failed.is_some() {
             return;
         }
-        let messages = context
+        let marked = marked(turn);
+        let messages = turn
+            .context
             .iter()
-            .map(|sent| Shown { role: sent.message.role.as_str(), text: sent.message.shown() })
+            .enumerate()
+            .map(|(at, sent)| Shown {
+                role: sent.message.role.as_str(),
+                text: sent.message.shown(),
+                mark: marked.contains(&at),
+            })
             .collect();
+        let turn = turn.receipt.turn;
         let written = serde_json::to_writer(&mut self.file, &Line { turn, messages })
             .map_err(std::io::Error::from)
             .and_then(|()| self.file.write_all(b"\n"));
@@ -57,6 +72,33 @@ impl Writer {
             None => Ok(()),
         }
     }
+}
+
+/// Returns the messages of a context whose ends carry a mark, the client's and ours.
+///
+/// None where we set none: a reader takes those that it is told for all that there are.
+fn marked(turn: &Turn<'_>) -> HashSet<usize> {
+    let own = &turn.receipt.marks;
+    if own.is_empty() || turn.terms.prices.cache != CacheKind::Marks {
+        return HashSet::new();
+    }
+    let last = turn.context.len().saturating_sub(1);
+    let is_marked = |at: usize, position: Position| {
+        own.contains(&position)
+            || match &turn.terms.around.client {
+                ClientMarks::Last(_) => at == last,
+                ClientMarks::At(marks) => marks.iter().any(|(at, _)| *at == position),
+            }
+    };
+    turn.context
+        .iter()
+        .enumerate()
+        .filter(|(at, sent)| match sent.position {
+            Some(position) => is_marked(*at, position),
+            None => matches!(turn.terms.around.client, ClientMarks::Last(_)) && *at == last,
+        })
+        .map(|(at, _)| at)
+        .collect()
 }
 
 fn cannot_write(path: &Path, error: std::io::Error) -> CommandError {

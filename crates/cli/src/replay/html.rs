@@ -72,9 +72,9 @@ fn head(out: &mut String, name: &str, loaded: &Loaded, full: &Replay) {
     );
     let mut facts = vec![
         format!("{} session", session.format),
-        format!("{} messages", thousands(session.messages.len() as u64)),
+        format!("{} messages", thousands(loaded.messages() as u64)),
         format!("{} turns", thousands(u64::from(full.totals.turns))),
-        format!("{} tokens", thousands(loaded.transcript.tokens())),
+        format!("{} tokens", thousands(loaded.tokens())),
     ];
     facts.extend(session.header.model.as_deref().map(|model| output::line(model, 60)));
     facts.extend(session.header.started.map(crate::clock::date));
@@ -199,14 +199,14 @@ fn missed(out: &mut String, loaded: &Loaded, run: &Run) {
         counted(list.len() as u64, "message")
     );
     for missed in list.iter().take(MISSED) {
-        let entry = &loaded.transcript.entries()[missed.position];
+        let entry = &loaded.transcript_of(missed.turn).entries()[missed.position];
         let _ = write!(
             out,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"words\">{}</td><td class=\"words\">",
             missed.turn,
             missed.position,
             thousands(u64::from(entry.tokens)),
-            escaped(&label(loaded, missed.position, LABEL))
+            escaped(&label(loaded, loaded.transcript_of(missed.turn), missed.position, LABEL))
         );
         for name in missed.names.iter().take(12) {
             let _ = write!(out, "<code>{}</code> ", escaped(&output::line(name, 80)));

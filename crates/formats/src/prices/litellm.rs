@@ -1,4 +1,4 @@
-//! LiteLLM: one flat object, a model with its provider in each entry; US dollars for one token.
+//! `LiteLLM`: one flat object, a model with its provider in each entry; US dollars for one token.
 
 use serde_json::value::RawValue;
 

@@ -57,7 +57,8 @@ struct Rates {
 struct Tier {
     input: Number,
     output: Number,
-    tier: Size,
+    #[serde(rename = "tier")]
+    from: Size,
 }
 
 #[derive(Deserialize, Default)]
@@ -120,7 +121,7 @@ pub(super) fn read(providers: &Object<'_>, taken: &mut Taken) {
 
 fn bands(cost: &Cost) -> Vec<ListedBand> {
     let tier = |tier: &Tier| {
-        let above = u64::from(tier.tier.size.tokens()?);
+        let above = u64::from(tier.from.size.tokens()?);
         Some(ListedBand { above, input: tier.input.0?, output: tier.output.0? })
     };
     let bands: Vec<ListedBand> = cost.tiers.iter().filter_map(tier).collect();
