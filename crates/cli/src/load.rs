@@ -161,10 +161,21 @@ pub(crate) fn load_bytes(
     Unlisted::default().warn(model.as_deref(), &priced);
     let (family, estimate) = (priced.name.to_owned(), priced.is_estimate());
     let prices = priced.prices;
-    let (earlier, transcript, calibration) = count(&session, arguments, model.as_deref())?;
-    let last = Stretch { transcript: &transcript, known: session.known };
-    let requests = reported(stretches(&earlier).chain([last]));
-    let unshown = unshown(&requests, usual_before(&session, transcript.tokenizer()));
+    let (mut earlier, mut transcript, calibration) = count(&session, arguments, model.as_deref())?;
+    let usual = usual_before(&session, transcript.tokenizer());
+    let find = |earlier: &[Counted], transcript: &Transcript| {
+        let last = Stretch { transcript, known: session.known };
+        unshown(&reported(stretches(earlier).chain([last])), usual)
+    };
+    let mut unshown = find(&earlier, &transcript);
+    if let (Some(found), true) = (calibration, unshown.scale < 1.0) {
+        let factor = (f64::from(found.factor) * unshown.scale) as f32;
+        transcript = transcript.calibrated(factor);
+        for one in &mut earlier {
+            one.transcript = one.transcript.clone().calibrated(factor);
+        }
+        unshown = find(&earlier, &transcript);
+    }
     let terms = Terms { around: unshown.surroundings(), ..Terms::new(prices) };
     Ok(Loaded {
         session,

@@ -161,6 +161,7 @@ fn replayed(
     )?;
     let mut progress = Progress::new("replaying", loaded.turns() * (policies.len() as u64 + 1));
     let terms = |message: &plimsoll_core::Message| loaded.terms_of(message);
+    let shared = loaded.unshown.shared;
     let mut runs = Vec::new();
     for (name, policy) in policies {
         let mut contexts = match &arguments.contexts {
@@ -168,7 +169,7 @@ fn replayed(
             None => None,
         };
         let mut records = Vec::new();
-        let replay = replay_stretches(loaded.stretches(), policy, terms, |turn| {
+        let replay = replay_stretches(loaded.stretches(), policy, shared, terms, |turn| {
             if let Some(recording) = &recording {
                 records.push(recording.receipt(name, &turn));
             }
@@ -185,6 +186,7 @@ fn replayed(
         }
         runs.push(Run { policy: name.clone(), replay });
     }
-    let full = replay_stretches(loaded.stretches(), &Policy::Full, terms, |_| progress.step());
+    let full =
+        replay_stretches(loaded.stretches(), &Policy::Full, shared, terms, |_| progress.step());
     Ok((full, runs))
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::bound::{Receipt, State, bound};
+use crate::calibrate::share;
 use crate::cost::CacheKind;
 use crate::message::{Message, MillisSinceEpoch};
 use crate::plan::Context;
@@ -147,17 +148,19 @@ pub fn replay(
     terms: &Terms,
     each: impl FnMut(Turn<'_>),
 ) -> Replay {
-    replay_stretches([transcript.into()], policy, |_| terms.clone(), each)
+    replay_stretches([transcript.into()], policy, 0.0, |_| terms.clone(), each)
 }
 
 /// Replays a session that its agent compacted, one stretch after the other; `terms` are those of the request that a message
 /// answers.
 ///
+/// `shared` tokens at the beginning are always in the cache ([`crate::calibrate::Unshown`]).
 /// Turns are counted over all stretches. What stands before the messages stays in the cache over a compaction; what a
 /// compaction took away can be needed by no turn behind it.
 pub fn replay_stretches<'a>(
     stretches: impl IntoIterator<Item = Stretch<'a>>,
     policy: &Policy,
+    shared: f64,
     terms: impl Fn(&Message) -> Terms,
     mut each: impl FnMut(Turn<'_>),
 ) -> Replay {
@@ -175,6 +178,10 @@ pub fn replay_stretches<'a>(
             let (context, mut receipt) = bound(transcript, position, policy, &terms, &mut state);
             if index > 0 && replay.totals.turns == turns_before {
                 keep_before(&mut receipt, &terms, last_time, time);
+            }
+            if shared > receipt.charge.cached {
+                share(&mut receipt.charge, shared);
+                receipt.cost = terms.prices.input_cost(&receipt.charge);
             }
             last_time = answer.time.or(time).or(last_time);
             let mut missed = scorer.turn(transcript, position, &context);

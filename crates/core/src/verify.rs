@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::calibrate::Unshown;
+use crate::calibrate::{Unshown, share};
 use crate::cost::{Cache, Charge, Life, Pricing};
 use crate::message::MillisSinceEpoch;
 use crate::plan::Sent;
@@ -79,7 +79,8 @@ pub fn verify<'a>(
             let terms = Terms { around, ..Terms::new(prices) };
             let pieces = terms.pieces(&whole[..position], &[]);
             let cache = caches.entry(model.unwrap_or_default().to_owned()).or_default();
-            let modelled = cache.charge(&prices, &pieces, time);
+            let mut modelled = cache.charge(&prices, &pieces, time);
+            share(&mut modelled, unshown.shared);
             let reported = Charge::of(&usage);
             let bill = prices.billed(&usage);
             let output = bill - prices.dollars(prices.input_cost(&reported));
@@ -91,4 +92,64 @@ pub fn verify<'a>(
         }
     }
     verified
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calibrate::{reported, unshown};
+    use crate::message::{Message, Role, Usage};
+    use crate::tokens::Tokenizer;
+    use crate::transcript::Transcript;
+
+    /// A session whose provider reports what the rules say: what stood before is read, the rest written.
+    fn session(pause: i64) -> Transcript {
+        let mut transcript = Transcript::new(Tokenizer::Characters { per_token: 1.0 });
+        let (mut before, mut time) = (0, 0);
+        for turn in 0..10 {
+            let mut user = Message::text(Role::User, "x".repeat(996));
+            time += if turn == 5 { pause } else { 1000 };
+            user.time = Some(MillisSinceEpoch(time));
+            transcript.push(user);
+            let prompt = 5000 + transcript.tokens();
+            let mut answer = Message::text(Role::Assistant, "y".repeat(96));
+            answer.usage = Some(Usage {
+                prompt_tokens: prompt,
+                cached_tokens: before,
+                written_tokens: prompt - before,
+                output_tokens: 100,
+                ..Usage::default()
+            });
+            answer.model = Some("claude-sonnet-4-5".into());
+            before = prompt;
+            transcript.push(answer);
+        }
+        transcript
+    }
+
+    #[test]
+    fn a_provider_that_keeps_its_rules_is_met_exactly() {
+        let transcript = session(1000);
+        let pricing = Pricing::shipped();
+        let unshown = unshown(&reported([(&transcript).into()]), 0.0);
+        assert_eq!((unshown.before, unshown.unseen), (5000.0, 0.0));
+        let found = verify([(&transcript).into()], &unshown, &pricing, None, |_| ());
+        assert_eq!(found.requests, 10);
+        assert_eq!(found.reported, found.modelled);
+        assert!(found.reported.dollars > 0.0);
+    }
+
+    #[test]
+    fn a_pause_that_outlives_the_cache_is_written_again() {
+        let transcript = session(900_000);
+        let pricing = Pricing::shipped();
+        let unshown = unshown(&reported([(&transcript).into()]), 0.0);
+        let mut cold = 0;
+        let found = verify([(&transcript).into()], &unshown, &pricing, None, |request| {
+            cold += u32::from(request.modelled.cold);
+        });
+        assert_eq!(cold, 1);
+        assert!(found.modelled.written > found.reported.written);
+        assert!(found.modelled.dollars > found.reported.dollars);
+    }
 }

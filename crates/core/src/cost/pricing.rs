@@ -36,6 +36,12 @@ pub struct Entry {
     /// The least length that is cached, in tokens.
     #[serde(default)]
     pub cache_least: u32,
+    /// The step in which what is read is counted, in tokens; `OpenAI`'s where nothing is said.
+    #[serde(default = "usual_step", skip_serializing_if = "is_usual_step")]
+    pub cache_step: u32,
+    /// The part of what the cache holds that is read in the mean, where a provider promises nothing.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub cache_hits: f64,
     /// The most tokens of prompt and answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
@@ -173,7 +179,7 @@ impl Pricing {
             let bands = entry.bands.iter().flat_map(|band| [band.input, band.output]);
             let writes = entry.cache_writes.iter().map(|tier| tier.price);
             let peak = entry.peak.iter().map(|peak| peak.times);
-            let mut all = [entry.input, entry.output, entry.cache_read]
+            let mut all = [entry.input, entry.output, entry.cache_read, entry.cache_hits]
                 .into_iter()
                 .chain(bands)
                 .chain(writes)
@@ -266,6 +272,8 @@ impl Entry {
             cache_seconds: short.map_or(0, |tier| tier.seconds),
             longer: self.cache_writes.get(1).copied(),
             cache_least: self.cache_least,
+            cache_step: self.cache_step,
+            cache_hits: self.cache_hits.min(1.0),
             cache: self.cache,
             bands,
             window: self.window.unwrap_or(0),
@@ -286,6 +294,20 @@ impl Peak {
                 .iter()
                 .any(|[first, end]| (i64::from(*first)..i64::from(*end)).contains(&hour))
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_one(part: &f64) -> bool {
+    (*part - 1.0).abs() < f64::EPSILON
+}
+
+fn usual_step() -> u32 {
+    Prices::PLAIN.cache_step
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_usual_step(step: &u32) -> bool {
+    *step == usual_step()
 }
 
 fn one() -> f64 {

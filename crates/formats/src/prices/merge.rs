@@ -1,6 +1,6 @@
 //! A price list over a table: what is new or costs something else becomes entries, and what no list says is kept.
 
-use plimsoll_core::cost::{Band, CacheKind, Entry, Pricing, WriteTier, model_name};
+use plimsoll_core::cost::{Band, CacheKind, Entry, Prices, Pricing, WriteTier, model_name};
 
 use super::{ListedModel, Maker, PriceList};
 
@@ -84,6 +84,8 @@ fn entry(model: &ListedModel, name: &str, like: Option<&Entry>) -> Entry {
             .map_or_else(|| like.map_or(1.0, |like| like.cache_read), times),
         cache_writes: cache_writes.collect(),
         cache_least: like.map(|like| like.cache_least).or(model.cache_least).unwrap_or(1024),
+        cache_step: like.map_or(Prices::PLAIN.cache_step, |like| like.cache_step),
+        cache_hits: like.map_or(1.0, |like| like.cache_hits),
         window: like.and_then(|like| like.window).or(model.window),
         bands,
         bound_thinking: like.and_then(|like| like.bound_thinking),
