@@ -75,7 +75,8 @@ fn files(arguments: &ReplayArguments) -> Result<Vec<PathBuf>, CommandError> {
         }
     }
     if files.is_empty() {
-        return Err(CommandError::finding(anyhow::anyhow!("there is no session in the folder")));
+        return Err(CommandError::usage(anyhow::anyhow!("there is no session in the folder"))
+            .hint("sessions are files that end with .jsonl, .json or .traj"));
     }
     Ok(files)
 }

@@ -106,3 +106,46 @@ fn cannot_write(path: &Path, error: std::io::Error) -> CommandError {
         anyhow::Error::new(error).context(format!("cannot write {}", path.display())),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::cost::Prices;
+    use plimsoll_core::policy::Policy;
+    use plimsoll_core::replay::replay;
+    use plimsoll_core::terms::Terms;
+    use plimsoll_core::{Message, Role, Tokenizer, Transcript};
+
+    use super::*;
+
+    /// Returns the marked messages of the last of two requests in which marks of ours end `own`.
+    fn marks(cache: CacheKind, client: &ClientMarks, own: &[Position]) -> Vec<usize> {
+        let mut transcript = Transcript::new(Tokenizer::Estimate);
+        for role in [Role::User, Role::Assistant, Role::User, Role::User, Role::Assistant] {
+            transcript.push(Message::text(role, "said"));
+        }
+        let mut terms = Terms::new(Prices { cache, ..Prices::PLAIN });
+        terms.around.client = client.clone();
+        let mut found = Vec::new();
+        replay(&transcript, &Policy::Full, &terms, |turn| {
+            let mut receipt = turn.receipt.clone();
+            receipt.marks = own.to_vec();
+            found = marked(&Turn { receipt: &receipt, ..turn }).into_iter().collect();
+            found.sort_unstable();
+        });
+        found
+    }
+
+    #[test]
+    fn marks_are_written_where_we_set_one() {
+        use plimsoll_core::cost::Life;
+        let last = ClientMarks::Last(Life::Short);
+        assert_eq!(marks(CacheKind::Marks, &last, &[0]), [0, 3]);
+        assert_eq!(marks(CacheKind::Marks, &ClientMarks::At(vec![(2, Life::Long)]), &[1]), [1, 2]);
+        assert_eq!(
+            marks(CacheKind::Marks, &last, &[]),
+            [0; 0],
+            "the client's are those that there are"
+        );
+        assert_eq!(marks(CacheKind::Steps, &last, &[0]), [0; 0]);
+    }
+}

@@ -51,6 +51,7 @@ fn every_answer_is_replayed_with_the_context_of_its_time() {
         let replay = replay_stretches(
             stretches,
             &Policy::Full,
+            0.0,
             |_| terms(),
             |turn| {
                 let texts =
