@@ -453,6 +453,7 @@ pub(crate) struct PressureArguments {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(
     after_help = "Exit codes: 0 written, 1 trimming is not due (nothing is written) or writing failed, 2 wrong arguments or input.\nSo `plimsoll trim S --out T && S=T` uses the trimmed session only where there is one."
 )]

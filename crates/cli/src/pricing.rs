@@ -38,9 +38,8 @@ pub(crate) fn lay_over(below: Pricing, path: &Path) -> Result<Pricing, CommandEr
         let error = match error {
             // A syntax error shows the place over several lines; its message and line are enough.
             PricingError::Syntax(error) => {
-                let start = error.span().map_or(0, |span| span.start.min(text.len()));
-                let line =
-                    1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
+                let before = error.span().and_then(|span| text.get(..span.start));
+                let line = 1 + before.map_or(0, |text| text.matches('\n').count());
                 anyhow::anyhow!("{}:{line}: {}", path.display(), error.message())
             }
             other => anyhow::Error::new(other).context(path.display().to_string()),

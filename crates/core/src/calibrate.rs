@@ -136,6 +136,7 @@ fn life(requests: &[Reported]) -> Life {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "sums and products of whole numbers are exact")]
 mod tests {
     use super::*;
 

@@ -9,6 +9,7 @@ use plimsoll_core::cost::Prices;
 use super::{PolicyArguments, ReadingArguments};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(
     after_help = "Several sessions, and those in folders, are summed up for each policy; `--each` tells of each too.\nWhere a session reports its usage, what was billed is the first row, and savings are against it."
 )]

@@ -1,5 +1,6 @@
 //! Many sessions, added up for each policy.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_core::replay::{Replay, Totals};
@@ -53,7 +54,8 @@ impl Figures {
 /// One session of several.
 #[derive(Debug, Serialize)]
 struct Session {
-    session: String,
+    #[serde(rename = "session")]
+    path: String,
     model: Option<String>,
     estimate: bool,
     full: Figures,
@@ -111,7 +113,7 @@ impl Sum {
         }
         if each {
             self.each.push(Session {
-                session: path.display().to_string(),
+                path: path.display().to_string(),
                 model: loaded.model().map(str::to_owned),
                 estimate: loaded.estimate,
                 full: Figures::of("full", full, full),
@@ -137,7 +139,7 @@ impl Sum {
         let turns = thousands(self.full.totals.turns.into());
         let mut out = format!("{} sessions, {turns} turns", self.sessions);
         if self.estimates > 0 {
-            out.push_str(&format!(", {} of a model that is priced as another", self.estimates));
+            let _ = write!(out, ", {} of a model that is priced as another", self.estimates);
         }
         out.push_str("\n\n");
         let rows: Vec<Row<'_>> = self.policies.iter().map(Figures::row).collect();

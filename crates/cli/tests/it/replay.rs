@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::environment::Environment;
@@ -256,7 +258,7 @@ fn billed(model: &str) -> String {
             "message": {"role": "assistant", "id": format!("m{turn}"), "model": model, "content": [{"type": "text", "text": "It is free."}],
             "usage": {"input_tokens": 0, "cache_read_input_tokens": before, "cache_creation_input_tokens": prompt - before, "output_tokens": 10}}});
         before = prompt;
-        lines.push_str(&format!("{user}\n{answer}\n"));
+        let _ = writeln!(lines, "{user}\n{answer}");
     }
     lines
 }

@@ -280,6 +280,7 @@ fn lives(prices: &Prices, entry: Entry, now: Option<MillisSinceEpoch>) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "sums and products of whole numbers are exact")]
 mod tests {
     use super::super::prices::WriteTier;
     use super::*;
@@ -291,6 +292,7 @@ mod tests {
         ..Prices::PLAIN
     };
 
+    #[expect(clippy::unnecessary_wraps, reason = "a time may be unknown")]
     fn at(seconds: i64) -> Option<MillisSinceEpoch> {
         Some(MillisSinceEpoch(seconds * 1000))
     }

@@ -328,9 +328,11 @@ pub fn day(at: MillisSinceEpoch) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "figures of the table are taken as they are")]
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "a time may be unknown")]
     fn at(date: &str) -> Option<MillisSinceEpoch> {
         let parts: Vec<i64> = date.split('-').map(|part| part.parse().expect("digits")).collect();
         let days = crate::recall::days_of(parts[0], parts[1], parts[2]);
