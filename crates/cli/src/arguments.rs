@@ -2,6 +2,8 @@
 
 mod bill;
 mod cache;
+mod models;
+mod replay;
 mod tools;
 
 use std::path::PathBuf;
@@ -10,6 +12,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use bill::{BillArguments, By};
 pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
+pub(crate) use models::{ModelsArguments, ModelsCommand, PricesArguments};
+pub(crate) use replay::{PriceOverrides, ReplayArguments};
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
 
 /// What a model sees, bounded, priced and explained
@@ -44,7 +48,7 @@ pub(crate) enum Command {
     Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
-    /// Show which providers of models are configured and reachable
+    /// Show which providers of models are configured and reachable, and what models cost
     Models(ModelsArguments),
     /// Check cascades: one line for each problem
     Validate(ValidateArguments),
@@ -76,23 +80,27 @@ pub(crate) enum Command {
     Completions { shell: clap_complete::Shell },
 }
 
-/// How a session is read, counted and priced.
+/// A session, and how it is read, counted and priced.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArguments {
     /// The recorded session; its format is recognised by content
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
+}
+
+/// How a session is read, counted and priced.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ReadingArguments {
     /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR` instead of by the session's model
     #[arg(long, value_name = "TOKENIZER")]
     pub(crate) tokens: Option<String>,
-    /// Prices and cache rules instead of the shipped `pricing.toml`
+    /// Prices and cache rules over the user's `pricing.toml` and the shipped one
     #[arg(long, value_name = "FILE")]
     pub(crate) pricing: Option<PathBuf>,
     /// Price as this model instead of the recorded one
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Read what the agent had in its context after it compacted, instead of all that was said
-    #[arg(long)]
-    pub(crate) honour_compaction: bool,
     /// List each skipped or repaired record
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -435,6 +443,9 @@ pub(crate) enum PressureFormat {
 pub(crate) struct PressureArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    /// Read what the agent had in its context after it compacted, instead of all that was said
+    #[arg(long)]
+    pub(crate) honour_compaction: bool,
     #[command(flatten)]
     pub(crate) window: WindowArguments,
     /// How to print it
@@ -446,12 +457,16 @@ pub(crate) struct PressureArguments {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(
     after_help = "Exit codes: 0 written, 1 trimming is not due (nothing is written) or writing failed, 2 wrong arguments or input.\nSo `plimsoll trim S --out T && S=T` uses the trimmed session only where there is one."
 )]
 pub(crate) struct TrimArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    /// Read what the agent had in its context after it compacted, instead of all that was said
+    #[arg(long)]
+    pub(crate) honour_compaction: bool,
     #[command(flatten)]
     pub(crate) window: WindowArguments,
     /// Write to this file instead of standard output
@@ -474,35 +489,12 @@ pub(crate) struct TrimArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ReplayArguments {
-    #[command(flatten)]
-    pub(crate) session: SessionArguments,
-    #[command(flatten)]
-    pub(crate) settings: PolicyArguments,
-    /// `full`, `window`, `plimsoll`, `clear-tool-uses[:TRIGGER,KEEP]` or `newest[:BUDGET]`; give it again to compare
-    #[arg(long, value_name = "POLICY")]
-    pub(crate) policy: Vec<String>,
-    /// Write each turn's context as JSON Lines
-    #[arg(long, value_name = "OUT.jsonl")]
-    pub(crate) contexts: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write a self-contained page with the picture
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// List what was needed and hidden, with the message it was in
-    #[arg(long)]
-    pub(crate) missed: bool,
-    /// Draw a bar for every turn instead of at most 40
-    #[arg(long)]
-    pub(crate) all_turns: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    /// As if the agent had never compacted its context, as for `replay`
+    #[arg(long)]
+    pub(crate) no_compaction: bool,
     #[command(flatten)]
     pub(crate) settings: PolicyArguments,
     /// The turn, counted from 0; the last one where none is given
@@ -514,22 +506,6 @@ pub(crate) struct ExplainArguments {
     /// Print a message as it was sent, or the original behind a ref
     #[arg(long, value_name = "MESSAGE|REF")]
     pub(crate) show: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 fine, 1 a provider that the configuration names can't be used, 2 wrong arguments or configuration."
-)]
-pub(crate) struct ModelsArguments {
-    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Ask nobody
-    #[arg(long)]
-    pub(crate) offline: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

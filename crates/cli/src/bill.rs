@@ -11,7 +11,6 @@ use plimsoll_core::safety::{Action, Handling};
 
 use crate::arguments::BillArguments;
 use crate::error::CommandError;
-use crate::load;
 use crate::output;
 use crate::progress::Progress;
 
@@ -22,7 +21,7 @@ pub(crate) fn run(arguments: &BillArguments) -> Result<(), CommandError> {
     if let Some(path) = &arguments.html {
         crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
     }
-    let pricing = load::pricing(arguments.pricing.as_deref())?;
+    let pricing = crate::pricing::pricing(arguments.pricing.as_deref())?;
     let found = files::find(&arguments.paths)?;
     let mut progress = Progress::new("reading", found.files.len() as u64);
     let mut gathered = gather::Gathered::new(&pricing, arguments.since);

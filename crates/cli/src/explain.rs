@@ -2,39 +2,49 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::Ref;
 use plimsoll_core::bound::{Receipt, State, bound};
 use plimsoll_core::plan::{Context, sent_tokens};
+use plimsoll_core::{Ref, Transcript};
+use plimsoll_formats::Compaction;
 use serde::Serialize;
 
 use crate::arguments::ExplainArguments;
 use crate::config::config;
 use crate::error::CommandError;
-use crate::load::{Loaded, load};
+use crate::load::load;
 use crate::output::{self, BOLD, DIM, RESET, thousands};
 
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     let policy = config(&arguments.settings)?.policy(&arguments.policy)?;
-    let loaded = load(&arguments.session)?;
-    crate::store::record(
-        arguments.session.store.as_deref(),
-        arguments.settings.config.as_deref(),
-        &loaded,
-    )?;
+    let compaction =
+        if arguments.no_compaction { Compaction::PassOver } else { Compaction::Honour };
+    let reading = &arguments.session.reading;
+    let loaded = load(&arguments.session.file, reading, compaction)?;
+    crate::store::record(reading.store.as_deref(), arguments.settings.config.as_deref(), &loaded)?;
     let mut state = State::default();
     let mut found: Option<(Context, Receipt)> = None;
-    for position in loaded.transcript.requests() {
-        let one = bound(&loaded.transcript, position, &policy, &loaded.terms, &mut state);
-        let turn = one.1.turn;
-        found = Some(one);
-        if arguments.turn == Some(turn) {
-            break;
+    // Turns are counted over all stretches, as `replay` counts them; a plan counts those of its own.
+    let (mut turns, mut turns_before) = (0, 0);
+    'session: for stretch in loaded.stretches() {
+        let transcript = stretch.transcript;
+        let mut positions = transcript.requests().filter(|at| *at >= stretch.known).peekable();
+        if positions.peek().is_some() {
+            (state, turns_before) = (State::default(), turns);
+        }
+        for position in positions {
+            let terms = loaded.terms_of(&transcript.entries()[position].message);
+            let (context, mut receipt) = bound(transcript, position, &policy, &terms, &mut state);
+            receipt.turn = turns;
+            found = Some((context, receipt));
+            if arguments.turn == Some(turns) {
+                break 'session;
+            }
+            turns += 1;
         }
     }
     let Some((_, receipt)) =
         found.filter(|(_, receipt)| arguments.turn.is_none_or(|turn| turn == receipt.turn))
     else {
-        let turns = loaded.transcript.requests().count();
         return Err(CommandError::usage(anyhow::anyhow!(
             "the session has {turns} turns, turn {} is not among them",
             arguments.turn.unwrap_or(0)
@@ -42,16 +52,25 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
         .hint("turns are counted from 0"));
     };
     if let Some(wanted) = &arguments.show {
-        return show(&loaded, &state, wanted);
+        return show(loaded.transcript_of(receipt.turn), &state, wanted);
     }
-    let rows = rows(&loaded, &state);
+    let transcript = loaded.transcript_of(receipt.turn);
+    let rows = rows(transcript, &state, turns_before);
     if arguments.json {
         #[derive(Serialize)]
         struct Document<'a> {
+            /// The model whose prices decide, and whether it is another one than the session's.
+            prices: &'a str,
+            estimate: bool,
             receipt: &'a Receipt,
             messages: &'a [Row],
         }
-        let document = Document { receipt: &receipt, messages: &rows };
+        let document = Document {
+            prices: &loaded.family,
+            estimate: loaded.estimate,
+            receipt: &receipt,
+            messages: &rows,
+        };
         let mut text = serde_json::to_string_pretty(&document).map_err(CommandError::failure)?;
         text.push('\n');
         return output::data(&text);
@@ -74,8 +93,8 @@ struct Row {
     begins: String,
 }
 
-fn rows(loaded: &Loaded, state: &State) -> Vec<Row> {
-    let entries = loaded.transcript.entries();
+fn rows(transcript: &Transcript, state: &State, turns_before: u32) -> Vec<Row> {
+    let entries = transcript.entries();
     let row = |(position, decision): (usize, &plimsoll_core::plan::Decision)| {
         let entry = &entries[position];
         let begins = output::line(&entry.message.shown(), 49);
@@ -84,7 +103,7 @@ fn rows(loaded: &Loaded, state: &State) -> Vec<Row> {
             role: entry.message.role.as_str(),
             treatment: decision.treatment.as_str(),
             reason: decision.reason.to_string(),
-            since_turn: decision.since - 1,
+            since_turn: turns_before + decision.since.saturating_sub(1),
             tokens_before: entry.tokens,
             tokens_after: sent_tokens(decision),
             original: Ref::message(entry.hash).to_string(),
@@ -131,16 +150,14 @@ fn table(receipt: &Receipt, rows: &[Row]) -> String {
     out
 }
 
-fn show(loaded: &Loaded, state: &State, wanted: &str) -> Result<(), CommandError> {
+fn show(transcript: &Transcript, state: &State, wanted: &str) -> Result<(), CommandError> {
     let decisions = state.plan().decisions();
     if let Some(decision) = wanted.parse().ok().and_then(|at: usize| decisions.get(at)) {
         return output::data(&(decision.form.message.shown() + "\n"));
     }
-    let found = Ref::prefix(wanted).and_then(|prefix| loaded.transcript.find(&prefix));
+    let found = Ref::prefix(wanted).and_then(|prefix| transcript.find(&prefix));
     match found {
-        Some(position) => {
-            output::data(&(loaded.transcript.entries()[position].message.shown() + "\n"))
-        }
+        Some(position) => output::data(&(transcript.entries()[position].message.shown() + "\n")),
         None => Err(CommandError::usage(anyhow::anyhow!("nothing here is known as `{wanted}`"))
             .hint("give a message's number, or a ref that this session printed")),
     }

@@ -5,13 +5,14 @@ mod list;
 mod page;
 
 pub(crate) use glance::session_tokens;
+pub(crate) use list::sessions_in;
 
 use std::path::Path;
 
-use crate::arguments::{InspectArguments, SessionArguments};
+use crate::arguments::{InspectArguments, ReadingArguments};
 use crate::context_config::recorded_budget;
 use crate::error::CommandError;
-use crate::load::{load_bytes, read_file};
+use crate::load::{compaction, load_bytes, read_file};
 use crate::output;
 
 pub(crate) fn run(arguments: &InspectArguments) -> Result<(), CommandError> {
@@ -23,16 +24,14 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), CommandError> {
 }
 
 fn session(path: &Path, arguments: &InspectArguments) -> Result<(), CommandError> {
-    let session = SessionArguments {
-        file: path.to_owned(),
+    let reading = ReadingArguments {
         tokens: arguments.tokens.clone(),
-        pricing: None,
         model: arguments.model.clone(),
-        honour_compaction: arguments.honour_compaction,
         verbose: arguments.verbose,
-        store: None,
+        ..ReadingArguments::default()
     };
-    let loaded = load_bytes(&session, &read_file(path)?)?;
+    let compaction = compaction(arguments.honour_compaction);
+    let loaded = load_bytes(path, &reading, compaction, &read_file(path)?)?;
     let budget = recorded_budget(arguments.window, &loaded.session);
     let glance = glance::glance(path, &loaded, &budget);
     if arguments.json {

@@ -1,6 +1,6 @@
 //! What a message is, in a few words: enough to know it again.
 
-use plimsoll_core::{Position, Role, ToolCall};
+use plimsoll_core::{Position, Role, ToolCall, Transcript};
 
 use crate::load::Loaded;
 use crate::output;
@@ -8,11 +8,16 @@ use crate::output;
 /// Tells what the message at `position` is, on a plain line of at most `most` characters.
 ///
 /// A result is told by the call that it answers: its own text seldom says what it is of.
-pub(crate) fn label(loaded: &Loaded, position: Position, most: usize) -> String {
-    let entries = loaded.transcript.entries();
+pub(crate) fn label(
+    loaded: &Loaded,
+    transcript: &Transcript,
+    position: Position,
+    most: usize,
+) -> String {
+    let entries = transcript.entries();
     let message = &entries[position].message;
     let answered = message.results().next().and_then(|result| {
-        let exchange = &loaded.transcript.exchanges()[entries[position].exchange?];
+        let exchange = &transcript.exchanges()[entries[position].exchange?];
         entries[exchange.call].message.calls().find(|call| call.id == result.call_id)
     });
     let told = answered.or_else(|| {

@@ -27,6 +27,7 @@ mod models;
 mod output;
 mod outside;
 mod pressure;
+mod pricing;
 mod probe;
 mod progress;
 mod recall;

@@ -1,4 +1,6 @@
-//! `plimsoll models`: which providers are configured, which have their key, which answer.
+//! `plimsoll models`: which providers are configured, which have their key, which answer; and what models cost.
+
+mod prices;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,28 +8,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use plimsoll_core::cost::Pricing;
 use plimsoll_engine::ModelError;
 use plimsoll_models::{Api, EmbedderConfig, Models, ModelsConfig, Provider, SpendingConfig};
 use serde::Serialize;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
-use crate::arguments::ModelsArguments;
+use crate::arguments::{ModelsArguments, ModelsCommand};
 use crate::config::{self, environment};
 use crate::error::CommandError;
 use crate::output::{self, BAD, DIM, GOOD, RESET};
 use crate::outside::outside;
+use crate::pricing::pricing;
 
 /// Whoever looks at a list does not wait longer (chosen).
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Opens the models of a configuration, with keys from the environment.
 pub(crate) fn open(config: ModelsConfig) -> Result<Models, CommandError> {
-    Models::new(config, Pricing::shipped(), outside(), &environment).map_err(CommandError::usage)
+    Models::new(config, pricing(None)?, outside(), &environment).map_err(CommandError::usage)
 }
 
 pub(crate) fn run(arguments: &ModelsArguments) -> Result<(), CommandError> {
+    if let Some(ModelsCommand::Prices(prices)) = &arguments.command {
+        return prices::run(prices);
+    }
     let config = config::read(arguments.config.as_deref())?.models;
     let (embedder, spending) = (config.embedder.clone(), config.spending);
     let models = Arc::new(open(config)?);

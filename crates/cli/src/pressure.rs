@@ -6,15 +6,19 @@ use crate::arguments::{PressureArguments, PressureFormat};
 use crate::context_config::context_budget;
 use crate::error::CommandError;
 use crate::inspect::session_tokens;
-use crate::load::load;
+use crate::load::{compaction, load};
 use crate::output;
 
 pub(crate) fn run(arguments: &PressureArguments) -> Result<(), CommandError> {
-    let loaded = load(&arguments.session)?;
+    let loaded = load(
+        &arguments.session.file,
+        &arguments.session.reading,
+        compaction(arguments.honour_compaction),
+    )?;
     let budget = context_budget(&arguments.window, &loaded.session)?;
     let tokens = session_tokens(&statistics(&loaded.transcript));
     let found = pressure(tokens, &budget);
-    if !(loaded.session.compactions.is_empty() || arguments.session.honour_compaction) {
+    if !(loaded.session.compactions.is_empty() || arguments.honour_compaction) {
         output::note(
             "the agent compacted this session; `--honour-compaction` measures what it had afterwards",
         );

@@ -1,16 +1,23 @@
-//! `plimsoll replay`: a recorded session under policies, turn by turn.
+//! `plimsoll replay`: recorded sessions under policies, turn by turn.
 
 mod contexts;
 pub(crate) mod html;
 mod picture;
 mod report;
+mod sum;
+mod verify;
 
-use plimsoll_core::replay::{Replay, replay};
+use std::path::{Path, PathBuf};
+
+use plimsoll_core::policy::Policy;
+use plimsoll_core::replay::{Replay, replay_stretches};
+use plimsoll_formats::Compaction;
 
 use crate::arguments::ReplayArguments;
 use crate::config::config;
 use crate::error::CommandError;
-use crate::load::load;
+use crate::inspect::sessions_in;
+use crate::load::{Loaded, load};
 use crate::output;
 use crate::progress::Progress;
 use crate::store;
@@ -22,44 +29,153 @@ pub(crate) struct Run {
     pub(crate) replay: Replay,
 }
 
+/// A policy and the name by which it was asked for.
+type Named = (String, Policy);
+
 pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
+    if arguments.verify_bill {
+        return verify::run(arguments);
+    }
+    let policies = policies(arguments)?;
+    if let Some(path) = &arguments.html {
+        crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
+    }
+    match files(arguments)?.as_slice() {
+        [file] => one(arguments, file, &policies),
+        files => several(arguments, files, &policies),
+    }
+}
+
+fn policies(arguments: &ReplayArguments) -> Result<Vec<Named>, CommandError> {
     let config = config(&arguments.settings)?;
     let names = if arguments.policy.is_empty() {
         vec!["plimsoll".to_owned()]
     } else {
         arguments.policy.clone()
     };
-    let policies = names.iter().map(|name| config.policy(name)).collect::<Result<Vec<_>, _>>()?;
+    let named = |name: String| config.policy(&name).map(|policy| (name, policy));
+    let policies = names.into_iter().map(named).collect::<Result<Vec<_>, _>>()?;
     if arguments.contexts.is_some() && policies.len() > 1 {
         return Err(CommandError::usage(anyhow::anyhow!(
             "`--contexts` writes the contexts of one policy, {} were given",
             policies.len()
         )));
     }
-    if let Some(path) = &arguments.html {
-        crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
+    Ok(policies)
+}
+
+/// Lists the files that are named, and the sessions in folders that are.
+fn files(arguments: &ReplayArguments) -> Result<Vec<PathBuf>, CommandError> {
+    let mut files = Vec::new();
+    for path in &arguments.files {
+        if path.is_dir() {
+            files.extend(sessions_in(path)?);
+        } else {
+            files.push(path.clone());
+        }
     }
-    let loaded = load(&arguments.session)?;
+    if files.is_empty() {
+        return Err(CommandError::usage(anyhow::anyhow!("there is no session in the folder"))
+            .hint("sessions are files that end with .jsonl, .json or .traj"));
+    }
+    Ok(files)
+}
+
+/// Reads a session with the rules that the arguments give.
+fn session(arguments: &ReplayArguments, path: &Path) -> Result<Loaded, CommandError> {
+    let compaction =
+        if arguments.no_compaction { Compaction::PassOver } else { Compaction::Honour };
+    let mut loaded = load(path, &arguments.reading, compaction)?;
+    loaded.set_rules(arguments.prices, arguments.append_only);
+    Ok(loaded)
+}
+
+/// Replays one session, and tells all of it.
+fn one(arguments: &ReplayArguments, path: &Path, policies: &[Named]) -> Result<(), CommandError> {
+    let loaded = session(arguments, path)?;
+    let (full, runs) = replayed(arguments, &loaded, policies)?;
+    if let Some(path) = &arguments.html {
+        html::write(path, &arguments.files[0], &loaded, &full, &runs)?;
+    }
+    if arguments.json {
+        return output::data(&report::json(&loaded, &full, &runs)?);
+    }
+    let mut text = report::text(&loaded, &full, &runs);
+    if let [one] = runs.as_slice() {
+        text.push_str(&picture::bars(&loaded, &one.replay, arguments.all_turns));
+    }
+    if arguments.missed {
+        for one in &runs {
+            text.push_str(&report::missed(&loaded, one));
+        }
+    }
+    output::data(&text)
+}
+
+/// Replays one session after the other and adds them up; none stays in memory.
+fn several(
+    arguments: &ReplayArguments,
+    files: &[PathBuf],
+    policies: &[Named],
+) -> Result<(), CommandError> {
+    for (given, flag) in [
+        (arguments.contexts.is_some(), "--contexts"),
+        (arguments.html.is_some(), "--html"),
+        (arguments.missed, "--missed"),
+        (arguments.all_turns, "--all-turns"),
+    ] {
+        if given {
+            let error = anyhow::anyhow!("`{flag}` is for one session, {} were given", files.len());
+            return Err(CommandError::usage(error));
+        }
+    }
+    let mut sum = sum::Sum::new(policies.iter().map(|(name, _)| name.clone()));
+    for path in files {
+        let loaded = match session(arguments, path) {
+            Ok(loaded) => loaded,
+            // Much in a folder is no session; a file that was named should be one.
+            Err(error) if !arguments.files.contains(path) => {
+                output::warning(&error.to_string());
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let (full, runs) = replayed(arguments, &loaded, policies)?;
+        if arguments.each && !arguments.json {
+            let name = output::plain(&path.display().to_string());
+            output::data(&format!("{name}\n{}\n", report::text(&loaded, &full, &runs)))?;
+        }
+        sum.add(path, &loaded, &full, &runs, arguments.each);
+    }
+    if arguments.json { output::json(&sum.document()) } else { output::data(&sum.text()) }
+}
+
+fn replayed(
+    arguments: &ReplayArguments,
+    loaded: &Loaded,
+    policies: &[Named],
+) -> Result<(Replay, Vec<Run>), CommandError> {
     let recording = store::record(
-        arguments.session.store.as_deref(),
+        arguments.reading.store.as_deref(),
         arguments.settings.config.as_deref(),
-        &loaded,
+        loaded,
     )?;
-    let turns = loaded.transcript.requests().count() as u64;
-    let mut progress = Progress::new("replaying", turns * (policies.len() as u64 + 1));
+    let mut progress = Progress::new("replaying", loaded.turns() * (policies.len() as u64 + 1));
+    let terms = |message: &plimsoll_core::Message| loaded.terms_of(message);
+    let shared = loaded.unshown.shared;
     let mut runs = Vec::new();
-    for (name, policy) in names.into_iter().zip(&policies) {
+    for (name, policy) in policies {
         let mut contexts = match &arguments.contexts {
             Some(path) => Some(contexts::Writer::create(path)?),
             None => None,
         };
         let mut records = Vec::new();
-        let replay = replay(&loaded.transcript, policy, &loaded.terms, |turn| {
+        let replay = replay_stretches(loaded.stretches(), policy, shared, terms, |turn| {
             if let Some(recording) = &recording {
-                records.push(recording.receipt(&name, &turn));
+                records.push(recording.receipt(name, &turn));
             }
             if let Some(writer) = &mut contexts {
-                writer.write(turn.receipt.turn, turn.context);
+                writer.write(&turn);
             }
             progress.step();
         });
@@ -69,27 +185,9 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
         if let Some(recording) = &recording {
             recording.keep_receipts(records)?;
         }
-        runs.push(Run { policy: name, replay });
+        runs.push(Run { policy: name.clone(), replay });
     }
     let full =
-        replay(&loaded.transcript, &plimsoll_core::policy::Policy::Full, &loaded.terms, |_| {
-            progress.step();
-        });
-    drop(progress);
-    if let Some(path) = &arguments.html {
-        html::write(path, &arguments.session.file, &loaded, &full, &runs)?;
-    }
-    if arguments.json {
-        return output::data(&report::json(&loaded, &full, &runs)?);
-    }
-    let mut text = report::text(&loaded, &full, &runs);
-    if let [one] = runs.as_slice() {
-        text.push_str(&picture::bars(&one.replay, arguments.all_turns));
-    }
-    if arguments.missed {
-        for one in &runs {
-            text.push_str(&report::missed(&loaded, one));
-        }
-    }
-    output::data(&text)
+        replay_stretches(loaded.stretches(), &Policy::Full, shared, terms, |_| progress.step());
+    Ok((full, runs))
 }

@@ -24,6 +24,7 @@ use crate::error::CommandError;
 use crate::models;
 use crate::output;
 use crate::outside::outside;
+use crate::pricing::{Unlisted, pricing};
 use crate::store::{Store, session_id};
 
 pub(crate) use settings::{RunConfig, ToolsConfig};
@@ -39,7 +40,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let session = session(arguments, &cascade)?;
     let model = arguments.model.clone().or_else(|| config.run.model.clone());
     let models = Arc::new(models::open(config.models.clone())?);
-    let sources = Sources::new(models.clone(), model)?;
+    let pricing = Arc::new(pricing(None)?);
+    let sources = Sources::new(models.clone(), model, pricing.clone())?;
     let watch = Arc::new(watch::Watch::new(arguments.json));
     let clock = outside().clock;
     let tools: Vec<Arc<dyn ToolSource>> = vec![
@@ -63,7 +65,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             library: Arc::new(library::Folder::new(folder, &arguments.cascade)),
             embedder,
             clock,
-            pricing: Arc::new(Pricing::shipped()),
+            pricing,
             observer: watch.clone(),
             settings,
         };
@@ -133,10 +135,16 @@ struct Sources {
     usual: Option<String>,
     /// A script answers for every model, whatever its name.
     script: Option<Arc<ScriptedModel>>,
+    pricing: Arc<Pricing>,
+    unlisted: Unlisted,
 }
 
 impl Sources {
-    fn new(models: Arc<Models>, usual: Option<String>) -> Result<Self, CommandError> {
+    fn new(
+        models: Arc<Models>,
+        usual: Option<String>,
+        pricing: Arc<Pricing>,
+    ) -> Result<Self, CommandError> {
         // `scripted:FILE` is the older spelling of `scripted/FILE`.
         let file = usual.as_deref().and_then(|name| {
             name.strip_prefix("scripted:").or_else(|| name.strip_prefix("scripted/"))
@@ -148,7 +156,7 @@ impl Sources {
             }
             None => None,
         };
-        Ok(Self { models, usual, script })
+        Ok(Self { models, usual, script, pricing, unlisted: Unlisted::default() })
     }
 }
 
@@ -158,7 +166,12 @@ impl ModelSource for Sources {
             return Ok(script.clone());
         }
         match name.or(self.usual.as_deref()) {
-            Some(name) => self.models.chat(name),
+            Some(name) => {
+                let model = self.models.chat(name)?;
+                let priced = self.pricing.of(Some(model.model()), None);
+                self.unlisted.warn(Some(model.model()), &priced);
+                Ok(model)
+            }
             None => Err(ModelError::Invalid(
                 "no model is named: give `--model provider/model`, or `model` in the cascade or under [run]".to_owned(),
             )),

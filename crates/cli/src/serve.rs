@@ -6,7 +6,6 @@ mod known;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
 use plimsoll_gateway::{
     Answers, Gateway, GatewayConfig, Memory, Mode, Parts, Policies, ServeError, serve,
@@ -21,6 +20,7 @@ use crate::error::CommandError;
 use crate::heaps;
 use crate::output;
 use crate::outside::outside;
+use crate::pricing::pricing;
 use crate::store;
 
 /// `PLIMSOLL_LOG`: off, error, warn, info, debug or trace.
@@ -78,7 +78,7 @@ pub(crate) async fn open(
         history,
         clock: outside().clock,
         policies: Arc::new(Configured(config)),
-        pricing: Pricing::shipped(),
+        pricing: pricing(None)?,
         memory,
         answers,
         lazy_tools,

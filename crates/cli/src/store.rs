@@ -171,7 +171,7 @@ pub(crate) fn record(
     let Some(address) = named else { return Ok(None) };
     let store = Store::open(Some(&address))?;
     let session = id_of(&loaded.session)?;
-    let mut messages = message_records(&session, &loaded.transcript, clock::now());
+    let mut messages = message_records(&session, &loaded.history(), clock::now());
     let flags = handle(&mut messages, config::read(settings)?.safety.ingestion);
     if !flags.is_empty() {
         output::warning(&format!(

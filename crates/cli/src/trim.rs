@@ -33,6 +33,8 @@ struct Report {
     made_smaller: usize,
     /// Tokens by which what is always kept passes the budget.
     over_budget: u64,
+    /// Whether a policy decided by the prices of another model than the session's.
+    estimate: bool,
     out: Option<String>,
 }
 
@@ -53,17 +55,22 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
         None => None,
     };
     let original = read_file(&arguments.session.file)?;
-    let loaded = load_bytes(&arguments.session, &original)?;
+    let loaded = load_bytes(
+        &arguments.session.file,
+        &arguments.session.reading,
+        load::compaction(arguments.honour_compaction),
+        &original,
+    )?;
     crate::store::record(
-        arguments.session.store.as_deref(),
+        arguments.session.reading.store.as_deref(),
         arguments.settings.config.as_deref(),
         &loaded,
     )?;
-    load::warn(&arguments.session.file, &loaded.session.notes, arguments.session.verbose);
+    load::warn(&arguments.session.file, &loaded.session.notes, arguments.session.reading.verbose);
     if !loaded.session.format.is_writable() {
         return Err(unwritable(loaded.session.format));
     }
-    if !(loaded.session.compactions.is_empty() || arguments.session.honour_compaction) {
+    if !(loaded.session.compactions.is_empty() || arguments.honour_compaction) {
         output::note(
             "the agent compacted this session; `--honour-compaction` trims what it had afterwards",
         );
@@ -136,6 +143,7 @@ fn by_shares(
         left_out: trimmed.summarized.len(),
         made_smaller: trimmed.kept.iter().filter(|turn| turn.compressed).count(),
         over_budget: trimmed.over_ceiling,
+        estimate: false,
         out: None,
     };
     Ok((context, report))
@@ -175,6 +183,7 @@ fn by_policy(
         left_out: decisions.iter().filter(|one| one.treatment == Treatment::Omit).count(),
         made_smaller: decisions.iter().filter(smaller).count(),
         over_budget: receipt.over_budget,
+        estimate: loaded.estimate,
         out: None,
     };
     (context, report)

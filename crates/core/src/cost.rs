@@ -9,6 +9,7 @@ mod prices;
 mod pricing;
 
 pub use cache::{Cache, Charge, Life, MOST_MARKS, Piece};
+pub use name::normal as model_name;
 pub use prices::{Band, CacheKind, Prices, WriteTier};
 pub use pricing::{
     Entry, Fallback, Match, Peak, Priced, Pricing, PricingError, SHIPPED_PRICING, day,

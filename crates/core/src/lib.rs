@@ -8,6 +8,7 @@ pub mod answer;
 mod attempts;
 pub mod bill;
 pub mod bound;
+pub mod calibrate;
 pub mod card;
 mod compression;
 pub mod cost;
@@ -43,6 +44,7 @@ pub mod terms;
 pub mod tokens;
 mod transcript;
 mod trim;
+pub mod verify;
 mod words;
 
 pub use allocation::{

@@ -53,6 +53,21 @@ pub struct Score {
 }
 
 impl Score {
+    /// Adds another session's.
+    pub fn add(&mut self, other: &Self) {
+        self.turns += other.turns;
+        self.cost += other.cost;
+        self.work += other.work;
+        self.tokens += other.tokens;
+        self.needed += other.needed;
+        self.kept += other.kept;
+        self.runs_needed += other.runs_needed;
+        self.runs_kept += other.runs_kept;
+        self.peak = self.peak.max(other.peak);
+        self.breaks += other.breaks;
+        self.expansions += other.expansions;
+    }
+
     /// Returns the share of needed names that were kept, 1 where none was needed.
     pub fn reuse(&self) -> f64 {
         if self.needed == 0 { 1.0 } else { self.kept as f64 / self.needed as f64 }

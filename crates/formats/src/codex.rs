@@ -301,6 +301,7 @@ fn honour(
     {
         draft.recorded.push(Recorded::text(Role::User, number, time, message.shared()));
     }
+    draft.begun();
 }
 
 fn item(

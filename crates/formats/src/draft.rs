@@ -58,6 +58,12 @@ pub(crate) struct Draft {
     pub(crate) branches: Vec<Branched>,
     /// Other conversations of the file: sub-agents.
     pub(crate) threads: Vec<Self>,
+    /// The contexts that ended with a compaction, where those are honoured.
+    pub(crate) earlier: Vec<Earlier>,
+    /// Messages at the beginning of `recorded` that stood in an earlier context, or stand for it.
+    pub(crate) known: usize,
+    /// Messages that `earlier` holds.
+    held: usize,
     /// How the file's records are called in notes.
     pub(crate) place: fn(u32) -> Place,
 }
@@ -80,6 +86,9 @@ impl Draft {
             requests: Vec::new(),
             branches: Vec::new(),
             threads: Vec::new(),
+            earlier: Vec::new(),
+            known: 0,
+            held: 0,
             place,
         }
     }
@@ -102,13 +111,30 @@ impl Draft {
         self.recorded.iter_mut().rev().find(|recorded| recorded.message.role == Role::Assistant)
     }
 
-    /// Drops what was said, where the agent forgot it too; what was paid for it stays.
+    /// Ends the context where the agent forgot it; what was paid for it stays.
     pub(crate) fn forget(&mut self) {
-        self.recorded.clear();
-        self.compactions.clear();
         for asked in &mut self.requests {
             asked.before = 0;
         }
+        self.restart(Vec::new());
+    }
+
+    /// Ends the context so far; the next begins with `kept`, to which a summary may be added before [`Draft::begun`].
+    pub(crate) fn restart(&mut self, kept: Vec<Recorded>) {
+        let recorded = std::mem::replace(&mut self.recorded, kept);
+        let known = std::mem::take(&mut self.known).min(recorded.len());
+        self.held += recorded.len();
+        // Nothing was said since the last compaction.
+        if known < recorded.len() && self.held <= MOST_HELD {
+            self.earlier.push(Earlier { recorded, known });
+        }
+        self.compactions.clear();
+        self.begun();
+    }
+
+    /// Takes what stands in the context now for known.
+    pub(crate) fn begun(&mut self) {
+        self.known = self.recorded.len();
     }
 
     pub(crate) fn compacted(&mut self, source: u32, tokens_before: Option<u64>) {
@@ -116,6 +142,17 @@ impl Draft {
         self.compactions.push(CompactionSeen { before, source, tokens_before });
     }
 }
+
+/// A context that ended with a compaction.
+#[derive(Debug)]
+pub(crate) struct Earlier {
+    pub(crate) recorded: Vec<Recorded>,
+    pub(crate) known: usize,
+}
+
+/// Messages of all earlier contexts together, at most: each holds again what it keeps of the one before, so a file could ask
+/// for the square of its size (chosen: far above any recorded).
+const MOST_HELD: usize = 4_000_000;
 
 /// Returns a usage unless it is all zero, which aborted requests report.
 pub(crate) fn usage(prompt: u64, cached: u64, output: u64) -> Option<Usage> {

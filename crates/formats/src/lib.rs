@@ -21,6 +21,7 @@ mod opencode;
 mod openhands;
 mod pi;
 mod places;
+mod prices;
 pub mod provider;
 mod recognise;
 mod repair;
@@ -34,7 +35,11 @@ pub use dialogue::{Dialogue, DialogueLine, read_dialogue};
 pub use error::{ReadError, WriteError};
 pub use note::{Note, NoteKind, Place};
 pub use places::{FoundSession, UsualPlace, sessions_under, usual_places};
+pub use prices::{
+    Left, ListedBand, ListedModel, Maker, Merged, PriceList, PriceListError, PriceSource,
+    merge as merge_prices, read_prices,
+};
 pub use session::{
-    Compaction, CompactionSeen, Format, Header, Origin, Piece, ReadOptions, Session, read,
+    Compaction, CompactionSeen, Format, Header, Origin, Piece, ReadOptions, Session, Stretch, read,
 };
 pub use write::{Written, write};

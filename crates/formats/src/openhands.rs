@@ -258,7 +258,9 @@ impl Reader {
                 })
             };
             let mut keep = self.events.iter().map(|id| !forgotten(id));
-            draft.recorded.retain(|_| keep.next().unwrap_or(true));
+            let mut kept = draft.recorded.clone();
+            kept.retain(|_| keep.next().unwrap_or(true));
+            draft.restart(kept);
             self.events.retain(|id| !forgotten(id));
             if let Some(summary) = arguments.summary.as_ref().filter(|text| !text.is_empty()) {
                 let at = arguments.summary_offset.unwrap_or(1).min(draft.recorded.len());
@@ -266,6 +268,7 @@ impl Reader {
                 draft.recorded.insert(at, recorded);
                 self.events.insert(at, None);
             }
+            draft.begun();
         }
         draft.compacted(number, None);
     }

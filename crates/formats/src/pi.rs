@@ -12,7 +12,7 @@ use crate::draft::{Draft, Recorded, usage};
 use crate::json::{self, Count, Flag, Stamp, Text};
 use crate::note::NoteKind;
 use crate::requests::{Asked, Branched, said_by};
-use crate::session::{Compaction, ReadOptions};
+use crate::session::{Compaction, CompactionSeen, ReadOptions};
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -379,18 +379,19 @@ fn walk(
     draft: &mut Draft,
     options: ReadOptions,
 ) {
-    // Only the last compaction counts: its kept entries begin behind all earlier ones' summaries.
-    let honoured = match options.compaction {
-        Compaction::PassOver => None,
-        Compaction::Honour => {
-            path.iter().copied().rfind(|index| entries[*index].compaction.is_some())
+    if options.compaction == Compaction::PassOver {
+        return take_all(&mut entries, path, draft);
+    }
+    for (position, index) in path.iter().enumerate() {
+        let entry = &mut entries[*index];
+        if let Some(model) = entry.model.take() {
+            draft.header.model = Some(model);
         }
-    };
-    if let Some(index) = honoured
-        && let Some(compaction) = entries[index].compaction.take()
-    {
-        draft.compacted(entries[index].line, compaction.tokens_before);
-        draft.recorded.push(compaction.summary);
+        if let Some(recorded) = &entry.recorded {
+            draft.recorded.push(recorded.clone());
+        }
+        let Some(compaction) = entry.compaction.take() else { continue };
+        let line = entry.line;
         let first = match compaction.first_kept {
             FirstKept::Id(id) => {
                 path.iter().position(|at| entries[*at].id.as_deref() == Some(&*id))
@@ -398,11 +399,17 @@ fn walk(
             FirstKept::Index(index) => path.iter().position(|at| at + headers >= index),
             FirstKept::Unknown => None,
         };
-        let position = path.iter().position(|at| *at == index).unwrap_or(0);
         let first = first.unwrap_or(position).min(position);
-        take_all(&mut entries, &path[first..], draft);
-    } else {
-        take_all(&mut entries, path, draft);
+        draft.restart(vec![compaction.summary]);
+        draft.compactions.push(CompactionSeen {
+            before: 0,
+            source: line,
+            tokens_before: compaction.tokens_before,
+        });
+        // Kept entries begin behind all earlier ones' summaries.
+        let kept = path[first..position].iter().filter_map(|at| entries[*at].recorded.clone());
+        draft.recorded.extend(kept);
+        draft.begun();
     }
 }
 

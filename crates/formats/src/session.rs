@@ -96,7 +96,7 @@ pub enum Compaction {
     /// Read on as if it had not happened: every message is there once.
     #[default]
     PassOver,
-    /// Read what the agent had in its context afterwards.
+    /// Read what the agent had in its context afterwards, and apart from it what it had before.
     Honour,
 }
 
@@ -150,6 +150,19 @@ pub struct Session {
     pub compactions: Vec<CompactionSeen>,
     /// Each call of a model that reports its usage, those of sub-agents and abandoned branches too; the main conversation first.
     pub requests: Vec<Request>,
+    /// Where compactions are honoured: the contexts that ended with one, oldest first. `messages` is the last.
+    pub earlier: Vec<Stretch>,
+    /// Messages at the beginning of `messages` that stood in an earlier context or summarise it.
+    pub known: usize,
+}
+
+/// What an agent had in its context until it compacted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// As [`Session::messages`].
+    pub messages: Vec<Arc<Message>>,
+    /// Messages at the beginning that stood in an earlier context or summarise it.
+    pub known: usize,
 }
 
 /// Reads a recorded session of any known format.
@@ -191,20 +204,38 @@ fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, 
 fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session, ReadError> {
     let Draft {
         mut header,
-        recorded,
+        mut recorded,
         mut notes,
         mut compactions,
+        mut earlier,
+        mut known,
         requests: mut asked,
         branches,
         threads,
         place,
+        ..
     } = draft;
+    // An agent that was stopped as it compacted: what it had last is the session.
+    if recorded.is_empty()
+        && let Some(last) = earlier.pop()
+    {
+        (recorded, known) = (last.recorded, last.known);
+    }
     if recorded.is_empty() {
         let skipped =
             notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
         return Err(ReadError::NothingReadable { format, skipped });
     }
+    let mut stretches = Vec::with_capacity(earlier.len());
+    for stretch in earlier {
+        let repaired = repair::repair(stretch.recorded, place);
+        let known = if stretch.known == 0 { 0 } else { repaired.moved_to(stretch.known) };
+        notes.extend(repaired.notes);
+        let messages = repaired.recorded.into_iter().map(|one| Arc::new(one.message)).collect();
+        stretches.push(Stretch { messages, known });
+    }
     let repaired = repair::repair(recorded, place);
+    let known = if known == 0 { 0 } else { repaired.moved_to(known) };
     for seen in &mut compactions {
         seen.before = repaired.moved_to(seen.before);
     }
@@ -213,17 +244,31 @@ fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session,
     }
     notes.extend(repaired.notes);
     notes.sort_by_key(|note| note.place);
+    // What a compaction kept is repaired in each context alike.
+    notes.dedup();
     let (messages, origins): (Vec<_>, Vec<_>) = repaired
         .recorded
         .into_iter()
         .map(|recorded| (Arc::new(recorded.message), recorded.origin))
         .unzip();
-    header.started = header.started.or_else(|| messages.iter().find_map(|message| message.time));
+    let first = stretches.iter().flat_map(|stretch| &stretch.messages).chain(&messages);
+    header.started = header.started.or_else(|| first.into_iter().find_map(|message| message.time));
     let compacted: Vec<usize> = compactions.iter().map(|seen| seen.before).collect();
     let mut requests = requests::of_main(&messages, &asked, &compacted);
     for (thread, draft) in (1..).zip(&threads) {
         requests::push_thread(draft, thread, &mut requests);
     }
     requests::push_branches(branches, &mut requests);
-    Ok(Session { format, options, header, messages, origins, notes, compactions, requests })
+    Ok(Session {
+        format,
+        options,
+        header,
+        messages,
+        origins,
+        notes,
+        compactions,
+        earlier: stretches,
+        known,
+        requests,
+    })
 }

@@ -38,10 +38,12 @@ pub enum Event {
         full_tokens: u64,
         sent_tokens: u64,
         output_tokens: u64,
-        /// US dollars, by the shipped prices.
+        /// US dollars, by the table of prices.
         cost: f64,
         /// The same if everything had been sent.
         full_cost: f64,
+        /// Whether the table does not list the model, so that both are estimates.
+        estimate: bool,
         calls: Vec<String>,
         is_recorded: bool,
     },

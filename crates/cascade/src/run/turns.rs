@@ -31,6 +31,8 @@ pub(crate) struct Talk {
     policy: Policy,
     strategy: &'static str,
     terms: Terms,
+    /// Whether its prices are those of another model.
+    estimate: bool,
     sent: Transcript,
     state: State,
     /// All that was said, and what it would have cost to send it.
@@ -55,13 +57,15 @@ impl Talk {
         let tokenizer = Tokenizer::for_model(model.model());
         let (policy, strategy) = run.policy(phase);
         let now = run.runner.clock.now();
-        let terms = run.runner.pricing.of(Some(model.model()), Some(now)).prices.into();
+        let priced = run.runner.pricing.of(Some(model.model()), Some(now));
+        let (terms, estimate) = (priced.prices.into(), priced.is_estimate());
         let mut talk = Self {
             model,
             asked_for,
             policy,
             strategy,
             terms,
+            estimate,
             sent: Transcript::new(tokenizer),
             state: State::default(),
             whole: Transcript::new(tokenizer),
@@ -306,6 +310,7 @@ impl Run {
             output_tokens: output,
             cost: talk.terms.prices.dollars(receipt.cost + of_output),
             full_cost: talk.terms.prices.dollars(full.cost + of_output),
+            estimate: talk.estimate,
             calls: answer.calls().map(|call| call.name.to_string()).collect(),
             is_recorded,
         });

@@ -38,6 +38,10 @@ pub(super) struct Glance {
     pub(super) tokens: u64,
     pub(super) statistics: Statistics,
     pub(super) usage: Option<UsageSum>,
+    /// The model whose prices are taken.
+    pub(super) prices: String,
+    /// Whether it is another one than the session's, so that figures in money are estimates.
+    pub(super) estimate: bool,
     pub(super) pressure: Pressure,
     pub(super) compactions: Vec<Compacted>,
     pub(super) notes: BTreeMap<&'static str, usize>,
@@ -60,6 +64,8 @@ pub(super) struct UsageSum {
     pub(super) cached_tokens: u64,
     pub(super) output_tokens: u64,
     pub(super) largest_prompt: u64,
+    /// US dollars for them, each request by its own model and day.
+    pub(super) dollars: f64,
 }
 
 /// A compaction that the agent made.
@@ -122,6 +128,8 @@ pub(super) fn glance(path: &Path, loaded: &Loaded, budget: &ContextBudget) -> Gl
         calibration: loaded.calibration,
         tokens,
         usage: usage(loaded),
+        prices: loaded.family.clone(),
+        estimate: loaded.estimate,
         pressure: pressure(tokens, budget),
         statistics,
         compactions: session
@@ -138,7 +146,9 @@ pub(super) fn glance(path: &Path, loaded: &Loaded, budget: &ContextBudget) -> Gl
 
 fn usage(loaded: &Loaded) -> Option<UsageSum> {
     let mut sum = UsageSum::default();
-    for usage in loaded.session.messages.iter().filter_map(|message| message.usage) {
+    for message in &loaded.session.messages {
+        let Some(usage) = message.usage else { continue };
+        sum.dollars += loaded.prices_of(message).billed(&usage);
         sum.requests += 1;
         sum.prompt_tokens += usage.prompt_tokens;
         sum.cached_tokens += usage.cached_tokens;

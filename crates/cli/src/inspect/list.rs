@@ -1,7 +1,7 @@
 //! The sessions that there are, newest first.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use plimsoll_core::MillisSinceEpoch;
@@ -52,8 +52,15 @@ pub(super) fn usual(limit: usize, json: bool) -> Result<(), CommandError> {
     })
 }
 
-/// Lists the sessions in a folder and below it.
-pub(super) fn folder(path: &Path, limit: usize, json: bool) -> Result<(), CommandError> {
+/// Lists the files in a folder and below it that may be sessions, by their names in order.
+pub(crate) fn sessions_in(path: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let mut paths: Vec<PathBuf> = files_in(path)?.into_iter().map(|file| file.path).collect();
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
+fn files_in(path: &Path) -> Result<Vec<FoundSession>, CommandError> {
     path.read_dir().map_err(|error| {
         CommandError::usage(
             anyhow::Error::new(error).context(format!("cannot read {}", path.display())),
@@ -68,10 +75,15 @@ pub(super) fn folder(path: &Path, limit: usize, json: bool) -> Result<(), Comman
         suffix,
         parent: None,
     };
-    let mut files: Vec<FoundSession> = SUFFIXES
+    Ok(SUFFIXES
         .iter()
         .flat_map(|suffix| plimsoll_formats::sessions_under(&place(suffix)))
-        .collect();
+        .collect())
+}
+
+/// Lists the sessions in a folder and below it.
+pub(super) fn folder(path: &Path, limit: usize, json: bool) -> Result<(), CommandError> {
+    let mut files = files_in(path)?;
     newest_first(&mut files);
     // Much ends with .json that is no session; only as many files are opened as it takes to fill the list.
     let (mut list, mut seen) = (Vec::new(), 0);

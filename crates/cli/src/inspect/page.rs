@@ -9,6 +9,7 @@ use crate::clock;
 use crate::label::label;
 use crate::load::Loaded;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, RESET, WARN, thousands};
+use crate::pricing::mark;
 
 /// Columns of the page.
 const WIDTH: usize = 80;
@@ -159,7 +160,17 @@ fn tokens(out: &mut String, glance: &Glance) {
                 short(usage.output_tokens)
             ),
         );
-        row(out, "", &format!("{DIM}largest prompt {}{RESET}", thousands(usage.largest_prompt)));
+        row(
+            out,
+            "",
+            &format!(
+                "{DIM}largest prompt {}; {}${:.2} at the prices of {}{RESET}",
+                thousands(usage.largest_prompt),
+                mark(glance.estimate),
+                usage.dollars,
+                output::line(&glance.prices, 40)
+            ),
+        );
     }
 }
 
@@ -219,7 +230,7 @@ fn largest(out: &mut String, glance: &Glance, loaded: &Loaded) {
             one.position,
             one.role.as_str(),
             thousands(one.tokens),
-            label(loaded, one.position, WIDTH - 27)
+            label(loaded, &loaded.transcript, one.position, WIDTH - 27)
         );
     }
 }

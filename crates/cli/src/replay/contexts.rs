@@ -1,10 +1,14 @@
 //! The contexts of a replay as JSON Lines, for scorers of other hands.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::plan::Context;
+use plimsoll_core::Position;
+use plimsoll_core::cost::CacheKind;
+use plimsoll_core::replay::Turn;
+use plimsoll_core::terms::ClientMarks;
 use serde::Serialize;
 
 use crate::error::CommandError;
@@ -27,6 +31,9 @@ struct Line<'a> {
 struct Shown<'a> {
     role: &'a str,
     text: String,
+    /// A mark of the cache at its end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    mark: bool,
 }
 
 impl Writer {
@@ -36,14 +43,22 @@ impl Writer {
     }
 
     /// Writes a turn; the first failure is kept for [`Writer::finish`].
-    pub(crate) fn write(&mut self, turn: u32, context: &Context) {
+    pub(crate) fn write(&mut self, turn: &Turn<'_>) {
         if self.failed.is_some() {
             return;
         }
-        let messages = context
+        let marked = marked(turn);
+        let messages = turn
+            .context
             .iter()
-            .map(|sent| Shown { role: sent.message.role.as_str(), text: sent.message.shown() })
+            .enumerate()
+            .map(|(at, sent)| Shown {
+                role: sent.message.role.as_str(),
+                text: sent.message.shown(),
+                mark: marked.contains(&at),
+            })
             .collect();
+        let turn = turn.receipt.turn;
         let written = serde_json::to_writer(&mut self.file, &Line { turn, messages })
             .map_err(std::io::Error::from)
             .and_then(|()| self.file.write_all(b"\n"));
@@ -59,8 +74,78 @@ impl Writer {
     }
 }
 
+/// Returns the messages of a context whose ends carry a mark, the client's and ours.
+///
+/// None where we set none: a reader takes those that it is told for all that there are.
+fn marked(turn: &Turn<'_>) -> HashSet<usize> {
+    let own = &turn.receipt.marks;
+    if own.is_empty() || turn.terms.prices.cache != CacheKind::Marks {
+        return HashSet::new();
+    }
+    let last = turn.context.len().saturating_sub(1);
+    let is_marked = |at: usize, position: Position| {
+        own.contains(&position)
+            || match &turn.terms.around.client {
+                ClientMarks::Last(_) => at == last,
+                ClientMarks::At(marks) => marks.iter().any(|(at, _)| *at == position),
+            }
+    };
+    turn.context
+        .iter()
+        .enumerate()
+        .filter(|(at, sent)| match sent.position {
+            Some(position) => is_marked(*at, position),
+            None => matches!(turn.terms.around.client, ClientMarks::Last(_)) && *at == last,
+        })
+        .map(|(at, _)| at)
+        .collect()
+}
+
 fn cannot_write(path: &Path, error: std::io::Error) -> CommandError {
     CommandError::failure(
         anyhow::Error::new(error).context(format!("cannot write {}", path.display())),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::cost::Prices;
+    use plimsoll_core::policy::Policy;
+    use plimsoll_core::replay::replay;
+    use plimsoll_core::terms::Terms;
+    use plimsoll_core::{Message, Role, Tokenizer, Transcript};
+
+    use super::*;
+
+    /// Returns the marked messages of the last of two requests in which marks of ours end `own`.
+    fn marks(cache: CacheKind, client: &ClientMarks, own: &[Position]) -> Vec<usize> {
+        let mut transcript = Transcript::new(Tokenizer::Estimate);
+        for role in [Role::User, Role::Assistant, Role::User, Role::User, Role::Assistant] {
+            transcript.push(Message::text(role, "said"));
+        }
+        let mut terms = Terms::new(Prices { cache, ..Prices::PLAIN });
+        terms.around.client = client.clone();
+        let mut found = Vec::new();
+        replay(&transcript, &Policy::Full, &terms, |turn| {
+            let mut receipt = turn.receipt.clone();
+            receipt.marks = own.to_vec();
+            found = marked(&Turn { receipt: &receipt, ..turn }).into_iter().collect();
+            found.sort_unstable();
+        });
+        found
+    }
+
+    #[test]
+    fn marks_are_written_where_we_set_one() {
+        use plimsoll_core::cost::Life;
+        let last = ClientMarks::Last(Life::Short);
+        assert_eq!(marks(CacheKind::Marks, &last, &[0]), [0, 3]);
+        assert_eq!(marks(CacheKind::Marks, &ClientMarks::At(vec![(2, Life::Long)]), &[1]), [1, 2]);
+        assert_eq!(
+            marks(CacheKind::Marks, &last, &[]),
+            [0; 0],
+            "the client's are those that there are"
+        );
+        assert_eq!(marks(CacheKind::Steps, &last, &[0]), [0; 0]);
+    }
 }

@@ -16,6 +16,7 @@ use crate::error::CommandError;
 use crate::label::label;
 use crate::load::Loaded;
 use crate::output::{self, thousands};
+use crate::pricing::mark;
 use crate::write_file::{Existing, write_file};
 
 pub(crate) const STYLE: &str = include_str!("html/page.css");
@@ -71,9 +72,9 @@ fn head(out: &mut String, name: &str, loaded: &Loaded, full: &Replay) {
     );
     let mut facts = vec![
         format!("{} session", session.format),
-        format!("{} messages", thousands(session.messages.len() as u64)),
+        format!("{} messages", thousands(loaded.messages() as u64)),
         format!("{} turns", thousands(u64::from(full.totals.turns))),
-        format!("{} tokens", thousands(loaded.transcript.tokens())),
+        format!("{} tokens", thousands(loaded.tokens())),
     ];
     facts.extend(session.header.model.as_deref().map(|model| output::line(model, 60)));
     facts.extend(session.header.started.map(crate::clock::date));
@@ -86,7 +87,7 @@ fn head(out: &mut String, name: &str, loaded: &Loaded, full: &Replay) {
         "</p>\n<p class=\"quiet\">Counted by {}; prices of {} as of {}: ${} a million input tokens, {} × from the cache, {} × into it, kept {} s.</p>\n</header>",
         escaped(&loaded.transcript.tokenizer().to_string()),
         escaped(&loaded.family),
-        escaped(&loaded.pricing_date),
+        escaped(&loaded.pricing.date),
         prices.input,
         prices.cache_read,
         prices.cache_write,
@@ -104,7 +105,12 @@ fn cards(out: &mut String, loaded: &Loaded, full: &Replay, replay: &Replay) {
         (
             percent(replay.totals.cost, full.totals.cost),
             "of the cost",
-            format!("${:.2} instead of ${:.2}", dollars(replay), dollars(full)),
+            format!(
+                "{}${:.2} instead of ${:.2}",
+                mark(loaded.estimate),
+                dollars(replay),
+                dollars(full)
+            ),
         ),
         (
             percent(replay.totals.tokens as f64, replay.totals.full_tokens as f64),
@@ -156,8 +162,9 @@ fn figures(out: &mut String, loaded: &Loaded, full: &Replay, runs: &[Run]) {
         };
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}</th><td>${:.4}</td><td{class}>{:.0}%</td><td class=\"share\"><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"groove\" width=\"100\" height=\"8\"/><rect class=\"{fill}\" width=\"{:.1}\" height=\"8\"/></svg></td><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.1}%</td><td>{:.1}%</td><td>{}</td><td>{}</td></tr>",
+            "<tr><th scope=\"row\">{}</th><td>{}${:.4}</td><td{class}>{:.0}%</td><td class=\"share\"><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"groove\" width=\"100\" height=\"8\"/><rect class=\"{fill}\" width=\"{:.1}\" height=\"8\"/></svg></td><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.1}%</td><td>{:.1}%</td><td>{}</td><td>{}</td></tr>",
             escaped(&output::line(name, 60)),
+            mark(loaded.estimate),
             loaded.terms.prices.dollars(totals.cost),
             100.0 * share,
             (100.0 * share).min(100.0),
@@ -192,14 +199,14 @@ fn missed(out: &mut String, loaded: &Loaded, run: &Run) {
         counted(list.len() as u64, "message")
     );
     for missed in list.iter().take(MISSED) {
-        let entry = &loaded.transcript.entries()[missed.position];
+        let entry = &loaded.transcript_of(missed.turn).entries()[missed.position];
         let _ = write!(
             out,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"words\">{}</td><td class=\"words\">",
             missed.turn,
             missed.position,
             thousands(u64::from(entry.tokens)),
-            escaped(&label(loaded, missed.position, LABEL))
+            escaped(&label(loaded, loaded.transcript_of(missed.turn), missed.position, LABEL))
         );
         for name in missed.names.iter().take(12) {
             let _ = write!(out, "<code>{}</code> ", escaped(&output::line(name, 80)));

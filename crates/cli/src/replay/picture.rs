@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use plimsoll_core::bound::{Components, Receipt};
 use plimsoll_core::replay::Replay;
 
+use crate::load::Loaded;
 use crate::output::{self, BAD, BOLD, DIM, RESET, thousands};
 
 /// Cells of a bar; with its margins it fits a terminal of 80 columns.
@@ -26,7 +27,7 @@ fn parts(components: &Components) -> [(&'static str, u64); 5] {
     ]
 }
 
-pub(crate) fn bars(replay: &Replay, all: bool) -> String {
+pub(crate) fn bars(loaded: &Loaded, replay: &Replay, all: bool) -> String {
     let receipts = &replay.receipts;
     if receipts.is_empty() {
         return String::new();
@@ -46,7 +47,7 @@ pub(crate) fn bars(replay: &Replay, all: bool) -> String {
         // The last of a group stands for it; a break in any of them is shown.
         let Some(receipt) = group.last() else { continue };
         let broken = group.iter().any(|one| one.charge.broken);
-        bar(&mut out, receipt, broken, longest);
+        bar(&mut out, receipt, loaded.terms.around.before, broken, longest);
     }
     if step > 1 {
         let _ =
@@ -55,10 +56,12 @@ pub(crate) fn bars(replay: &Replay, all: bool) -> String {
     out
 }
 
-fn bar(out: &mut String, receipt: &Receipt, broken: bool, longest: u64) {
+fn bar(out: &mut String, receipt: &Receipt, before: f64, broken: bool, longest: u64) {
     let cells = |tokens: u64| ((tokens * WIDTH as u64).div_ceil(longest)) as usize;
     let sent = cells(receipt.tokens);
-    let cached = ((receipt.charge.cached * WIDTH as f64) / longest as f64).round() as usize;
+    // A bar shows messages; system prompt and tools stand before them.
+    let read = (receipt.charge.cached - before).max(0.0);
+    let cached = ((read * WIDTH as f64) / longest as f64).round() as usize;
     let full = cells(receipt.full_tokens);
     let _ = write!(out, "{:>5} ", receipt.turn);
     out.push_str(if broken { "\x1b[31m╳\x1b[0m" } else { " " });

@@ -2,28 +2,84 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::replay::Replay;
+use plimsoll_core::replay::{Replay, Totals};
+use plimsoll_core::reuse::Score;
 use serde::Serialize;
 
 use super::Run;
 use crate::error::CommandError;
 use crate::load::Loaded;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, RESET, thousands};
+use crate::pricing::mark;
 
-/// Writes the session's head line and one row a policy.
+/// Writes the session's head line and one row a policy, the bill first where there is one.
 pub(crate) fn text(loaded: &Loaded, full: &Replay, runs: &[Run]) -> String {
     let mut out = head(loaded, full);
+    let rows: Vec<Row<'_>> = runs.iter().map(|run| Row::of(&run.policy, &run.replay)).collect();
+    table(&mut out, &Row::of("full", full), &rows, loaded.estimate);
+    out
+}
+
+/// What a policy gave, for one session or many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'a> {
+    pub(super) policy: &'a str,
+    pub(super) totals: &'a Totals,
+    pub(super) score: &'a Score,
+}
+
+impl<'a> Row<'a> {
+    fn of(policy: &'a str, replay: &'a Replay) -> Self {
+        Self { policy, totals: &replay.totals, score: &replay.score }
+    }
+
+    /// Returns dollars, and what part of the bill they are, else of what the full history costs.
+    fn cost(&self, full: &Self) -> (f64, f64) {
+        let dollars = &self.totals.dollars;
+        match dollars.of_bill() {
+            Some(part) => (dollars.beside, part),
+            None => (dollars.input, ratio(self.totals.cost, full.totals.cost)),
+        }
+    }
+}
+
+/// Writes the table of several policies, the full history first.
+pub(super) fn table(out: &mut String, full: &Row<'_>, rows: &[Row<'_>], estimate: bool) {
     let _ = writeln!(
         out,
         "{BOLD}{:16}{:>12}{:>5}{:>9}{:>5}{:>6}{:>6}{:>6}{:>7}{:>8}{RESET}",
         "policy", "tokens sent", "%", "cost $", "%", "work", "reuse", "runs", "breaks", "fetches"
     );
-    let baseline = Run { policy: "full".to_owned(), replay: full.clone() };
-    let rows = std::iter::once(&baseline).chain(runs.iter().filter(|run| run.policy != "full"));
-    for run in rows {
-        row(&mut out, loaded, full, run);
+    let bill = &full.totals.dollars;
+    if bill.of_bill().is_some() {
+        let about = mark(estimate);
+        let _ = writeln!(out, "{:16}{:>26}{:>4}%", "billed", dollars(about, bill.billed), 100);
     }
-    out
+    row(out, full, full, estimate);
+    for one in rows.iter().filter(|one| one.policy != "full") {
+        row(out, full, one, estimate);
+    }
+    if bill.billed_turns > 0 && bill.billed_turns < full.totals.turns {
+        let _ = writeln!(
+            out,
+            "{DIM}dollars are those of {} turns, which report their usage{RESET}",
+            thousands(bill.billed_turns.into())
+        );
+    }
+}
+
+fn dollars(about: &str, dollars: f64) -> String {
+    // Four digits behind the point where there is room for them.
+    let digits = if dollars >= 1000.0 {
+        1
+    } else if dollars >= 100.0 {
+        2
+    } else if dollars >= 10.0 {
+        3
+    } else {
+        4
+    };
+    format!("{about}{dollars:.digits$}")
 }
 
 fn head(loaded: &Loaded, full: &Replay) -> String {
@@ -31,9 +87,9 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
     let mut out = format!(
         "{} session, {} messages, {} turns, {} tokens",
         session.format,
-        session.messages.len(),
+        loaded.messages(),
         full.totals.turns,
-        thousands(loaded.transcript.tokens()),
+        thousands(loaded.tokens()),
     );
     if let Some(model) = &session.header.model {
         let _ = write!(out, ", {}", output::line(model, 60));
@@ -41,20 +97,31 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
     let _ = write!(out, "\n{DIM}counted by {}", loaded.transcript.tokenizer());
     if let Some(calibration) = loaded.calibration {
         let _ = write!(out, " (calibrated on {} reports)", calibration.samples);
-        if calibration.overhead > 0 {
-            let _ = write!(
-                out,
-                "\nabout {} tokens of system prompt and tools are not in the file",
-                thousands(u64::from(calibration.overhead))
-            );
-        }
     }
-    let prices = &loaded.terms.prices;
+    let unshown = &loaded.unshown;
+    if unshown.before >= 1.0 {
+        let told = if unshown.measured { "about" } else { "usually" };
+        let before = thousands(unshown.before as u64);
+        let _ = write!(out, "\n{told} {before} tokens of system prompt and tools");
+        if unshown.unseen >= 1.0 {
+            let _ = write!(out, ", and {} of each answer,", thousands(unshown.unseen as u64));
+        }
+        out.push_str(" are not in the file");
+    }
+    if !loaded.earlier.is_empty() {
+        let _ = write!(
+            out,
+            "\nthe agent compacted its context {} times, which is honoured (`--no-compaction`)",
+            loaded.earlier.len()
+        );
+    }
+    let prices = loaded.terms.effective_prices();
     let _ = writeln!(
         out,
-        "\nprices of {} ({}): cache read × {}, write × {}, life {} s{RESET}\n",
+        "\nprices of {}{} ({}): cache read × {}, write × {}, life {} s{RESET}\n",
         loaded.family,
-        loaded.pricing_date,
+        if loaded.estimate { ", as an estimate" } else { "" },
+        loaded.pricing.date,
         prices.cache_read,
         prices.cache_write,
         prices.cache_seconds
@@ -62,9 +129,9 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
     out
 }
 
-fn row(out: &mut String, loaded: &Loaded, full: &Replay, run: &Run) {
-    let (totals, score) = (&run.replay.totals, &run.replay.score);
-    let share = ratio(totals.cost, full.totals.cost);
+fn row(out: &mut String, full: &Row<'_>, run: &Row<'_>, estimate: bool) {
+    let (totals, score) = (run.totals, run.score);
+    let (cost, share) = run.cost(full);
     let colour = if share < 0.995 {
         GOOD
     } else if share > 1.005 {
@@ -73,17 +140,17 @@ fn row(out: &mut String, loaded: &Loaded, full: &Replay, run: &Run) {
         ""
     };
     // A name too long for its column has a line of its own, so that the figures stay under their heads.
-    let mut name = output::plain(&run.policy);
+    let mut name = output::plain(run.policy);
     if name.chars().count() > 16 {
         let _ = writeln!(out, "{name}");
         name.clear();
     }
     let _ = writeln!(
         out,
-        "{name:16}{:>12}{:>4.0}%{:>9.4}{colour}{:>4.0}%{RESET}{:>6.3}{:>6.1}{:>6.1}{:>7}{:>8}",
+        "{name:16}{:>12}{:>4.0}%{:>9}{colour}{:>4.0}%{RESET}{:>6.3}{:>6.1}{:>6.1}{:>7}{:>8}",
         thousands(totals.tokens),
         100.0 * ratio(totals.tokens as f64, totals.full_tokens as f64),
-        loaded.terms.prices.dollars(totals.cost),
+        dollars(mark(estimate), cost),
         100.0 * share,
         ratio(score.work, full.score.work),
         100.0 * score.reuse(),
@@ -100,7 +167,7 @@ fn row(out: &mut String, loaded: &Loaded, full: &Replay, run: &Run) {
     }
 }
 
-fn ratio(part: f64, whole: f64) -> f64 {
+pub(super) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
@@ -111,7 +178,7 @@ pub(crate) fn missed(loaded: &Loaded, run: &Run) -> String {
         out.push_str("nothing\n");
     }
     for missed in &run.replay.missed {
-        let entry = &loaded.transcript.entries()[missed.position];
+        let entry = &loaded.transcript_of(missed.turn).entries()[missed.position];
         let _ = write!(
             out,
             "turn {:>4}  message {:>4} ({}, {} tokens, ref:message:{}): ",
@@ -141,7 +208,12 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
         model: Option<&'a str>,
         tokenizer: String,
         calibration: Option<plimsoll_core::Calibration>,
+        /// What requests hold beside the messages.
+        unshown: plimsoll_core::calibrate::Unshown,
+        compactions: usize,
         prices: &'a str,
+        /// Whether the prices are those of another model, so that all figures in money are estimates.
+        estimate: bool,
         full: Figures<'a>,
         policies: Vec<Figures<'a>>,
     }
@@ -150,22 +222,20 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
         policy: &'a str,
         cost_dollars: f64,
         cost_ratio: f64,
+        /// The part of the bill that is left, where usage was reported.
+        bill_ratio: Option<f64>,
         work_ratio: f64,
         reuse: f64,
         run_reuse: f64,
         #[serde(flatten)]
         replay: &'a Replay,
     }
-    fn figures<'a>(
-        loaded: &Loaded,
-        full: &Replay,
-        policy: &'a str,
-        replay: &'a Replay,
-    ) -> Figures<'a> {
+    fn figures<'a>(full: &Replay, policy: &'a str, replay: &'a Replay) -> Figures<'a> {
         Figures {
             policy,
-            cost_dollars: loaded.terms.prices.dollars(replay.totals.cost),
+            cost_dollars: replay.totals.dollars.input,
             cost_ratio: ratio(replay.totals.cost, full.totals.cost),
+            bill_ratio: replay.totals.dollars.of_bill(),
             work_ratio: ratio(replay.score.work, full.score.work),
             reuse: replay.score.reuse(),
             run_reuse: replay.score.run_reuse(),
@@ -178,9 +248,12 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
         model: loaded.session.header.model.as_deref(),
         tokenizer: loaded.transcript.tokenizer().to_string(),
         calibration: loaded.calibration,
+        unshown: loaded.unshown,
+        compactions: loaded.earlier.len(),
         prices: &loaded.family,
-        full: figures(loaded, full, "full", full),
-        policies: runs.iter().map(|run| figures(loaded, full, &run.policy, &run.replay)).collect(),
+        estimate: loaded.estimate,
+        full: figures(full, "full", full),
+        policies: runs.iter().map(|run| figures(full, &run.policy, &run.replay)).collect(),
     };
     let mut text = serde_json::to_string_pretty(&document).map_err(CommandError::failure)?;
     text.push('\n');

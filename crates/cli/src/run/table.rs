@@ -5,6 +5,7 @@ use plimsoll_engine::SessionId;
 use serde::Serialize;
 
 use crate::output::{BOLD, DIM, RESET, thousands};
+use crate::pricing::mark;
 
 /// One phase, all its turns together.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -16,6 +17,8 @@ struct Row {
     output_tokens: u64,
     cost: f64,
     full_cost: f64,
+    /// Whether a model in it is priced as another one.
+    estimate: bool,
     anchored: Vec<String>,
     selected: Vec<String>,
 }
@@ -35,7 +38,14 @@ impl Table {
     pub(super) fn add(&mut self, event: &Event) {
         match event {
             Event::Turn {
-                phase, full_tokens, sent_tokens, output_tokens, cost, full_cost, ..
+                phase,
+                full_tokens,
+                sent_tokens,
+                output_tokens,
+                cost,
+                full_cost,
+                estimate,
+                ..
             } => {
                 let row = self.row(phase);
                 row.turns += 1;
@@ -44,6 +54,7 @@ impl Table {
                 row.output_tokens += output_tokens;
                 row.cost += cost;
                 row.full_cost += full_cost;
+                row.estimate |= estimate;
             }
             Event::Chosen { phase, anchored, selected, .. } => {
                 let row = self.row(phase);
@@ -71,6 +82,7 @@ impl Table {
             total.output_tokens += row.output_tokens;
             total.cost += row.cost;
             total.full_cost += row.full_cost;
+            total.estimate |= row.estimate;
         }
         total
     }
@@ -100,8 +112,8 @@ impl Table {
                 row.turns,
                 thousands(row.full_tokens),
                 thousands(row.sent_tokens),
-                format!("${:.4}", row.cost),
-                format!("${:.4}", row.full_cost),
+                format!("{}${:.4}", mark(row.estimate), row.cost),
+                format!("{}${:.4}", mark(row.estimate), row.full_cost),
             )
         };
         for row in &self.0 {

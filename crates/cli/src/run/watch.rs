@@ -8,6 +8,7 @@ use plimsoll_engine::SessionId;
 use super::table::Table;
 use crate::error::CommandError;
 use crate::output::{self, BAD, DIM, GOOD, RESET};
+use crate::pricing::mark;
 
 /// Tells events as lines to read, or as JSON.
 #[derive(Debug)]
@@ -64,8 +65,16 @@ fn line(event: &Event) -> Option<String> {
             )
         }
         Event::Turn {
-            sent_tokens, full_tokens, output_tokens, cost, calls, is_recorded, ..
+            sent_tokens,
+            full_tokens,
+            output_tokens,
+            cost,
+            estimate,
+            calls,
+            is_recorded,
+            ..
         } => {
+            let about = mark(*estimate);
             let calls = if calls.is_empty() {
                 String::new()
             } else {
@@ -73,7 +82,7 @@ fn line(event: &Event) -> Option<String> {
             };
             let kept = if *is_recorded { " (recorded)" } else { "" };
             format!(
-                "  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, ${cost:.4}{calls}{DIM}{kept}{RESET}"
+                "  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, {about}${cost:.4}{calls}{DIM}{kept}{RESET}"
             )
         }
         Event::ToolEnded { tool, is_error, characters, .. } => {

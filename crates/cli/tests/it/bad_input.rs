@@ -54,7 +54,7 @@ fn a_folder() {
     std::fs::create_dir(environment.work().join("folder")).expect("a folder");
     let ran = environment.run(&["replay", "folder"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(ran.stderr, @"error: cannot read folder: Is a directory (os error 21); give the path of a recorded session");
+    insta::assert_snapshot!(ran.stderr, @"error: there is no session in the folder; sessions are files that end with .jsonl, .json or .traj");
     let ran = environment.run(&["trim", "folder", "--out", "out"]);
     assert_eq!((ran.code, environment.files()), (2, vec!["folder".to_owned()]));
 }

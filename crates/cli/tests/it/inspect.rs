@@ -55,7 +55,7 @@ fn usage_errors_and_the_folder_are_told() {
     tokens       988  counted by o200k × 1.18
     window       ░░░░░░░░░░░░░░░░░░░░ 0% of 200,000
     reported     1,000 in over 1 request, 90% of it cached, 20 out
-                 largest prompt 1,000
+                 largest prompt 1,000; $0.00 at the prices of claude-opus-4-6
 
     by role                                 by kind
     user              7   1%                text               15   2% ▏

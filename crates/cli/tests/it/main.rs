@@ -14,6 +14,7 @@ mod inspect;
 mod memory;
 mod models;
 mod pressure;
+mod prices;
 mod readme;
 mod recall;
 mod replay;

@@ -44,6 +44,7 @@ fn what_is_not_due_is_left_alone_unless_forced() {
       "left_out": 16,
       "made_smaller": 0,
       "over_budget": 0,
+      "estimate": false,
       "out": "t.jsonl"
     }
     "#);

@@ -16,8 +16,6 @@ use crate::message::{MillisSinceEpoch, Usage};
 const LOOK_BACK: u32 = 20;
 /// Marks of a request, at most (the same page).
 pub const MOST_MARKS: usize = 4;
-/// OpenAI counts what it read in steps of so many tokens (its page on prompt caching).
-const STEP: f64 = 128.0;
 
 /// How long an entry is asked to live.
 #[derive(
@@ -159,7 +157,7 @@ impl Cache {
     ) -> Charge {
         let total = prefixes.last().map_or(0.0, |last| last.1);
         let marks = || pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.mark?)));
-        let Some((last, _)) = marks().last() else {
+        let Some((last, _)) = marks().next_back() else {
             return Charge { plain: total, ..Charge::default() };
         };
         let least = f64::from(prices.cache_least);
@@ -235,7 +233,10 @@ impl Cache {
         let common = known.map_or(0.0, |at| prefixes[at].1);
         let cached = match prices.cache {
             _ if common < least => 0.0,
-            CacheKind::Steps => (common / STEP).floor() * STEP,
+            CacheKind::Steps => {
+                let step = f64::from(prices.cache_step.max(1));
+                (common / step).floor() * step * prices.cache_hits
+            }
             _ => common,
         };
         for (at, (prefix, _)) in prefixes.iter().enumerate() {
@@ -279,6 +280,7 @@ fn lives(prices: &Prices, entry: Entry, now: Option<MillisSinceEpoch>) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "sums and products of whole numbers are exact")]
 mod tests {
     use super::super::prices::WriteTier;
     use super::*;
@@ -290,6 +292,7 @@ mod tests {
         ..Prices::PLAIN
     };
 
+    #[expect(clippy::unnecessary_wraps, reason = "a time may be unknown")]
     fn at(seconds: i64) -> Option<MillisSinceEpoch> {
         Some(MillisSinceEpoch(seconds * 1000))
     }
@@ -372,6 +375,19 @@ mod tests {
         let short = [piece(1, 1000.0)];
         assert_eq!(cache.charge(&prices, &short, at(2)).cached, 0.0);
         assert!(cache.charge(&prices, &first, at(1000)).cold);
+    }
+
+    #[test]
+    fn a_cache_that_promises_nothing_has_wide_steps_and_loses_a_part() {
+        let prices = Prices { cache_least: 2048, cache_step: 2048, ..Prices::PLAIN };
+        let piece = |key, tokens| Piece { key, tokens, blocks: 1, mark: None };
+        for (cache_hits, read) in [(1.0, 4096.0), (0.5, 2048.0)] {
+            let prices = Prices { cache_hits, ..prices };
+            let mut cache = Cache::default();
+            cache.charge(&prices, &[piece(1, 6000.0)], at(0));
+            let charge = cache.charge(&prices, &[piece(1, 6000.0), piece(2, 100.0)], at(1));
+            assert_eq!((charge.cached, charge.written), (read, 6100.0 - read));
+        }
     }
 
     #[test]

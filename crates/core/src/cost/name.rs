@@ -4,7 +4,7 @@
 ///
 /// Gateways write `anthropic/claude-opus-4.5`, Bedrock `us.anthropic.claude-opus-4-5-20251101-v1:0`, Vertex
 /// `claude-opus-4-5@20251101`; what stands in brackets is a setting of the client.
-pub(super) fn normal(model: &str) -> String {
+pub fn normal(model: &str) -> String {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let name = name.split(['[', ' ']).next().unwrap_or("");
     let name = match name.find("claude") {

@@ -9,7 +9,7 @@ use crate::message::{MillisSinceEpoch, Usage};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
-    /// The longest common prefix, counted in steps, without being asked (OpenAI, Gemini, DeepSeek).
+    /// The longest common prefix, counted in steps, without being asked (`OpenAI`, Gemini, `DeepSeek`).
     #[default]
     Steps,
     /// Entries only where a request carries a mark (Anthropic).
@@ -60,6 +60,10 @@ pub struct Prices {
     pub longer: Option<WriteTier>,
     /// Prefixes shorter than this are not cached, in tokens.
     pub cache_least: u32,
+    /// What is read is counted in steps of so many tokens, where the cache has steps.
+    pub cache_step: u32,
+    /// The part of what the cache holds that is read in the mean; 1 where nothing is lost by chance.
+    pub cache_hits: f64,
     pub cache: CacheKind,
     /// In ascending order.
     pub bands: [Band; 2],
@@ -79,6 +83,8 @@ impl Prices {
         cache_seconds: 300,
         longer: None,
         cache_least: 1024,
+        cache_step: 128,
+        cache_hits: 1.0,
         cache: CacheKind::Steps,
         bands: [NO_BAND; 2],
         window: 0,

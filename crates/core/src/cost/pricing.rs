@@ -10,6 +10,9 @@ use crate::recall::written;
 /// The table that ships with the binary.
 pub const SHIPPED_PRICING: &str = include_str!("../../pricing.toml");
 
+/// The highest figure that is taken for a price, in dollars for a million tokens or as a multiple (chosen: far above any).
+const MOST_PRICE: f64 = 1e6;
+
 /// What one model costs from one day on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +36,12 @@ pub struct Entry {
     /// The least length that is cached, in tokens.
     #[serde(default)]
     pub cache_least: u32,
+    /// The step in which what is read is counted, in tokens; `OpenAI`'s where nothing is said.
+    #[serde(default = "usual_step", skip_serializing_if = "is_usual_step")]
+    pub cache_step: u32,
+    /// The part of what the cache holds that is read in the mean, where a provider promises nothing.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub cache_hits: f64,
     /// The most tokens of prompt and answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
@@ -113,7 +122,7 @@ pub enum PricingError {
     Syntax(#[source] Box<toml::de::Error>),
     #[error("the fallback `{0}` is not one of the table's models")]
     Fallback(String),
-    #[error("a price of `{0}` is negative or no number")]
+    #[error("a price of `{0}` is negative, no number or absurdly high")]
     Number(String),
     #[error("the date `{0}` is not of the form YYYY-MM-DD")]
     Date(String),
@@ -142,9 +151,12 @@ impl Pricing {
 
     /// Reads a table that goes over this one: models that it lists replace those of the name, and its fallbacks come first.
     pub fn overlaid(mut self, text: &str) -> Result<Self, PricingError> {
-        let over: Self =
+        let mut over: Self =
             toml::from_str(text).map_err(|error| PricingError::Syntax(Box::new(error)))?;
         over.check()?;
+        for entry in &mut over.model {
+            entry.name = name::normal(&entry.name);
+        }
         self.model.retain(|one| over.model.iter().all(|new| new.name != one.name));
         self.model.extend(over.model);
         self.fallback.retain(|one| over.fallback.iter().all(|new| new.begins != one.begins));
@@ -167,12 +179,12 @@ impl Pricing {
             let bands = entry.bands.iter().flat_map(|band| [band.input, band.output]);
             let writes = entry.cache_writes.iter().map(|tier| tier.price);
             let peak = entry.peak.iter().map(|peak| peak.times);
-            let mut all = [entry.input, entry.output, entry.cache_read]
+            let mut all = [entry.input, entry.output, entry.cache_read, entry.cache_hits]
                 .into_iter()
                 .chain(bands)
                 .chain(writes)
                 .chain(peak);
-            if all.any(|price| !price.is_finite() || price < 0.0) {
+            if all.any(|price| !(0.0..=MOST_PRICE).contains(&price)) {
                 return Err(PricingError::Number(entry.name.clone()));
             }
             let ascend = entry.bands.is_sorted_by(|one, next| one.above < next.above)
@@ -260,6 +272,8 @@ impl Entry {
             cache_seconds: short.map_or(0, |tier| tier.seconds),
             longer: self.cache_writes.get(1).copied(),
             cache_least: self.cache_least,
+            cache_step: self.cache_step,
+            cache_hits: self.cache_hits.min(1.0),
             cache: self.cache,
             bands,
             window: self.window.unwrap_or(0),
@@ -282,6 +296,20 @@ impl Peak {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_one(part: &f64) -> bool {
+    (*part - 1.0).abs() < f64::EPSILON
+}
+
+fn usual_step() -> u32 {
+    Prices::PLAIN.cache_step
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_usual_step(step: &u32) -> bool {
+    *step == usual_step()
+}
+
 fn one() -> f64 {
     1.0
 }
@@ -300,9 +328,11 @@ pub fn day(at: MillisSinceEpoch) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "figures of the table are taken as they are")]
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "a time may be unknown")]
     fn at(date: &str) -> Option<MillisSinceEpoch> {
         let parts: Vec<i64> = date.split('-').map(|part| part.parse().expect("digits")).collect();
         let days = crate::recall::days_of(parts[0], parts[1], parts[2]);
@@ -372,7 +402,7 @@ mod tests {
 
     #[test]
     fn a_table_of_ones_own_goes_over_the_shipped_one() {
-        let own = "date = \"2026-12-24\"\n[[model]]\nname = \"house-model\"\ninput = 7.0\noutput = 9.0\n[[fallback]]\nbegins = \"house\"\nlike = \"house-model\"\n";
+        let own = "date = \"2026-12-24\"\n[[model]]\nname = \"House-Model\"\ninput = 7.0\noutput = 9.0\n[[fallback]]\nbegins = \"house\"\nlike = \"house-model\"\n";
         let pricing = Pricing::shipped().overlaid(own).expect("sound");
         assert_eq!(pricing.of(Some("house-of-cards"), None).prices.input, 7.0);
         assert_eq!(pricing.of(Some("claude-opus-5-5"), None).prices.input, 4.0);
@@ -382,8 +412,10 @@ mod tests {
     #[test]
     fn bad_tables_are_refused() {
         assert!(matches!(Pricing::parse("date = 1"), Err(PricingError::Syntax(_))));
-        let negative = SHIPPED_PRICING.replacen("input = ", "input = -", 1);
-        assert!(matches!(Pricing::parse(&negative), Err(PricingError::Number(_))));
+        for sign in ["-", "1e300 # ", "nan # "] {
+            let odd = SHIPPED_PRICING.replacen("input = ", &format!("input = {sign}"), 1);
+            assert!(matches!(Pricing::parse(&odd), Err(PricingError::Number(_))), "{sign}");
+        }
         assert!(matches!(Pricing::parse("date = \"soon\""), Err(PricingError::Date(_))));
         let lost = "date = \"2026-01-01\"\nfallback = [{ begins = \"\", like = \"x\" }]";
         assert!(matches!(Pricing::parse(lost), Err(PricingError::Fallback(_))));

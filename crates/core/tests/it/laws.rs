@@ -6,6 +6,7 @@ use plimsoll_core::bound::{State, bound};
 use plimsoll_core::error_lines::is_error_line;
 use plimsoll_core::plan::{Reason, Sent, Treatment};
 use plimsoll_core::policy::{Cadence, Policy, PreserveErrors};
+use plimsoll_core::replay::{Stretch, replay_stretches};
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{
     Block, ContentHash, Message, Position, Ref, Role, Tokenizer, ToolResult, Transcript,
@@ -16,6 +17,34 @@ use crate::transcripts::{Bounded, policy, prices, run, session, tokenizer, trans
 
 fn cases() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// A session that was compacted anywhere is replayed whole: every answer once, wherever the replay of a stretch begins.
+    #[test]
+    fn stretches_are_replayed_from_where_they_begin(
+        one in session(),
+        other in session(),
+        known in any::<prop::sample::Index>(),
+        policy in policy(),
+        terms in prices(),
+        tokenizer in tokenizer(),
+    ) {
+        let (one, other) = (one.transcript(tokenizer), other.transcript(tokenizer));
+        let known = known.index(other.entries().len() + 1);
+        let stretches = [Stretch::from(&one), Stretch { transcript: &other, known }];
+        let mut turns = Vec::new();
+        let replay = replay_stretches(stretches, &policy, 10.0, |_| terms.clone(), |turn| {
+            turns.push(turn.receipt.turn);
+        });
+        let answers = one.requests().count() + other.requests().filter(|at| *at >= known).count();
+        let expected: Vec<u32> = (0..).take(answers).collect();
+        prop_assert_eq!(turns, expected);
+        prop_assert_eq!(replay.receipts.len(), answers);
+        prop_assert!(replay.missed.iter().all(|missed| (missed.turn as usize) < answers));
+    }
 }
 
 fn place(sent: &Sent) -> Position {

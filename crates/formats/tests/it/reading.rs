@@ -91,6 +91,32 @@ fn pi_honours_its_compaction() {
 }
 
 #[test]
+fn what_stood_before_a_compaction_is_there_apart() {
+    let asked = |messages: &[std::sync::Arc<plimsoll_core::Message>], known: usize| -> Vec<_> {
+        let answers =
+            messages.iter().skip(known).filter(|one| one.role == plimsoll_core::Role::Assistant);
+        answers.map(|one| one.source).collect()
+    };
+    let mut compacted = 0;
+    for (name, text) in fixtures::ALL {
+        let (whole, honoured) = (session(text), honoured(text));
+        let mut found = Vec::new();
+        for stretch in &honoured.earlier {
+            found.extend(asked(&stretch.messages, stretch.known));
+        }
+        found.extend(asked(&honoured.messages, honoured.known));
+        assert_eq!(found, asked(&whole.messages, 0), "{name}: every answer once, in its order");
+        assert!(whole.earlier.is_empty() && whole.known == 0, "{name}");
+        compacted += honoured.earlier.len();
+    }
+    assert!(compacted >= 4, "{compacted}");
+    let pi = honoured(fixtures::PI);
+    // The summary and what is kept are known; what was kept stood in the earlier context too.
+    assert_eq!((pi.earlier.len(), pi.known), (1, 2));
+    assert_eq!(pi.earlier[0].messages.last().map(|one| one.source), Some(pi.messages[1].source));
+}
+
+#[test]
 fn pi_survives_cycles_and_missing_parents() {
     let text = fixtures::PI.replace(
         r#""parentId":"a1","timestamp":"2026-02-20T12:00:02"#,

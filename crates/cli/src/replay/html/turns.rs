@@ -71,7 +71,7 @@ fn row(out: &mut String, loaded: &Loaded, receipt: &Receipt, index: usize) {
                 "<li><b>{}</b> {} <code>{}</code> {} → {} <i>{}</i></li>",
                 change.treatment.as_str(),
                 change.position,
-                escaped(&label(loaded, change.position, LABEL)),
+                escaped(&label(loaded, loaded.transcript_of(receipt.turn), change.position, LABEL)),
                 thousands(u64::from(change.tokens_before)),
                 thousands(u64::from(change.tokens_after)),
                 escaped(&change.reason.to_string()),

@@ -1,0 +1,263 @@
+//! `plimsoll models prices`: the table of prices, and reading published lists into the user's own.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use plimsoll_core::cost::{CacheKind, Entry, Pricing, day};
+use plimsoll_formats::{Merged, PriceList, merge_prices, read_prices};
+use serde::Serialize;
+
+use crate::arguments::PricesArguments;
+use crate::clock;
+use crate::error::CommandError;
+use crate::output::{self, BOLD, DIM, RESET, thousands};
+use crate::pricing::{self, lay_over, pricing};
+use crate::write_file::{Existing, write_file};
+
+/// Begins a table that an import wrote.
+const HEAD: &str = "# Prices over the shipped ones, written by `plimsoll models prices --import`, which keeps what else is in here.\n\n";
+
+pub(super) fn run(arguments: &PricesArguments) -> Result<(), CommandError> {
+    if arguments.import.is_some() {
+        return import(arguments);
+    }
+    let table = pricing(arguments.pricing.as_deref())?;
+    let filter = arguments.filter.as_deref().unwrap_or("").to_ascii_lowercase();
+    let entries: Vec<&Entry> =
+        table.model.iter().filter(|entry| entry.name.contains(&filter)).collect();
+    if arguments.json {
+        return output::json(&Listing::of(&table, &entries));
+    }
+    if entries.is_empty() {
+        return Err(CommandError::finding(anyhow::anyhow!("no model's name holds `{filter}`")));
+    }
+    output::data(&text(&table, &entries))
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    date: &'a str,
+    models: Vec<Listed<'a>>,
+}
+
+/// An entry with what follows from its name.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    binds_thinking: bool,
+}
+
+impl<'a> Listing<'a> {
+    fn of(table: &'a Pricing, entries: &[&'a Entry]) -> Self {
+        let models = entries
+            .iter()
+            .map(|entry| Listed { entry, binds_thinking: binds_thinking(table, entry) });
+        Self { date: &table.date, models: models.collect() }
+    }
+}
+
+fn binds_thinking(table: &Pricing, entry: &Entry) -> bool {
+    table.of(Some(&entry.name), None).prices.bound_thinking
+}
+
+/// One column of the table: its head, and what it says of an entry.
+type Column = (&'static str, Box<dyn Fn(&Entry) -> String>);
+
+fn text(table: &Pricing, entries: &[&Entry]) -> String {
+    let bound: BTreeMap<&str, bool> =
+        entries.iter().map(|entry| (&*entry.name, binds_thinking(table, entry))).collect();
+    let columns: [Column; 10] = [
+        ("model", Box::new(|entry| output::line(&entry.name, 40))),
+        ("from", Box::new(|entry| entry.from.clone().unwrap_or_default())),
+        ("in", Box::new(|entry| number(entry.input))),
+        ("out", Box::new(|entry| number(entry.output))),
+        ("read", Box::new(|entry| format!("×{}", number(entry.cache_read)))),
+        ("writes", Box::new(writes)),
+        ("least", Box::new(|entry| thousands(entry.cache_least.into()))),
+        ("cache", Box::new(|entry| kind(entry.cache).to_owned())),
+        (
+            "window",
+            Box::new(|entry| entry.window.map_or_else(String::new, |window| tokens(window.into()))),
+        ),
+        ("above", Box::new(bands)),
+    ];
+    let cells = |entry: &Entry| columns.iter().map(|column| column.1(entry)).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = entries.iter().map(|entry| cells(entry)).collect();
+    let width = |at: usize| {
+        let cells = rows.iter().map(|row| row[at].chars().count());
+        cells.max().unwrap_or(0).max(columns[at].0.len())
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let mut out = format!(
+        "US dollars for a million tokens; cache prices are multiples of `in`; read on {}\n\n{BOLD}",
+        table.date
+    );
+    let push = |out: &mut String, cells: &[&str]| {
+        for (cell, width) in cells.iter().zip(&widths) {
+            let _ = write!(out, "{cell:width$}  ");
+        }
+    };
+    let heads: Vec<&str> = columns.iter().map(|column| column.0).collect();
+    push(&mut out, &heads);
+    let _ = writeln!(out, "thinking{RESET}");
+    for (row, entry) in rows.iter().zip(entries) {
+        let cells: Vec<&str> = row.iter().map(|cell| &**cell).collect();
+        let mut line = String::new();
+        push(&mut line, &cells);
+        line.push_str(if bound.get(&*entry.name) == Some(&true) { "bound" } else { "" });
+        let _ = writeln!(out, "{}", line.trim_end());
+        if let Some(peak) = &entry.peak {
+            let hours: Vec<String> =
+                peak.hours.iter().map(|[from, to]| format!("{from:02}–{to:02}")).collect();
+            let hours = hours.join(", ");
+            let _ = writeln!(
+                out,
+                "  {DIM}×{} at {hours} UTC, Monday to Friday{RESET}",
+                number(peak.times)
+            );
+        }
+    }
+    out
+}
+
+fn kind(cache: CacheKind) -> &'static str {
+    match cache {
+        CacheKind::Steps => "steps",
+        CacheKind::Marks => "marks",
+        CacheKind::Ends => "ends",
+    }
+}
+
+/// Writes what a cache entry costs by how long it lives: `×1.25 5 min, ×2 1 h`.
+fn writes(entry: &Entry) -> String {
+    let tier = |tier: &plimsoll_core::cost::WriteTier| {
+        format!("×{} {}", number(tier.price), clock::span(i64::from(tier.seconds) * 1000))
+    };
+    entry.cache_writes.iter().map(tier).collect::<Vec<_>>().join(", ")
+}
+
+fn bands(entry: &Entry) -> String {
+    let band = |band: &plimsoll_core::cost::Band| {
+        format!("{}: in ×{} out ×{}", tokens(band.above), number(band.input), number(band.output))
+    };
+    entry.bands.iter().map(band).collect::<Vec<_>>().join(", ")
+}
+
+/// Writes a size in thousands or millions where it is a round one.
+fn tokens(tokens: u64) -> String {
+    match tokens {
+        0..10_000 => tokens.to_string(),
+        10_000..1_000_000 => format!("{}k", number((tokens as f64 / 100.0).round() / 10.0)),
+        _ => format!("{}M", number((tokens as f64 / 10_000.0).round() / 100.0)),
+    }
+}
+
+/// Writes a figure without digits that say nothing.
+fn number(figure: f64) -> String {
+    let text = format!("{figure:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// What an import did.
+#[derive(Serialize)]
+struct Report {
+    source: String,
+    /// Names that the table did not list.
+    new: Vec<String>,
+    /// Names that it listed with other figures.
+    changed: Vec<String>,
+    /// Models that cost what the table says already.
+    alike: usize,
+    /// Models that were not taken, by reason.
+    left: BTreeMap<&'static str, usize>,
+    /// Where the table went; nowhere where nothing changed.
+    out: Option<PathBuf>,
+}
+
+fn import(arguments: &PricesArguments) -> Result<(), CommandError> {
+    let (Some(path), Some(out)) =
+        (&arguments.import, arguments.out.clone().or_else(pricing::user_file))
+    else {
+        return Err(CommandError::usage(anyhow::anyhow!("this user has no configuration folder"))
+            .hint("name a file with `--out`"));
+    };
+    let list = read_prices(&pricing::read(path)?).map_err(|error| {
+        CommandError::usage(anyhow::Error::new(error).context(path.display().to_string()))
+            .hint("give models.dev's api.json or LiteLLM's model_prices_and_context_window.json")
+    })?;
+    let shipped = Pricing::shipped();
+    let today = day(clock::now());
+    // What is in the file already, by hand or by an earlier import, stays where the list says nothing else.
+    let existing = out.is_file();
+    let table = if existing { lay_over(shipped.clone(), &out)? } else { shipped.clone() };
+    let merged = merge_prices(&list, &table, &today);
+    let is_changed = !(merged.new.is_empty() && merged.changed.is_empty());
+    if is_changed {
+        if let Some(folder) = out.parent().filter(|_| arguments.out.is_none()) {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                let error = anyhow::Error::new(error);
+                CommandError::failure(error.context(format!("cannot make {}", folder.display())))
+            })?;
+        }
+        let own = own(&shipped, table, &merged, today);
+        let written = toml::to_string(&own).map_err(CommandError::failure)?;
+        write_file(&out, (HEAD.to_owned() + &written).as_bytes(), Existing::Replace)?;
+    }
+    let report = report(&list, merged, is_changed.then_some(out));
+    if arguments.json {
+        return output::json(&report);
+    }
+    output::data(&told(&report))
+}
+
+/// Returns what of a table is not the shipped one, with what an import changes in it.
+fn own(shipped: &Pricing, table: Pricing, merged: &Merged, today: String) -> Pricing {
+    let mut model: Vec<Entry> = table
+        .model
+        .iter()
+        .filter(|entry| {
+            let of_name = |one: &&Entry| one.name == entry.name;
+            // A name that is overlaid is so with all its days.
+            !shipped.model.iter().filter(of_name).eq(table.model.iter().filter(of_name))
+        })
+        .filter(|entry| merged.entries.iter().all(|new| new.name != entry.name))
+        .cloned()
+        .collect();
+    model.extend(merged.entries.iter().cloned());
+    model.sort_by(|one, other| (&one.name, &one.from).cmp(&(&other.name, &other.from)));
+    let fallback = table.fallback.into_iter().filter(|one| !shipped.fallback.contains(one));
+    Pricing { date: today, fallback: fallback.collect(), model }
+}
+
+fn report(list: &PriceList, merged: Merged, out: Option<PathBuf>) -> Report {
+    Report {
+        source: list.source.to_string(),
+        new: merged.new,
+        changed: merged.changed,
+        alike: merged.alike,
+        left: list.left.iter().map(|(why, names)| (why.why(), names.len())).collect(),
+        out,
+    }
+}
+
+fn told(report: &Report) -> String {
+    let (new, changed) = (report.new.len(), report.changed.len());
+    let mut out = match &report.out {
+        Some(path) => format!(
+            "{} models of {} taken: {new} new, {changed} at other prices; wrote {}\n",
+            new + changed,
+            report.source,
+            output::plain(&path.display().to_string())
+        ),
+        None => format!("nothing new in {}, and nothing was written\n", report.source),
+    };
+    if report.alike > 0 {
+        let _ = writeln!(out, "{:>6}  cost what the table says", thousands(report.alike as u64));
+    }
+    for (why, number) in &report.left {
+        let _ = writeln!(out, "{:>6}  left out: {why}", thousands(*number as u64));
+    }
+    out
+}

@@ -1,0 +1,155 @@
+//! The model of the cache, held against what a provider reported.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::calibrate::{Unshown, share};
+use crate::cost::{Cache, Charge, Life, Pricing};
+use crate::message::MillisSinceEpoch;
+use crate::plan::Sent;
+use crate::replay::Stretch;
+use crate::terms::{ClientMarks, Terms};
+
+/// Tokens and dollars of all requests of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Sums {
+    pub cached: f64,
+    pub written: f64,
+    pub plain: f64,
+    pub dollars: f64,
+}
+
+impl Sums {
+    fn add(&mut self, charge: &Charge, dollars: f64) {
+        self.cached += charge.cached;
+        self.written += charge.written;
+        self.plain += charge.plain;
+        self.dollars += dollars;
+    }
+}
+
+/// A session's bill as it was reported and as the model of the cache has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Verified {
+    pub requests: u32,
+    pub reported: Sums,
+    pub modelled: Sums,
+}
+
+/// One request of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VerifiedRequest {
+    pub reported: Charge,
+    pub modelled: Charge,
+    pub time: Option<MillisSinceEpoch>,
+}
+
+/// Charges every request of a session whose usage was reported, as its client sent it, and sums up both.
+///
+/// Output is taken as reported on both sides. `model` is taken where a message names none.
+pub fn verify<'a>(
+    stretches: impl IntoIterator<Item = Stretch<'a>>,
+    unshown: &Unshown,
+    pricing: &Pricing,
+    model: Option<&str>,
+    mut each: impl FnMut(VerifiedRequest),
+) -> Verified {
+    let mut verified = Verified::default();
+    // Models do not share what they have read.
+    let mut caches: HashMap<String, Cache> = HashMap::new();
+    let mut life = unshown.life;
+    for stretch in stretches {
+        let entries = stretch.transcript.entries();
+        let whole: Vec<Sent> =
+            entries.iter().enumerate().map(|(at, entry)| Sent::whole(at, entry)).collect();
+        for (position, entry) in entries.iter().enumerate().skip(stretch.known) {
+            let usage = entry.message.usage.filter(|usage| usage.prompt_tokens > 0);
+            let Some(usage) = usage else { continue };
+            // The life of an entry begins when its request does.
+            let time = stretch.transcript.time_before(position).or(entry.message.time);
+            let model = entry.message.model.as_deref().or(model);
+            let prices = pricing.of(model, time).prices;
+            if usage.written_tokens > 0 {
+                life = if usage.written_long_tokens > 0 { Life::Long } else { Life::Short };
+            }
+            let mut around = unshown.surroundings();
+            around.client = ClientMarks::Last(life);
+            around.before_mark = Some(life);
+            let terms = Terms { around, ..Terms::new(prices) };
+            let pieces = terms.pieces(&whole[..position], &[]);
+            let cache = caches.entry(model.unwrap_or_default().to_owned()).or_default();
+            let mut modelled = cache.charge(&prices, &pieces, time);
+            share(&mut modelled, unshown.shared);
+            let reported = Charge::of(&usage);
+            let bill = prices.billed(&usage);
+            let output = bill - prices.dollars(prices.input_cost(&reported));
+            verified.requests += 1;
+            verified.reported.add(&reported, bill);
+            let dollars = prices.dollars(prices.input_cost(&modelled)) + output;
+            verified.modelled.add(&modelled, dollars);
+            each(VerifiedRequest { reported, modelled, time });
+        }
+    }
+    verified
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calibrate::{reported, unshown};
+    use crate::message::{Message, Role, Usage};
+    use crate::tokens::Tokenizer;
+    use crate::transcript::Transcript;
+
+    /// A session whose provider reports what the rules say: what stood before is read, the rest written.
+    fn session(pause: i64) -> Transcript {
+        let mut transcript = Transcript::new(Tokenizer::Characters { per_token: 1.0 });
+        let (mut before, mut time) = (0, 0);
+        for turn in 0..10 {
+            let mut user = Message::text(Role::User, "x".repeat(996));
+            time += if turn == 5 { pause } else { 1000 };
+            user.time = Some(MillisSinceEpoch(time));
+            transcript.push(user);
+            let prompt = 5000 + transcript.tokens();
+            let mut answer = Message::text(Role::Assistant, "y".repeat(96));
+            answer.usage = Some(Usage {
+                prompt_tokens: prompt,
+                cached_tokens: before,
+                written_tokens: prompt - before,
+                output_tokens: 100,
+                ..Usage::default()
+            });
+            answer.model = Some("claude-sonnet-4-5".into());
+            before = prompt;
+            transcript.push(answer);
+        }
+        transcript
+    }
+
+    #[test]
+    fn a_provider_that_keeps_its_rules_is_met_exactly() {
+        let transcript = session(1000);
+        let pricing = Pricing::shipped();
+        let unshown = unshown(&reported([(&transcript).into()]), 0.0);
+        assert_eq!((unshown.before, unshown.unseen), (5000.0, 0.0));
+        let found = verify([(&transcript).into()], &unshown, &pricing, None, |_| ());
+        assert_eq!(found.requests, 10);
+        assert_eq!(found.reported, found.modelled);
+        assert!(found.reported.dollars > 0.0);
+    }
+
+    #[test]
+    fn a_pause_that_outlives_the_cache_is_written_again() {
+        let transcript = session(900_000);
+        let pricing = Pricing::shipped();
+        let unshown = unshown(&reported([(&transcript).into()]), 0.0);
+        let mut cold = 0;
+        let found = verify([(&transcript).into()], &unshown, &pricing, None, |request| {
+            cold += u32::from(request.modelled.cold);
+        });
+        assert_eq!(cold, 1);
+        assert!(found.modelled.written > found.reported.written);
+        assert!(found.modelled.dollars > found.reported.dollars);
+    }
+}
