@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::render::plural;
 use plimsoll_core::replay::{Replay, Totals};
 use plimsoll_core::reuse::Score;
 use serde::Serialize;
@@ -102,23 +103,23 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
     if unshown.before >= 1.0 {
         let told = if unshown.measured { "about" } else { "usually" };
         let before = thousands(unshown.before as u64);
-        let _ = write!(out, "\n{told} {before} tokens of system prompt and tools");
+        let _ = write!(out, "\nnot in the file: {told} {before} tokens before the messages");
         if unshown.unseen >= 1.0 {
-            let _ = write!(out, ", and {} of each answer,", thousands(unshown.unseen as u64));
+            let _ = write!(out, ", {} with each answer", thousands(unshown.unseen as u64));
         }
-        out.push_str(" are not in the file");
     }
     if !loaded.earlier.is_empty() {
         let _ = write!(
             out,
-            "\nthe agent compacted its context {} times, which is honoured (`--no-compaction`)",
-            loaded.earlier.len()
+            "\n{} {} of the agent honoured; `--no-compaction` ignores them",
+            loaded.earlier.len(),
+            plural(loaded.earlier.len(), "compaction")
         );
     }
     let prices = loaded.terms.effective_prices();
     let _ = writeln!(
         out,
-        "\nprices of {}{} ({}): cache read × {}, write × {}, life {} s{RESET}\n",
+        "\nprices of {}{} ({})\ncache read × {}, write × {}, life {} s{RESET}\n",
         loaded.family,
         if loaded.estimate { ", as an estimate" } else { "" },
         loaded.pricing.date,

@@ -166,3 +166,21 @@ fn an_unknown_model_is_told_once_and_its_figures_are_estimates() {
     environment.write("known.jsonl", sessions::pi(3, 5));
     assert_eq!(environment.json(&["replay", "known.jsonl"])["estimate"], false);
 }
+
+#[test]
+fn a_run_with_an_unknown_model_is_an_estimate() {
+    let environment = Environment::new();
+    environment.write(
+        "c.yaml",
+        "cascade_id: greeting\nphases:\n  - name: greet\n    instructions: Say hello.\n",
+    );
+    environment.write("s.jsonl", "{\"text\": \"Hello.\"}\n");
+    let run = ["run", "c.yaml", "--model", "scripted/s.jsonl", "--store", "s.db"];
+    let ran = environment.run(&run);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("~$"), "{}", ran.stderr);
+    let events = environment.run(&[&run[..], &["--json"]].concat()).stdout;
+    let account: Value =
+        serde_json::from_str(events.lines().last().unwrap_or_default()).expect("an account");
+    assert_eq!(account["total"]["estimate"], true, "{account}");
+}

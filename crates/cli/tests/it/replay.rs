@@ -27,8 +27,9 @@ fn the_table_and_the_picture() {
     insta::assert_snapshot!(text, @r#"
     pi session, 18 messages, 9 turns, 2,929 tokens, claude-sonnet-4-5
     counted by estimate (4 / 3.5 characters)
-    usually 1,700 tokens of system prompt and tools are not in the file
-    prices of claude-sonnet-4-5 (2000-01-01): cache read × 0.1, write × 1.25, life 300 s
+    not in the file: usually 1,700 tokens before the messages
+    prices of claude-sonnet-4-5 (2000-01-01)
+    cache read × 0.1, write × 1.25, life 300 s
 
     policy           tokens sent    %   cost $    %  work reuse  runs breaks fetches
     full                  13,141 100%   0.0258 100% 1.000 100.0 100.0      0       0
@@ -214,7 +215,7 @@ fn a_compacted_session_has_its_page_its_list_and_its_store() {
         "s.db",
     ]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stdout.contains("the agent compacted its context 1 times"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 compaction of the agent honoured"), "{}", ran.stdout);
     assert!(environment.read("p.html").contains("id=\"p0t6\""));
     let log = environment.json(&["log", "--store", "s.db", "--node-type", "message"]);
     let text = log.to_string();

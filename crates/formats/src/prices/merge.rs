@@ -143,6 +143,8 @@ fn rounded(ratio: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::super::PriceSource;
     use super::*;
 
@@ -162,7 +164,7 @@ mod tests {
     }
 
     fn of(models: Vec<ListedModel>) -> Merged {
-        let list = PriceList { source: PriceSource::ModelsDev, models, left: Default::default() };
+        let list = PriceList { source: PriceSource::ModelsDev, models, left: BTreeMap::default() };
         merge(&list, &Pricing::shipped(), "2026-11-22")
     }
 

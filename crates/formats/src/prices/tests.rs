@@ -75,7 +75,7 @@ fn litellm_is_read() {
     let haiku = find(&list, "claude-haiku-5-5");
     assert_eq!(haiku.bands, [ListedBand { above: 100_000, input: 0.5, output: 2.5 }]);
     assert_eq!(find(&list, "deepseek-flash").cache_read, Some(0.003));
-    assert_eq!(find(&list, "text-embedding-3-small").output, 0.0);
+    assert_eq!(find(&list, "text-embedding-3-small").output.to_bits(), 0);
     assert_eq!(
         left(&list),
         [
