@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use plimsoll_testkit::provider::{Action, Answers, Config, Keep, Pace, Plan, Provider, strict};
+use plimsoll_testkit::provider::{
+    Action, Answers, Binding, Config, Keep, Pace, Plan, Provider, Rules, strict,
+};
 
 /// A scripted provider on loopback, until it is interrupted.
 ///
@@ -36,6 +38,12 @@ struct Arguments {
     /// Hand everything on to this address, `http://HOST:PORT`.
     #[arg(long)]
     forward: Option<String>,
+    /// Charge models that have no listed price as this one.
+    #[arg(long)]
+    price_as: Option<String>,
+    /// Accept thinking that does not fit what stands before it.
+    #[arg(long)]
+    unbound: bool,
     /// Accept what a provider would refuse.
     #[arg(long)]
     lenient: bool,
@@ -58,7 +66,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 plan = expanding(plan, every.max(1));
             }
             let check = (!arguments.lenient).then(strict);
-            Answers::Planned { plan, check }
+            let binding = if arguments.unbound { Binding::Never } else { Binding::ByModel };
+            let rules = Rules { price_as: arguments.price_as, binding };
+            Answers::Planned { plan, check, rules }
         }
     };
     let keep = arguments.keep.map_or(Keep::Nothing, Keep::Folder);
