@@ -22,6 +22,7 @@ mod kept;
 mod offered;
 mod pieces;
 mod plan;
+mod plans;
 mod progress;
 mod responses;
 mod serve;

@@ -20,9 +20,12 @@ struct Arguments {
     /// Where to listen; port 0 takes a free one. The address is printed.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// How many tool turns of the plan to play.
-    #[arg(long, default_value_t = 14)]
-    turns: usize,
+    /// The plan: mending, short, nine, mixed or again.
+    #[arg(long, default_value = "mending", value_parser = Plan::NAMES)]
+    plan: String,
+    /// How many tool turns of the plan to play, all by default.
+    #[arg(long)]
+    turns: Option<usize>,
     /// The folder in which the client works.
     #[arg(long, default_value = ".")]
     workspace: PathBuf,
@@ -60,8 +63,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         (_, Some(to)) => Answers::Forwarded { to },
         _ => {
             let workspace = arguments.workspace.canonicalize()?;
-            let mut plan = Plan::mending(workspace.to_string_lossy());
-            plan.turns.truncate(arguments.turns);
+            let workspace = workspace.to_string_lossy();
+            let mut plan = Plan::named(&arguments.plan, workspace).ok_or("no such plan")?;
+            plan.turns.truncate(arguments.turns.unwrap_or(usize::MAX));
             if let Some(every) = arguments.expand_every {
                 plan = expanding(plan, every.max(1));
             }
