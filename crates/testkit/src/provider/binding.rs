@@ -137,16 +137,16 @@ pub(crate) fn without(body: &mut Value, dropped: &[(usize, usize)]) {
 }
 
 fn refusal(place: &str, has_beta: bool) -> String {
-    let mut message = format!(
+    let message = format!(
         "{place}: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the \
          block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."
     );
-    if !has_beta {
-        message += &format!(
-            " That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header."
-        );
+    if has_beta {
+        return message;
     }
-    message
+    format!(
+        "{message} That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header."
+    )
 }
 
 /// Digests system and tools; tools that are loaded later are no part of it.

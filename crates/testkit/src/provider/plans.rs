@@ -95,3 +95,31 @@ fn again() -> Vec<Action> {
     turns[17] = shell("sed -i 's/^LIMIT = 40/LIMIT = 41/' again/south.py; cat again/south.py");
     turns
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_has_its_plan() {
+        let turns = |name| Plan::named(name, "/work").map(|plan| plan.turns.len());
+        // `e2e/workspace.py` counts on these figures.
+        assert_eq!(Plan::NAMES.map(turns), [14, 4, 26, 26, 20].map(Some));
+        assert_eq!(turns("none"), None);
+    }
+
+    #[test]
+    fn two_thirds_of_what_again_reads_was_read_before() {
+        let file = |action: &Action| match action {
+            Action::Shell(line) => line.split_whitespace().last().map(str::to_owned),
+            _ => None,
+        };
+        let files: Vec<_> = again().iter().filter_map(file).collect();
+        let distinct: HashSet<_> = files.iter().collect();
+        assert_eq!((files.len(), distinct.len()), (20, 7));
+        let twice = nine().iter().zip(nine().iter().skip(1)).any(|(one, next)| one == next);
+        assert!(!twice, "nine reads nothing twice");
+    }
+}

@@ -9,6 +9,8 @@ use crate::talk::{BOUND, FREE, MESSAGES, first, go_on, message, played, post, po
 const BOUND_ELSEWHERE: &str =
     "Invalid `signature` in `thinking` block. The block is bound to a different conversation.";
 
+type Change = fn(&mut Value);
+
 /// Plays three turns, so that the blocks stand in messages 1, 3 and 5, and returns the next request.
 async fn three(model: &str) -> (Provider, Value) {
     let provider = start(9, Rules::default()).await;
@@ -51,7 +53,9 @@ async fn what_only_grows_or_moves_its_marks_fits() {
 async fn blocks_may_be_left_out_at_the_beginning_at_the_end_or_all() {
     for left_out in [&[1][..], &[1, 3], &[5], &[3, 5], &[1, 3, 5]] {
         let (provider, mut body) = three(BOUND).await;
-        left_out.iter().for_each(|&index| remove_thinking(&mut body, index));
+        for &index in left_out {
+            remove_thinking(&mut body, index);
+        }
         let (status, answer) = post(&provider, MESSAGES, &[], &body).await;
         assert_eq!(status, 200, "{left_out:?}: {answer}");
     }
@@ -80,7 +84,7 @@ async fn a_gap_and_a_block_that_came_back_are_refused() {
 
 #[tokio::test]
 async fn an_edit_before_a_block_is_refused_with_the_providers_words() {
-    let changes: [(&str, fn(&mut Value)); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("system", |body| body["system"][0]["text"] = json!("You do not.")),
         ("tools", |body| body["tools"][0]["name"] = json!("Shell")),
         ("the question", |body| body["messages"][0]["content"] = json!("gone")),

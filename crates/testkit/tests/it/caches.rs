@@ -2,7 +2,7 @@
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::Pricing;
-use plimsoll_testkit::provider::{Bill, Provider, Rules, TIME};
+use plimsoll_testkit::provider::{Answers, Bill, Config, Keep, Pace, Plan, Provider, Rules, TIME};
 use serde_json::{Value, json};
 
 use crate::talk::{BOUND, FREE, MESSAGES, first, message, post, start};
@@ -12,7 +12,7 @@ fn mark(ttl: &str) -> Value {
 }
 
 /// A request with 2,000 tokens of system prompt and as many of a question, each with a mark.
-fn marked(model: &str, system: Value, question: Value) -> Value {
+fn marked(model: &str, system: &Value, question: &Value) -> Value {
     let mut body = first(model);
     let long = |word: &str| word.repeat(2000);
     body["system"] = json!([{"type": "text", "text": long("one "), "cache_control": system}]);
@@ -35,7 +35,7 @@ fn last_bill(provider: &Provider) -> Bill {
 #[tokio::test]
 async fn usage_tells_what_was_written_for_which_life() {
     let provider = start(0, Rules::default()).await;
-    let body = marked(FREE, mark("1h"), mark("5m"));
+    let body = marked(FREE, &mark("1h"), &mark("5m"));
     let written = usage(&provider, &body, None).await;
     let tiers = &written["cache_creation"];
     let number = |value: &Value| value.as_u64().expect("a number");
@@ -60,7 +60,7 @@ async fn usage_tells_what_was_written_for_which_life() {
 #[tokio::test]
 async fn entries_end_when_the_request_says_so() {
     let provider = start(0, Rules::default()).await;
-    let body = marked(FREE, mark("1h"), mark("5m"));
+    let body = marked(FREE, &mark("1h"), &mark("5m"));
     usage(&provider, &body, Some("0")).await;
     let warm = usage(&provider, &body, Some("299000")).await;
     assert_eq!(warm["cache_creation_input_tokens"], 0);
@@ -76,7 +76,7 @@ async fn entries_end_when_the_request_says_so() {
 #[tokio::test]
 async fn an_edit_leaves_nothing_to_read_but_what_has_a_mark_before_it() {
     let provider = start(0, Rules::default()).await;
-    let body = marked(FREE, mark("5m"), mark("5m"));
+    let body = marked(FREE, &mark("5m"), &mark("5m"));
     usage(&provider, &body, None).await;
     let mut edited = body.clone();
     edited["messages"][0]["content"][0]["text"] = json!("three ".repeat(2000));
@@ -87,14 +87,14 @@ async fn an_edit_leaves_nothing_to_read_but_what_has_a_mark_before_it() {
     let none = usage(&provider, &unmarked, None).await;
     assert_eq!(none["cache_read_input_tokens"], 0);
     // No model reads what another wrote.
-    let other = usage(&provider, &marked(BOUND, mark("5m"), mark("5m")), None).await;
+    let other = usage(&provider, &marked(BOUND, &mark("5m"), &mark("5m")), None).await;
     assert_eq!(other["cache_read_input_tokens"], 0);
 }
 
 #[tokio::test]
 async fn a_mark_beside_the_messages_stands_on_the_last_block() {
     let provider = start(0, Rules::default()).await;
-    let mut body = marked(FREE, Value::Null, Value::Null);
+    let mut body = marked(FREE, &Value::Null, &Value::Null);
     let plain = usage(&provider, &body, None).await;
     assert_eq!(plain["cache_creation_input_tokens"], 0);
     body["cache_control"] = mark("5m");
@@ -124,7 +124,7 @@ async fn marks_that_a_provider_refuses_are_refused() {
     for (body, expected) in [
         (five, "A maximum of 4 blocks with cache_control may be provided. Found 5."),
         (four_and_one, "A maximum of 4 blocks with cache_control may be provided. Found 5."),
-        (marked(FREE, mark("5m"), mark("1h")), "must not come after a ttl='5m'"),
+        (marked(FREE, &mark("5m"), &mark("1h")), "must not come after a ttl='5m'"),
         (blocks(json!([text("", mark("5m"))])), "cannot be set for empty text blocks"),
         (blocks(thinking), "thinking.cache_control: Extra inputs are not permitted"),
     ] {
@@ -138,7 +138,7 @@ async fn marks_that_a_provider_refuses_are_refused() {
 #[tokio::test]
 async fn a_token_count_is_what_is_billed() {
     let provider = start(0, Rules::default()).await;
-    let body = marked(FREE, Value::Null, Value::Null);
+    let body = marked(FREE, &Value::Null, &Value::Null);
     let (_, counted) = post(&provider, "/v1/messages/count_tokens", &[], &body).await;
     let billed = usage(&provider, &body, None).await;
     assert_eq!(counted["input_tokens"], billed["input_tokens"]);
@@ -147,7 +147,7 @@ async fn a_token_count_is_what_is_billed() {
 #[tokio::test]
 async fn a_model_that_is_not_listed_is_priced_by_option_or_wire() {
     let provider = start(0, Rules::default()).await;
-    usage(&provider, &marked("scripted-model", mark("5m"), mark("5m")), None).await;
+    usage(&provider, &marked("scripted-model", &mark("5m"), &mark("5m")), None).await;
     assert!(last_bill(&provider).charge.written > 0.0, "marks count");
     let body = json!({"model": "scripted-model", "messages": [{"role": "user", "content": "go"}]});
     post(&provider, "/v1/chat/completions", &[], &body).await;
@@ -223,4 +223,25 @@ async fn breakpoints_are_for_the_models_that_have_them() {
         let (status, answer) = post(&provider, "/v1/chat/completions", &[], &body).await;
         assert_eq!(status, expected, "{answer}");
     }
+}
+
+#[tokio::test]
+async fn the_record_in_a_folder_has_the_bill() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = Plan::text("the end");
+    let answers = Answers::Planned { plan, check: None, rules: Rules::default() };
+    let keep = Keep::Folder(folder.path().to_owned());
+    let config = Config { answers, keep, pace: Pace::Together };
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let provider = Provider::listen(address, config).await.expect("it starts");
+    usage(&provider, &marked(FREE, &mark("1h"), &mark("5m")), None).await;
+    let record = std::fs::read(folder.path().join("000001.json")).expect("kept");
+    let record: Value = serde_json::from_slice(&record).expect("JSON");
+    let bill = &record["bill"];
+    assert_eq!((&bill["model"], &bill["priced_as"]), (&json!(FREE), &json!(FREE)));
+    assert!(bill["charge"]["written_long"].as_f64() > Some(1990.0), "{record}");
+    assert!(bill["charge"]["written"].as_f64() > Some(3990.0), "{record}");
+    assert!(bill["dollars"]["input"].as_f64() > Some(0.01), "{record}");
+    assert!(bill["dollars"]["output"].as_f64() > Some(0.0), "{record}");
+    assert_eq!(record["thinking"], json!({"sent": 0, "invalid": 0, "dropped": 0}));
 }
