@@ -77,10 +77,10 @@ pub enum Pace {
     Apart(Duration),
 }
 
-/// What a planned conversation is held to.
+/// Rules of a planned conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// The model by whose prices and cache models are charged that the shipped table does not list.
+    /// Prices and cache of this model are used for models that the shipped table does not list.
     pub price_as: Option<String>,
     pub binding: Binding,
 }

@@ -36,17 +36,17 @@ pub struct Thinking {
     pub dropped: usize,
 }
 
-/// What the check of a request found.
+/// The result of checking a request.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) thinking: Thinking,
-    /// Message and block of what is not read.
+    /// Message and block indexes that the model does not see.
     pub(crate) dropped: Vec<(usize, usize)>,
     /// For the answer, if the beta asks for it.
     pub(crate) transformations: Option<Value>,
     /// For the thinking block of the answer.
     pub(crate) signature: String,
-    /// Why the request is refused.
+    /// The error message, if the request is refused.
     pub(crate) refusal: Option<String>,
 }
 
@@ -56,7 +56,7 @@ struct Signature {
     previous: u64,
 }
 
-/// Reads as the beginning of something sealed.
+/// Every signature begins with it, as opaque data would.
 const SEAL: &str = "c2NyaXB0ZWQ";
 
 /// Checks the thinking blocks of a request to `model`, whose thinking is bound or not, and signs the next.

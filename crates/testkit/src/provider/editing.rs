@@ -1,4 +1,4 @@
-//! Context editing by the provider: what it clears is not billed, and breaks the cache from there on.
+//! Context editing by the provider: cleared content is not billed, and the cache breaks from there on.
 //!
 //! `clear_tool_uses_20250919` clears the results beyond the newest `keep` once the request is over its trigger;
 //! `clear_thinking_20251015` keeps the thinking of the newest turns. Both look at what was sent, each time anew, so bound
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 pub const EDITING_BETA: &str = "context-management-2025-06-27";
 /// The beta of server-side compaction, which admits it too.
 const COMPACTION_BETA: &str = "compact-2026-01-12";
-/// When nothing else is said (the same page).
+/// Default (the same page).
 const TRIGGER: u64 = 100_000;
-/// Tool uses that stay when nothing else is said (the same page).
+/// Tool uses that stay by default (the same page).
 const KEEP: u64 = 3;
 /// Stands in the place of a result. Chosen: the provider does not show its own words.
 const CLEARED: &str = "[cleared]";
@@ -113,7 +113,7 @@ fn clear_thinking(body: &mut Value, edit: &Value, size: impl Fn(&Value) -> u64) 
         return None;
     }
     let before = size(body);
-    // One turn when nothing else is said (the same page).
+    // One turn is the default (the same page).
     let mut keep = keep["value"].as_u64().unwrap_or(1);
     let mut cleared = 0;
     for message in body["messages"].as_array_mut()?.iter_mut().rev() {

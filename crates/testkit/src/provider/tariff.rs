@@ -1,4 +1,4 @@
-//! Which prices a request is charged by, and the bill for it.
+//! The prices that a request is charged by, and its bill.
 
 use plimsoll_core::cost::{CacheKind, Charge, Match, Prices, Pricing};
 use plimsoll_formats::provider::Wire;
@@ -6,26 +6,27 @@ use serde_json::{Value, json};
 
 use super::usage::Usage;
 
-/// The shipped prices, and what to take for a model that they do not list.
+/// The shipped prices, and the model to use for those that are not listed.
 #[derive(Debug)]
 pub(crate) struct Tariff {
     pricing: Pricing,
     price_as: Option<String>,
 }
 
-/// What a request cost.
+/// The price of one request and its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bill {
     /// The model that the request named.
     pub model: String,
-    /// The model by whose prices it was charged.
+    /// The listed model whose prices were used.
     pub priced_as: String,
+    /// As `core` charges: where the cache has steps, what is written costs as much as plain input.
     pub charge: Charge,
     /// US dollars for the input.
     pub input: f64,
     /// US dollars for the output.
     pub output: f64,
-    /// By what input and output were multiplied for the size of the prompt.
+    /// Factors of input and output for the size of the prompt.
     pub band: (f64, f64),
 }
 

@@ -1,4 +1,4 @@
-//! One request of a planned conversation: what is refused, what is read, what it costs, what is answered.
+//! One request of a planned conversation: check, read, charge, answer.
 
 use std::sync::{Arc, PoisonError};
 
@@ -82,7 +82,10 @@ pub(crate) fn planned(
     }
     if matches!(endpoint, Endpoint::CountTokens(_)) {
         let name = if wire == Wire::Gemini { "totalTokens" } else { "input_tokens" };
-        let body = json!({name: total(&read.seen)});
+        let mut body = json!({name: total(&read.seen)});
+        if read.edits.is_some() {
+            body["context_management"] = json!({"original_input_tokens": total(&read.sent)});
+        }
         return json_answer(StatusCode::OK, &body, shared.record(kept));
     }
     let text = String::from_utf8_lossy(&raw);

@@ -250,6 +250,10 @@ async fn what_the_provider_clears_is_not_billed_and_breaks_no_thinking() {
     let size = |answer: &Value| answer["usage"]["input_tokens"].as_u64().expect("a number");
     assert_eq!(edit["cleared_input_tokens"], size(&plain) - size(&cleared));
     assert!(size(&plain) - size(&cleared) > 900, "{cleared}");
+    let (_, counted) =
+        post(&provider, "/v1/messages/count_tokens", &beta, &clearing(body.clone(), 100)).await;
+    assert_eq!(counted["input_tokens"], size(&cleared));
+    assert_eq!(counted["context_management"]["original_input_tokens"], size(&plain));
     // Under the trigger nothing happens, and it is said that nothing did.
     let (_, under) = post(&provider, MESSAGES, &beta, &clearing(body.clone(), 99_999)).await;
     assert_eq!(under["context_management"]["applied_edits"], json!([]));
