@@ -103,7 +103,7 @@ pub(crate) fn planned(
     let now = asked.time().or(set);
     let mut caches = shared.caches.lock().unwrap_or_else(PoisonError::into_inner);
     let continuity = caches.continuity(wire, &body, &read.sent);
-    let charge = caches.charge(model, &prices, &read.seen, now);
+    let charge = caches.charge(&prices, &read.seen, now);
     drop(caches);
     answer.usage = Usage::of(&charge, prices.cache, output);
     let bill = Some(Bill::of(model, priced_as, &prices, charge, answer.usage));

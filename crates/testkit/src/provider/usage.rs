@@ -1,4 +1,4 @@
-//! Usage as a provider reports it: the cache is that of [`plimsoll_core::cost::Cache`], one for each model.
+//! Usage as a provider reports it: the cache is that of [`plimsoll_core::cost::Cache`].
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -62,8 +62,8 @@ impl Continuity {
 /// What the provider has read before.
 #[derive(Debug, Default)]
 pub(crate) struct Caches {
-    /// No model reads what another has written.
-    by_model: HashMap<String, cost::Cache>,
+    /// Of all models: the keys of pieces hold the model, so none reads what another has written.
+    cache: cost::Cache,
     conversations: HashMap<u64, Vec<u64>>,
 }
 
@@ -71,12 +71,11 @@ impl Caches {
     /// Charges a request made at `now` and keeps its prefixes for the next. A time that is not known counts as warm.
     pub(crate) fn charge(
         &mut self,
-        model: &str,
         prices: &Prices,
         pieces: &[Piece],
         now: Option<MillisSinceEpoch>,
     ) -> Charge {
-        self.by_model.entry(model.to_owned()).or_default().charge(prices, pieces, now)
+        self.cache.charge(prices, pieces, now)
     }
 
     /// Says how a request continues the one before it. `sent` are its pieces before the provider takes anything out.

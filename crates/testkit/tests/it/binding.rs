@@ -84,12 +84,13 @@ async fn a_gap_and_a_block_that_came_back_are_refused() {
 
 #[tokio::test]
 async fn an_edit_before_a_block_is_refused_with_the_providers_words() {
-    let changes: [(&str, Change); 6] = [
+    let changes: [(&str, Change); 7] = [
         ("system", |body| body["system"][0]["text"] = json!("You do not.")),
         ("tools", |body| body["tools"][0]["name"] = json!("Shell")),
         ("the question", |body| body["messages"][0]["content"] = json!("gone")),
         ("a result", |body| body["messages"][2]["content"][0]["content"] = json!("short")),
         ("a call", |body| body["messages"][1]["content"][2]["input"] = json!({"command": "two"})),
+        ("a role", |body| body["messages"][0]["role"] = json!("assistant")),
         ("an order", |body| body["messages"].as_array_mut().expect("a list").swap(0, 2)),
     ];
     for (what, change) in changes {
@@ -141,6 +142,17 @@ async fn blocks_that_do_not_fit_are_dropped_when_that_is_asked_for() {
 }
 
 #[tokio::test]
+async fn all_behind_a_dropped_block_are_dropped() {
+    let (provider, mut body) = three(BOUND).await;
+    // A block in the wrong place; those behind it would fit if it were left out.
+    body["messages"][1]["content"][0] = body["messages"][5]["content"][0].clone();
+    let beta = [("anthropic-beta", BINDING_BETA)];
+    let (status, answer) = post(&provider, MESSAGES, &beta, &with_drop(body)).await;
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(provider.kept()[3].thinking.dropped, 3);
+}
+
+#[tokio::test]
 async fn the_controls_need_their_beta() {
     let (provider, body) = three(BOUND).await;
     let (status, answer) = post(&provider, MESSAGES, &[], &with_drop(body.clone())).await;
@@ -172,11 +184,17 @@ async fn blocks_of_another_model_are_dropped_without_an_error() {
 
 #[tokio::test]
 async fn a_signature_that_was_touched_is_another_error() {
-    for signature in ["", "c2lnbmVk", "tail"] {
+    for signature in ["", "c2lnbmVk", "digit"] {
         let (provider, mut body) = three(BOUND).await;
         let own = &mut body["messages"][1]["content"][0]["signature"];
         let touched = match signature {
-            "tail" => own.as_str().expect("a text").replace('c', "d"),
+            // A digit of the sealed content.
+            "digit" => {
+                let mut text = own.as_str().expect("a text").to_owned();
+                let digit = if text.as_bytes()[30] == b'0' { "1" } else { "0" };
+                text.replace_range(30..31, digit);
+                text
+            }
             other => other.to_owned(),
         };
         *own = json!(touched);
@@ -270,6 +288,19 @@ async fn what_the_provider_clears_is_not_billed_and_breaks_no_thinking() {
         assert_eq!(answer["context_management"]["applied_edits"], json!([]));
         assert_eq!(size(&answer), size(&plain));
     }
+    // By the number of uses, and with the calls' arguments.
+    for (uses, inputs, found) in [(3, false, 0), (2, false, 2), (2, true, 2)] {
+        let mut asked = clearing(body.clone(), 0);
+        let edit = &mut asked["context_management"]["edits"][0];
+        edit["trigger"] = json!({"type": "tool_uses", "value": uses});
+        edit["clear_tool_inputs"] = json!(inputs);
+        let (_, answer) = post(&provider, MESSAGES, &beta, &asked).await;
+        let applied = &answer["context_management"]["applied_edits"];
+        let count = applied[0]["cleared_tool_uses"].as_u64().unwrap_or(0);
+        assert_eq!(count, found, "{uses} {inputs}");
+        let less = size(&answer) < size(&cleared);
+        assert_eq!(less, inputs, "{uses} {inputs}: {answer}");
+    }
     let (status, _) = post(&provider, MESSAGES, &[], &clearing(body.clone(), 100)).await;
     assert_eq!(status, 400, "without the beta");
     let mut streamed = clearing(body, 100);
@@ -294,5 +325,10 @@ async fn thinking_is_cleared_by_turns() {
     let (_, one) = post(&provider, MESSAGES, &beta, &body).await;
     let edit = &one["context_management"]["applied_edits"][0];
     assert_eq!(edit["cleared_thinking_turns"], 2, "{one}");
+    let tools = json!({"type": "clear_tool_uses_20250919"});
+    let thinking = body["context_management"]["edits"][0].clone();
+    body["context_management"]["edits"] = json!([tools, thinking]);
+    let (status, _) = post(&provider, MESSAGES, &beta, &body).await;
+    assert_eq!(status, 400, "thinking comes first");
     assert!(edit["cleared_input_tokens"].as_u64() > Some(0));
 }

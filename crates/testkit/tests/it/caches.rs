@@ -82,6 +82,10 @@ async fn an_edit_leaves_nothing_to_read_but_what_has_a_mark_before_it() {
     edited["messages"][0]["content"][0]["text"] = json!("three ".repeat(2000));
     let half = usage(&provider, &edited, None).await;
     assert!((2000..2100).contains(&half["cache_read_input_tokens"].as_u64().expect("a number")));
+    let mut said = body.clone();
+    said["messages"][0]["role"] = json!("assistant");
+    let by_another = usage(&provider, &said, None).await;
+    assert_eq!(by_another["cache_read_input_tokens"], half["cache_read_input_tokens"]);
     let mut unmarked = body;
     unmarked["system"][0]["text"] = json!("four ".repeat(2000));
     let none = usage(&provider, &unmarked, None).await;
@@ -167,6 +171,8 @@ async fn a_request_above_a_band_costs_more_as_a_whole() {
         usage(&provider, &body, None).await;
         let bill = last_bill(&provider);
         assert_eq!(bill.band, (times, times));
+        let output = provider.kept().pop().expect("kept").usage.output as f64;
+        assert!((bill.output - output * 0.5 / 1e6 * times).abs() < 1e-9, "{bill:?}");
         let expected = bill.charge.plain * 0.1 / 1e6 * times;
         assert!((bill.input - expected).abs() < 1e-9, "{bill:?}");
     }
