@@ -77,6 +77,10 @@ pub(crate) fn planned(
         Err(message) => return refuse(message, kept),
     };
     kept.thinking = read.verdict.thinking;
+    let mut caches = shared.caches.lock().unwrap_or_else(PoisonError::into_inner);
+    if matches!(endpoint, Endpoint::Turn(..)) {
+        kept.continuity = caches.continuity(wire, &body, &read.sent);
+    }
     if let Some(message) = read.verdict.refusal.take() {
         return refuse(message, kept);
     }
@@ -101,14 +105,13 @@ pub(crate) fn planned(
     answer.edits = read.edits.map(Value::from);
     let set = *shared.now.lock().unwrap_or_else(PoisonError::into_inner);
     let now = asked.time().or(set);
-    let mut caches = shared.caches.lock().unwrap_or_else(PoisonError::into_inner);
-    let continuity = caches.continuity(wire, &body, &read.sent);
+    caches.remember(wire, &body, &read.sent);
     let charge = caches.charge(&prices, &read.seen, now);
     drop(caches);
     answer.usage = Usage::of(&charge, prices.cache, output);
     let bill = Some(Bill::of(model, priced_as, &prices, charge, answer.usage));
     let turn = Some((answer.turn, !answer.calls.is_empty()));
-    let done = shared.record(Kept { turn, usage: answer.usage, continuity, bill, ..kept });
+    let done = shared.record(Kept { turn, usage: answer.usage, bill, ..kept });
     let streams = match endpoint {
         Endpoint::Turn(_, Some(delivery)) => delivery == Delivery::Streamed,
         _ => body["stream"] == true,

@@ -79,18 +79,27 @@ impl Caches {
     }
 
     /// Says how a request continues the one before it. `sent` are its pieces before the provider takes anything out.
-    pub(crate) fn continuity(&mut self, wire: Wire, body: &Value, sent: &[Piece]) -> Continuity {
-        // Clients ask beside a session too, for its title say, then without tools.
-        let mut key = DefaultHasher::new();
-        body["tools"].is_null().hash(&mut key);
-        if let Some(first) = messages(wire, body).iter().find(|item| item["role"] == "user") {
-            hash(first, &mut key);
-        }
-        let now: Vec<u64> = sent.iter().map(|piece| piece.key).collect();
-        let before = self.conversations.entry(key.finish()).or_default();
-        let alike = before.iter().zip(&now).take_while(|(before, now)| before == now).count();
-        let found = Continuity { segments: now.len(), before: before.len(), alike };
-        *before = now;
-        found
+    pub(crate) fn continuity(&self, wire: Wire, body: &Value, sent: &[Piece]) -> Continuity {
+        let before = self.conversations.get(&conversation(wire, body));
+        let before = before.map(Vec::as_slice).unwrap_or_default();
+        let alike = before.iter().zip(sent).take_while(|(before, now)| **before == now.key);
+        Continuity { segments: sent.len(), before: before.len(), alike: alike.count() }
     }
+
+    /// Remembers a request that is answered; one that is refused continues nothing.
+    pub(crate) fn remember(&mut self, wire: Wire, body: &Value, sent: &[Piece]) {
+        let keys = sent.iter().map(|piece| piece.key).collect();
+        self.conversations.insert(conversation(wire, body), keys);
+    }
+}
+
+/// Returns the key of a conversation: its first question, and whether it has tools, since clients ask beside a session too (for
+/// its title, say), then without them.
+fn conversation(wire: Wire, body: &Value) -> u64 {
+    let mut key = DefaultHasher::new();
+    body["tools"].is_null().hash(&mut key);
+    if let Some(first) = messages(wire, body).iter().find(|item| item["role"] == "user") {
+        hash(first, &mut key);
+    }
+    key.finish()
 }

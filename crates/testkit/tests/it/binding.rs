@@ -106,6 +106,11 @@ async fn an_edit_before_a_block_is_refused_with_the_providers_words() {
         let thinking = kept[kept.len() - 2].thinking;
         assert_eq!((thinking.sent, thinking.dropped), (3, 0), "{what}");
         assert!(thinking.invalid > 0, "{what}");
+        // The record of the refusal says where the request differs from the one before; another question begins another
+        // conversation.
+        if ["system", "tools", "a result", "a call"].contains(&what) {
+            assert!(kept[kept.len() - 2].continuity.is_broken(), "{what}");
+        }
         // The same on a model that does not bind is let through.
         let (provider, mut body) = three(FREE).await;
         change(&mut body);
