@@ -1,7 +1,8 @@
-"""How each client is pointed at an address and told what to do."""
+"""How each client is pointed at an address, a model and a task."""
 
 import json
 import os
+import re
 from pathlib import Path
 
 CACHE = Path(os.environ.get("PLIMSOLL_E2E_CACHE")
@@ -9,6 +10,10 @@ CACHE = Path(os.environ.get("PLIMSOLL_E2E_CACHE")
 HERE = Path(__file__).resolve().parent
 PROMPT = ("One case of check.py fails. Find out why, mend meter.py, and say which key the row in table.json has that no "
           "other row has.")
+
+
+# Chosen: no plan comes near it, so no client compacts.
+WINDOW = 400000
 
 
 def program(client, name):
@@ -19,63 +24,74 @@ def python():
     return str(CACHE / "python/bin/python")
 
 
-def anthropic_sdk(base, home):
-    return {}, [python(), str(HERE / "clients/anthropic_sdk.py"), base, PROMPT]
+def is_bound(model):
+    """Says whether a model binds its thinking: Claude 5.1 and later."""
+    numbers = re.findall(r"-(\d{1,2})(?=-|$)", model)
+    return model.startswith("claude") and tuple(map(int, numbers)) >= (5, 1)
 
 
-def openai_chat(base, home):
-    return {}, [python(), str(HERE / "clients/openai_sdk.py"), base, PROMPT, "chat"]
+def anthropic_sdk(base, home, model, marks):
+    options = ["--adaptive"] * is_bound(model) + ["--no-marks"] * (not marks)
+    return {}, [python(), str(HERE / "clients/anthropic_sdk.py"), base, PROMPT, model, *options]
 
 
-def openai_responses(base, home):
-    return {}, [python(), str(HERE / "clients/openai_sdk.py"), base, PROMPT, "responses"]
+def openai_chat(base, home, model):
+    return {}, [python(), str(HERE / "clients/openai_sdk.py"), base, PROMPT, "chat", model]
 
 
-def claude(base, home):
+def openai_responses(base, home, model):
+    return {}, [python(), str(HERE / "clients/openai_sdk.py"), base, PROMPT, "responses", model]
+
+
+def claude(base, home, model):
     # IS_SANDBOX: else the flag that skips questions is refused to root.
     variables = {"IS_SANDBOX": "1", "ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": base,
                  "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
     return variables, [program("claude", "claude"), "-p", PROMPT, "--dangerously-skip-permissions",
-                       "--output-format", "json", "--max-turns", "40"]
+                       *(["--model", model] if model else []), "--output-format", "json", "--max-turns", "40"]
 
 
-def codex(base, home):
+def codex(base, home, model):
     provider = f'model_providers.scripted={{name="scripted",base_url="{base}/v1",env_key="SCRIPTED_KEY",wire_api="responses"}}'
-    return {"SCRIPTED_KEY": "none"}, codex_command(["-c", "model_provider=scripted", "-c", provider])
+    return {"SCRIPTED_KEY": "none"}, codex_command(model, ["-c", "model_provider=scripted", "-c", provider])
 
 
-def codex_built_in(base, home):
+def codex_built_in(base, home, model):
     """Its own provider, which writes its tools and its first connection in another way."""
     folder = home / ".codex"
     folder.mkdir(parents=True)
     (folder / "auth.json").write_text(json.dumps({"OPENAI_API_KEY": "none"}))
-    return {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{base}/v1"}, codex_command(["-c", f'openai_base_url="{base}/v1"'])
+    return {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{base}/v1"}, codex_command(model, ["-c", f'openai_base_url="{base}/v1"'])
 
 
-def codex_command(settings):
+def codex_command(model, settings):
     return [program("codex", "codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
-            "--json", "-m", "gpt-5", *settings, "-c", "analytics.enabled=false", PROMPT]
+            "--json", "-m", model, *settings, "-c", "analytics.enabled=false", PROMPT]
 
 
 def pi(api, path):
-    def client(base, home):
+    def client(base, home, name):
         folder = home / ".pi/agent"
         folder.mkdir(parents=True)
-        model = {"id": "scripted-model", "name": "scripted", "reasoning": False, "input": ["text"],
-                 "contextWindow": 200000, "maxTokens": 8192, "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}
+        model = {"id": name, "name": name, "reasoning": is_bound(name), "input": ["text"], "contextWindow": WINDOW,
+                 "maxTokens": 8192, "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}
         provider = {"baseUrl": base + path, "apiKey": "none", "api": api, "models": [model]}
         (folder / "models.json").write_text(json.dumps({"providers": {"scripted": provider}}))
         return {"PI_OFFLINE": "1", "PI_TELEMETRY": "0"}, [
-            program("pi", "pi"), "-p", "--mode", "json", "--provider", "scripted", "--model", "scripted-model", PROMPT]
+            program("pi", "pi"), "-p", "--mode", "json", "--provider", "scripted", "--model", name,
+            *(["--thinking", "medium"] if is_bound(name) else []), PROMPT]
     return client
 
 
-def opencode(package, model):
-    def client(base, home):
+def opencode(package):
+    def client(base, home, model):
         folder = home / ".config/opencode"
         folder.mkdir(parents=True)
+        settings = {"name": model, "tool_call": True, "limit": {"context": WINDOW, "output": 8192}}
+        if is_bound(model):
+            settings |= {"reasoning": True, "options": {"thinking": {"type": "enabled", "budgetTokens": 2048}}}
         provider = {"npm": package, "name": "scripted", "options": {"baseURL": f"{base}/v1", "apiKey": "none"},
-                    "models": {model: {"name": model, "tool_call": True, "limit": {"context": 200000, "output": 8192}}}}
+                    "models": {model: settings}}
         (folder / "opencode.json").write_text(json.dumps({
             "provider": {"scripted": provider}, "model": f"scripted/{model}", "permission": {"*": "allow"}}))
         variables = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
@@ -84,33 +100,41 @@ def opencode(package, model):
     return client
 
 
-def gemini(base, home):
+def gemini(base, home, model):
     folder = home / ".gemini"
     folder.mkdir(parents=True)
     (folder / "settings.json").write_text(json.dumps({
         "security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False},
         "general": {"disableAutoUpdate": True, "disableUpdateNag": True}}))
     variables = {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": base, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-    return variables, [program("gemini", "gemini"), "-m", "gemini-2.5-pro", "--yolo", "-p", PROMPT]
+    return variables, [program("gemini", "gemini"), "-m", model, "--yolo", "-p", PROMPT]
 
 
-def qwen(base, home):
-    variables = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{base}/v1", "OPENAI_MODEL": "scripted-model"}
+def qwen(base, home, model):
+    variables = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{base}/v1", "OPENAI_MODEL": model}
     return variables, [program("qwen", "qwen"), "--auth-type", "openai", "--yolo", "-p", PROMPT]
 
 
+# Each with the model that it asks for if none is chosen; Claude Code then takes its own.
 CLIENTS = {
-    "anthropic-sdk": anthropic_sdk,
-    "openai-chat": openai_chat,
-    "openai-responses": openai_responses,
-    "claude": claude,
-    "codex": codex,
-    "codex-built-in": codex_built_in,
-    "pi-anthropic": pi("anthropic-messages", ""),
-    "pi-chat": pi("openai-completions", "/v1"),
-    "pi-responses": pi("openai-responses", "/v1"),
-    "opencode-chat": opencode("@ai-sdk/openai-compatible", "scripted-model"),
-    "opencode-anthropic": opencode("@ai-sdk/anthropic", "claude-sonnet-4-5"),
-    "gemini": gemini,
-    "qwen": qwen,
+    "anthropic-sdk": (anthropic_sdk, "claude-sonnet-4-5"),
+    "openai-chat": (openai_chat, "gpt-5"),
+    "openai-responses": (openai_responses, "gpt-5"),
+    "claude": (claude, None),
+    "codex": (codex, "gpt-5"),
+    "codex-built-in": (codex_built_in, "gpt-5"),
+    "pi-anthropic": (pi("anthropic-messages", ""), "scripted-model"),
+    "pi-chat": (pi("openai-completions", "/v1"), "scripted-model"),
+    "pi-responses": (pi("openai-responses", "/v1"), "scripted-model"),
+    "opencode-chat": (opencode("@ai-sdk/openai-compatible"), "scripted-model"),
+    "opencode-anthropic": (opencode("@ai-sdk/anthropic"), "claude-sonnet-4-5"),
+    "gemini": (gemini, "gemini-2.5-pro"),
+    "qwen": (qwen, "scripted-model"),
 }
+
+
+def command(name, base, home, model=None, marks=True):
+    """Returns the variables and the command line of a client. `marks` says whether the SDK's client sets any."""
+    client, own = CLIENTS[name]
+    extra = [marks] if client is anthropic_sdk else []
+    return client(base, home, model or own, *extra)

@@ -1,10 +1,19 @@
 """The folder in which every client works: small sources, a bulky log, a large table, a test with one failure.
 
-The plan of the scripted provider (`crates/testkit/src/provider/plan.rs`) names these files. The same at every run.
+The plans of the scripted provider (`crates/testkit/src/provider/plan.rs`, `plans.rs`) name these files. The same at every run.
 """
 
 import json
 from pathlib import Path
+
+import generated
+
+# Plans by name, with the tool turns of each.
+PLANS = {"mending": 14, "short": 4, "nine": 26, "mixed": 26, "again": 20}
+# What a plan edits: file and text that stands there at its end.
+EDITS = {"mending": [("meter.py", "CEILING = 251")],
+         "mixed": [("src/engine.py", "LIMIT = 41"), ("src/store.py", "RETRIES = 4")],
+         "again": [("again/west.py", "LIMIT = 41"), ("again/south.py", "LIMIT = 41")]}
 
 METER = '''"""Reads meters and keeps their sums."""
 
@@ -72,8 +81,53 @@ if __name__ == "__main__":
 '''
 
 
-def make(folder: Path) -> None:
-    """Writes the workspace into `folder`."""
+TESTS = '''"""Runs the tests of the service; what it prints is the same at every run."""
+
+from pathlib import Path
+
+LIMIT = int(next(line.split("=")[1] for line in Path("src/engine.py").read_text().splitlines()
+                 if line.startswith("LIMIT = ")))
+for case in range(400):
+    print(f"tests/test_{case // 20:02d}.py::test_case_{case:03d} PASSED in {case * 37 % 911} us")
+if LIMIT < 41:
+    print("tests/test_20.py::test_limit FAILED: AssertionError: 40 is not 41")
+print(f"400 passed, {int(LIMIT < 41)} failed")
+'''
+
+
+def make(folder: Path, plan: str = "mending") -> None:
+    """Writes the workspace of a plan into `folder`."""
+    common(folder)
+    if plan == "nine":
+        for at in range(26):
+            write(folder / f"nine/part_{at:02d}.py", generated.source(f"nine {at}", 9000))
+    if plan == "again":
+        for name in ["north", "south", "east", "west", "yard", "gate", "tower"]:
+            write(folder / f"again/{name}.py", "LIMIT = 40\n\n" + generated.source(name, 11000))
+    if plan == "mixed":
+        sizes = {"engine": 20000, "store": 15000, "routes": 12000, "settings": 6000, "models": 18000, "views": 10000}
+        heads = {"engine": "LIMIT = 40\n\n", "store": "RETRIES = 3\n\n"}
+        for name, size in sizes.items():
+            write(folder / f"src/{name}.py", heads.get(name, "") + generated.source(name, size))
+        write(folder / "logs/build.log", generated.build_log(60000))
+        write(folder / "logs/server.log", generated.server_log(100000))
+        write(folder / "data/rows.json", generated.table("rows", 95000))
+        write(folder / "data/users.json", generated.table("users", 25000))
+        write(folder / "run_tests.py", TESTS)
+
+
+def missing(folder: Path, plan: str) -> list[str]:
+    """Says which edits of a plan were not made."""
+    return [f"{name} was not changed" for name, text in EDITS.get(plan, []) if text not in (folder / name).read_text()]
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def common(folder: Path) -> None:
+    """Writes what every plan finds."""
     (folder / "parts").mkdir(parents=True)
     (folder / "meter.py").write_text(METER + methods(60, 8))
     (folder / "parts/__init__.py").write_text("")

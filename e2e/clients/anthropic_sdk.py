@@ -1,4 +1,7 @@
-"""An agent loop on the Anthropic SDK: two tools, turns streamed and whole in turn. Arguments: BASE_URL PROMPT."""
+"""An agent loop on the Anthropic SDK: two tools, turns streamed and whole in turn.
+
+Arguments: BASE_URL PROMPT MODEL [--no-marks] [--adaptive].
+"""
 
 import subprocess
 import sys
@@ -9,9 +12,9 @@ TOOLS = [
     {"name": "bash", "description": "Runs a command line.",
      "input_schema": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}},
     {"name": "read_file", "description": "Reads a file.",
-     "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-     "cache_control": {"type": "ephemeral"}},
+     "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}},
 ]
+MARK = {"cache_control": {"type": "ephemeral"}}
 
 
 def run(name, arguments):
@@ -20,15 +23,24 @@ def run(name, arguments):
     return done.stdout + done.stderr or "no output", done.returncode != 0
 
 
-def main(base_url, prompt):
+def marked(messages):
+    """Returns the messages with a mark on their last block, as agents set one."""
+    last = messages[-1]
+    blocks = last["content"] if isinstance(last["content"], list) else [{"type": "text", "text": last["content"]}]
+    return [*messages[:-1], {**last, "content": [*blocks[:-1], {**blocks[-1], **MARK}]}]
+
+
+def main(base_url, prompt, model, *options):
     client = anthropic.Anthropic(base_url=base_url, api_key="none", max_retries=0)
-    system = [{"type": "text", "text": "You mend programs. " * 300, "cache_control": {"type": "ephemeral"}}]
+    marks, adaptive = "--no-marks" not in options, "--adaptive" in options
+    system = [{"type": "text", "text": "You mend programs. " * 300, **(MARK if marks else {})}]
     messages = [{"role": "user", "content": prompt}]
-    predicted = client.messages.count_tokens(model="claude-sonnet-4-5", messages=messages, tools=TOOLS, system=system)
+    predicted = client.messages.count_tokens(model=model, messages=messages, tools=TOOLS, system=system)
     assert predicted.input_tokens > 0
     for turn in range(40):
-        request = {"model": "claude-sonnet-4-5", "max_tokens": 4096, "system": system, "tools": TOOLS, "messages": messages,
-                   "thinking": {"type": "enabled", "budget_tokens": 2048}}
+        request = {"model": model, "max_tokens": 4096, "system": system, "tools": TOOLS,
+                   "messages": marked(messages) if marks else messages,
+                   "thinking": {"type": "adaptive"} if adaptive else {"type": "enabled", "budget_tokens": 2048}}
         if turn % 2 == 0:
             with client.messages.stream(**request) as stream:
                 answer = stream.get_final_message()

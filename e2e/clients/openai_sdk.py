@@ -1,6 +1,6 @@
 """An agent loop on the OpenAI SDK: two tools, turns streamed and whole in turn.
 
-Arguments: BASE_URL PROMPT chat|responses.
+Arguments: BASE_URL PROMPT chat|responses MODEL.
 """
 
 import json
@@ -26,12 +26,12 @@ def run(name, arguments):
     return done.stdout + done.stderr or "no output"
 
 
-def chat(client, prompt):
+def chat(client, prompt, model):
     tools = [{"type": "function", "function": {"name": name, "description": text, "parameters": schema(properties)}}
              for name, (text, properties) in TOOLS.items()]
     messages = [{"role": "system", "content": "You mend programs. " * 300}, {"role": "user", "content": prompt}]
     for turn in range(40):
-        request = {"model": "gpt-5", "messages": messages, "tools": tools}
+        request = {"model": model, "messages": messages, "tools": tools}
         if turn % 2 == 0:
             with client.chat.completions.stream(**request, stream_options={"include_usage": True}) as stream:
                 answer = stream.get_final_completion()
@@ -52,12 +52,12 @@ def chat(client, prompt):
     sys.exit("no end after 40 turns")
 
 
-def responses(client, prompt):
+def responses(client, prompt, model):
     tools = [{"type": "function", "name": name, "description": text, "parameters": schema(properties), "strict": True}
              for name, (text, properties) in TOOLS.items()]
     items = [{"role": "user", "content": prompt}]
     for turn in range(40):
-        request = {"model": "gpt-5", "input": items, "tools": tools, "store": False,
+        request = {"model": model, "input": items, "tools": tools, "store": False,
                    "instructions": "You mend programs. " * 300, "include": ["reasoning.encrypted_content"]}
         if turn % 2 == 0:
             with client.responses.stream(**request) as stream:
@@ -79,9 +79,9 @@ def responses(client, prompt):
     sys.exit("no end after 40 turns")
 
 
-def main(base_url, prompt, api):
+def main(base_url, prompt, api, model):
     client = openai.OpenAI(base_url=base_url + "/v1", api_key="none", max_retries=0)
-    print({"chat": chat, "responses": responses}[api](client, prompt))
+    print({"chat": chat, "responses": responses}[api](client, prompt, model))
 
 
 main(*sys.argv[1:])

@@ -1,36 +1,54 @@
-//! A scripted provider on loopback: it speaks four APIs, whole and streamed, plays a plan of tool turns with whatever
-//! tools the client offers, reports usage with a prompt cache, and refuses what a provider would refuse.
+//! A scripted provider on loopback: it speaks four APIs, whole and streamed, plays a plan of tool turns with whatever tools the
+//! client offers, and bills and refuses as the providers do.
+//!
+//! - **Cache** (`pieces.rs`, `usage.rs`): that of [`plimsoll_core::cost::Cache`], by the shipped prices of the model that the
+//!   request names (`tariff.rs`). Anthropic's marks have both lives; five marks, an hour behind five minutes, or a mark on
+//!   thinking or an empty text are refused. All entries live until a request says its time ([`TIME`]) or a test sets it.
+//! - **Bound thinking** (`binding.rs`): on models that bind it, a thinking block that does not fit refuses the request, or is
+//!   dropped where the request asks for that.
+//! - **Context editing** (`editing.rs`): what the provider clears is not billed, and is no change to bound thinking.
+//! - **Record** (`kept.rs`): each request with its charge, its price in dollars, what was refused, dropped and changed.
 
 mod answer;
 mod anthropic;
+mod binding;
 mod body;
 mod chat;
+mod editing;
 mod endpoint;
 mod forward;
 mod gemini;
 mod kept;
 mod offered;
+mod pieces;
 mod plan;
+mod plans;
 mod progress;
 mod responses;
 mod serve;
 mod sse;
+mod tariff;
+mod turn;
 mod usage;
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use plimsoll_core::MillisSinceEpoch;
 use plimsoll_formats::provider::{Wire, check};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+pub use binding::{BINDING_BETA, Binding, Thinking};
+pub use editing::EDITING_BETA;
 pub use kept::Kept;
 pub use plan::{Action, Plan};
 pub use progress::id as call_id;
+pub use tariff::Bill;
 pub use usage::{Continuity, Usage};
 
 /// When answers say that they were made: the same at every run. Chosen.
@@ -38,6 +56,9 @@ const CREATED: u64 = 1_767_225_600;
 
 /// The header by which a load tool names its request in plain answers.
 pub const LABEL: &str = "x-load-request";
+
+/// The header by which a request says at which time it is made, in milliseconds since 1970, for the lives of cache entries.
+pub const TIME: &str = "x-scripted-time";
 
 /// Says what a provider would refuse in the body of a request, nothing if it is right.
 pub type Check = Arc<dyn Fn(Wire, &[u8]) -> Vec<String> + Send + Sync>;
@@ -56,11 +77,19 @@ pub enum Pace {
     Apart(Duration),
 }
 
+/// Rules of a planned conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// Prices and cache of this model are used for models that the shipped table does not list.
+    pub price_as: Option<String>,
+    pub binding: Binding,
+}
+
 /// How the provider answers.
 #[derive(Clone)]
 pub enum Answers {
     /// Plays a plan; every request is read, checked and answered with usage.
-    Planned { plan: Plan, check: Option<Check> },
+    Planned { plan: Plan, check: Option<Check>, rules: Rules },
     /// Answers without reading the request, for load: a text of so many words and, with a label ([`LABEL`]), one call.
     Plain { words: usize },
     /// Hands every request on to `http://HOST:PORT` and keeps both sides, byte for byte.
@@ -106,7 +135,7 @@ pub struct Provider {
 impl Provider {
     /// Starts a server that plays `plan`, checks with `check` and keeps what it was sent.
     pub async fn start(plan: Plan, check: Option<Check>) -> io::Result<Self> {
-        let answers = Answers::Planned { plan, check };
+        let answers = Answers::Planned { plan, check, rules: Rules::default() };
         let config = Config { answers, keep: Keep::Memory, pace: Pace::Apart(Duration::ZERO) };
         Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), config).await
     }
@@ -123,6 +152,11 @@ impl Provider {
     /// Returns `http://HOST:PORT`.
     pub fn address(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Sets the time of requests that do not say theirs ([`TIME`]); before it is set, every cache entry lives.
+    pub fn set_time(&self, now: MillisSinceEpoch) {
+        *self.shared.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
     }
 
     /// Returns what was kept in memory, in the order in which answers ended.

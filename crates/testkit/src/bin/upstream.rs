@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use plimsoll_testkit::provider::{Action, Answers, Config, Keep, Pace, Plan, Provider, strict};
+use plimsoll_testkit::provider::{
+    Action, Answers, Binding, Config, Keep, Pace, Plan, Provider, Rules, strict,
+};
 
 /// A scripted provider on loopback, until it is interrupted.
 ///
@@ -18,9 +20,12 @@ struct Arguments {
     /// Where to listen; port 0 takes a free one. The address is printed.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// How many tool turns of the plan to play.
-    #[arg(long, default_value_t = 14)]
-    turns: usize,
+    /// The plan: mending, short, nine, mixed or again.
+    #[arg(long, default_value = "mending", value_parser = Plan::NAMES)]
+    plan: String,
+    /// How many tool turns of the plan to play, all by default.
+    #[arg(long)]
+    turns: Option<usize>,
     /// The folder in which the client works.
     #[arg(long, default_value = ".")]
     workspace: PathBuf,
@@ -36,6 +41,12 @@ struct Arguments {
     /// Hand everything on to this address, `http://HOST:PORT`.
     #[arg(long)]
     forward: Option<String>,
+    /// Charge models that have no listed price as this one.
+    #[arg(long)]
+    price_as: Option<String>,
+    /// Accept thinking that does not fit what stands before it.
+    #[arg(long)]
+    unbound: bool,
     /// Accept what a provider would refuse.
     #[arg(long)]
     lenient: bool,
@@ -52,13 +63,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
         (_, Some(to)) => Answers::Forwarded { to },
         _ => {
             let workspace = arguments.workspace.canonicalize()?;
-            let mut plan = Plan::mending(workspace.to_string_lossy());
-            plan.turns.truncate(arguments.turns);
+            let workspace = workspace.to_string_lossy();
+            let mut plan = Plan::named(&arguments.plan, workspace).ok_or("no such plan")?;
+            plan.turns.truncate(arguments.turns.unwrap_or(usize::MAX));
             if let Some(every) = arguments.expand_every {
                 plan = expanding(plan, every.max(1));
             }
             let check = (!arguments.lenient).then(strict);
-            Answers::Planned { plan, check }
+            let binding = if arguments.unbound { Binding::Never } else { Binding::ByModel };
+            let rules = Rules { price_as: arguments.price_as, binding };
+            Answers::Planned { plan, check, rules }
         }
     };
     let keep = arguments.keep.map_or(Keep::Nothing, Keep::Folder);

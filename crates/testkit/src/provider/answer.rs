@@ -20,11 +20,24 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     pub(crate) calls: Vec<Call>,
     pub(crate) usage: Usage,
+    /// Of the reasoning, where it is checked.
+    pub(crate) signature: Option<String>,
+    /// What was done to the request's thinking, if it asks to be told.
+    pub(crate) transformations: Option<Value>,
+    /// What the provider cleared, if it was asked to.
+    pub(crate) edits: Option<Value>,
 }
 
 impl Answer {
     /// Decides what is said to `body`.
-    pub(crate) fn to(wire: Wire, body: &Value, raw: &str, plan: &Plan, request: u64) -> Self {
+    pub(crate) fn to(
+        wire: Wire,
+        model: &str,
+        body: &Value,
+        raw: &str,
+        plan: &Plan,
+        request: u64,
+    ) -> Self {
         let tools = offered::offered(wire, body);
         let turn = progress::next_turn(wire, body);
         let calls = plan.calls(turn, &tools, raw);
@@ -39,8 +52,19 @@ impl Answer {
         };
         let reasoning = wants_reasoning(wire, body)
             .then(|| format!("Scripted reasoning of turn {}: what to look at next.", turn + 1));
-        let model = body["model"].as_str().unwrap_or("scripted").to_owned();
-        Self { request, turn, model, reasoning, text, calls, usage: Usage::default() }
+        let model = model.to_owned();
+        Self {
+            request,
+            turn,
+            model,
+            reasoning,
+            text,
+            calls,
+            usage: Usage::default(),
+            signature: None,
+            transformations: None,
+            edits: None,
+        }
     }
 
     /// Answers a load tool: so many words and, if it named its request, one call.
@@ -52,7 +76,7 @@ impl Answer {
             arguments: json!({"path": format!("parts/{request}.py")}),
         };
         let usage = Usage {
-            input: super::usage::tokens(bytes),
+            input: super::pieces::tokens(bytes),
             output: words as u64 + 1,
             ..Usage::default()
         };
@@ -64,6 +88,9 @@ impl Answer {
             text: format!("answer-{request}{}", " word".repeat(words)),
             calls: label.map(|_| read).into_iter().collect(),
             usage,
+            signature: None,
+            transformations: None,
+            edits: None,
         }
     }
 
@@ -72,11 +99,11 @@ impl Answer {
         let calls =
             self.calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
         let reasoning = self.reasoning.as_ref().map_or(0, String::len);
-        super::usage::tokens(self.text.len() + reasoning + calls.sum::<usize>()).max(1)
+        super::pieces::tokens(self.text.len() + reasoning + calls.sum::<usize>()).max(1)
     }
 }
 
-fn wants_reasoning(wire: Wire, body: &Value) -> bool {
+pub(crate) fn wants_reasoning(wire: Wire, body: &Value) -> bool {
     match wire {
         Wire::AnthropicMessages => {
             matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive"))

@@ -8,7 +8,7 @@ use super::usage::Usage;
 use super::{progress, sse};
 
 pub(crate) fn whole(answer: &Answer) -> Value {
-    json!({
+    let mut message = json!({
         "id": format!("msg_{:06}", answer.request),
         "type": "message",
         "role": "assistant",
@@ -17,7 +17,14 @@ pub(crate) fn whole(answer: &Answer) -> Value {
         "stop_reason": stop_reason(answer),
         "stop_sequence": null,
         "usage": usage(answer.usage),
-    })
+    });
+    if let Some(transformations) = &answer.transformations {
+        message["input_transformations"] = transformations.clone();
+    }
+    if let Some(edits) = &answer.edits {
+        message["context_management"] = json!({"applied_edits": edits});
+    }
+    message
 }
 
 pub(crate) fn events(answer: &Answer) -> Vec<Bytes> {
@@ -25,6 +32,8 @@ pub(crate) fn events(answer: &Answer) -> Vec<Bytes> {
     message["content"] = json!([]);
     message["stop_reason"] = Value::Null;
     message["usage"]["output_tokens"] = json!(1);
+    // Told at the end.
+    let edits = message.get_mut("context_management").map(Value::take);
     let mut events = Vec::new();
     let mut push = |event: Value| {
         events.push(sse::named(event["type"].as_str().unwrap_or_default(), &event));
@@ -39,11 +48,15 @@ pub(crate) fn events(answer: &Answer) -> Vec<Bytes> {
         }
         push(json!({"type": "content_block_stop", "index": index}));
     }
-    push(json!({
+    let mut end = json!({
         "type": "message_delta",
         "delta": {"stop_reason": stop_reason(answer), "stop_sequence": null},
         "usage": usage(answer.usage),
-    }));
+    });
+    if let Some(edits) = edits {
+        end["context_management"] = edits;
+    }
+    push(end);
     push(json!({"type": "message_stop"}));
     events
 }
@@ -57,7 +70,12 @@ fn streamed(block: &Value) -> (Value, Vec<Value>) {
             let signature = json!({"type": "signature_delta", "signature": block["signature"]});
             (
                 json!({"type": "thinking", "thinking": "", "signature": ""}),
-                vec![thinking, signature],
+                // Thinking that is not shown has a signature only.
+                if text("thinking").is_empty() {
+                    vec![signature]
+                } else {
+                    vec![thinking, signature]
+                },
             )
         }
         "tool_use" => {
@@ -77,7 +95,8 @@ fn streamed(block: &Value) -> (Value, Vec<Value>) {
 
 fn blocks(answer: &Answer) -> Vec<Value> {
     let reasoning = answer.reasoning.iter().map(|reasoning| {
-        let signature = format!("c2NyaXB0ZWQ{:06}{:04}", answer.request, answer.turn);
+        let plain = || format!("c2NyaXB0ZWQ{:06}{:04}", answer.request, answer.turn);
+        let signature = answer.signature.clone().unwrap_or_else(plain);
         json!({"type": "thinking", "thinking": reasoning, "signature": signature})
     });
     let calls = answer.calls.iter().enumerate().map(|(at, call)| {
@@ -97,6 +116,10 @@ fn usage(usage: Usage) -> Value {
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_written,
         "cache_read_input_tokens": usage.cache_read,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.cache_written - usage.cache_written_long,
+            "ephemeral_1h_input_tokens": usage.cache_written_long,
+        },
         "output_tokens": usage.output,
     })
 }

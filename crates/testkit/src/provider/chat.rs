@@ -78,12 +78,15 @@ fn finish_reason(answer: &Answer) -> &'static str {
 }
 
 fn usage(usage: Usage) -> Value {
-    let input = usage.input + usage.cache_read;
+    let input = usage.input + usage.cache_read + usage.cache_written;
     json!({
         "prompt_tokens": input,
         "completion_tokens": usage.output,
         "total_tokens": input + usage.output,
-        "prompt_tokens_details": {"cached_tokens": usage.cache_read},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_written,
+        },
     })
 }
 

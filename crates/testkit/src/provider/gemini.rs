@@ -19,7 +19,7 @@ pub(crate) fn events(answer: &Answer) -> Vec<Bytes> {
 
 fn chunk(answer: &Answer, parts: &[Value], is_last: bool) -> Value {
     let usage = answer.usage;
-    let input = usage.input + usage.cache_read;
+    let input = usage.input + usage.cache_read + usage.cache_written;
     let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
     if is_last {
         candidate["finishReason"] = json!("STOP");
@@ -32,7 +32,7 @@ fn chunk(answer: &Answer, parts: &[Value], is_last: bool) -> Value {
             "candidatesTokenCount": usage.output,
             "totalTokenCount": input + usage.output,
         },
-        "modelVersion": "scripted",
+        "modelVersion": answer.model,
         "responseId": format!("resp-{:06}", answer.request),
     })
 }

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use serde_json::{Map, Value, json};
 
+use super::binding::Thinking;
+use super::tariff::Bill;
 use super::usage::{Continuity, Usage};
 
 /// A request and its answer.
@@ -27,6 +29,9 @@ pub struct Kept {
     pub violations: Vec<String>,
     pub usage: Usage,
     pub continuity: Continuity,
+    /// What an answered turn cost.
+    pub bill: Option<Bill>,
+    pub thinking: Thinking,
 }
 
 impl Kept {
@@ -59,7 +64,14 @@ impl Kept {
                 "input": self.usage.input,
                 "cache_read": self.usage.cache_read,
                 "cache_written": self.usage.cache_written,
+                "cache_written_long": self.usage.cache_written_long,
                 "output": self.usage.output,
+            },
+            "bill": self.bill.as_ref().map(Bill::description),
+            "thinking": {
+                "sent": self.thinking.sent,
+                "invalid": self.thinking.invalid,
+                "dropped": self.thinking.dropped,
             },
             "segments": self.continuity.segments,
             "segments_before": self.continuity.before,

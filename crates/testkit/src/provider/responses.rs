@@ -174,10 +174,13 @@ fn items(answer: &Answer) -> Vec<Value> {
 }
 
 fn usage(usage: Usage) -> Value {
-    let input = usage.input + usage.cache_read;
+    let input = usage.input + usage.cache_read + usage.cache_written;
     json!({
         "input_tokens": input,
-        "input_tokens_details": {"cached_tokens": usage.cache_read},
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_written,
+        },
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": input + usage.output,

@@ -12,16 +12,19 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use plimsoll_core::MillisSinceEpoch;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::answer::Answer;
+use super::binding::Thinking;
 use super::body::{self, Body, Done};
 use super::endpoint::{Delivery, Endpoint};
-use super::plan::Plan;
-use super::usage::{Cache, Usage, tokens};
+use super::tariff::Tariff;
+use super::turn;
+use super::usage::{Caches, Usage};
 use super::{
-    Answers, Check, Config, Keep, Kept, LABEL, Wire, anthropic, chat, forward, gemini, responses,
+    Answers, Config, Keep, Kept, LABEL, TIME, Wire, anthropic, chat, forward, gemini, responses,
 };
 
 /// What the connections share.
@@ -29,13 +32,15 @@ use super::{
 pub(crate) struct Shared {
     config: Config,
     count: AtomicU64,
-    cache: Mutex<Cache>,
+    pub(crate) tariff: Tariff,
+    pub(crate) caches: Mutex<Caches>,
+    pub(crate) now: Mutex<Option<MillisSinceEpoch>>,
     kept: Mutex<Vec<Kept>>,
 }
 
 /// A request that was read.
-struct Asked {
-    number: u64,
+pub(crate) struct Asked {
+    pub(crate) number: u64,
     method: Method,
     path: String,
     headers: HeaderMap,
@@ -45,8 +50,18 @@ struct Asked {
 
 impl Shared {
     pub(crate) fn new(config: Config) -> Self {
-        let (cache, kept) = (Mutex::default(), Mutex::default());
-        Self { config, count: AtomicU64::new(0), cache, kept }
+        let price_as = match &config.answers {
+            Answers::Planned { rules, .. } => rules.price_as.clone(),
+            Answers::Plain { .. } | Answers::Forwarded { .. } => None,
+        };
+        Self {
+            config,
+            count: AtomicU64::new(0),
+            tariff: Tariff::new(price_as),
+            caches: Mutex::default(),
+            now: Mutex::default(),
+            kept: Mutex::default(),
+        }
     }
 
     pub(crate) fn kept(&self) -> Vec<Kept> {
@@ -65,7 +80,7 @@ impl Shared {
     }
 
     /// Prepares the record of an answer.
-    fn record(self: &Arc<Self>, kept: Kept) -> Option<Done> {
+    pub(crate) fn record(self: &Arc<Self>, kept: Kept) -> Option<Done> {
         if matches!(self.config.keep, Keep::Nothing) {
             return None;
         }
@@ -101,7 +116,9 @@ async fn answer(
     let path = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     let asked = Asked { number, method: head.method, path, headers: head.headers, bytes };
     let answer = match &shared.config.answers {
-        Answers::Planned { plan, check } => planned(&shared, &asked, plan, check.as_ref()),
+        Answers::Planned { plan, check, rules } => {
+            turn::planned(&shared, &asked, plan, check.as_ref(), rules)
+        }
         Answers::Plain { words } => plain(&shared, &asked, *words),
         Answers::Forwarded { to } => {
             let kept = asked.kept(StatusCode::OK);
@@ -123,7 +140,7 @@ async fn answer(
 }
 
 impl Asked {
-    fn kept(&self, status: StatusCode) -> Kept {
+    pub(crate) fn kept(&self, status: StatusCode) -> Kept {
         Kept {
             number: self.number,
             method: self.method.to_string(),
@@ -136,15 +153,17 @@ impl Asked {
             violations: Vec::new(),
             usage: Usage::default(),
             continuity: super::Continuity::default(),
+            bill: None,
+            thinking: Thinking::default(),
         }
     }
 
-    fn endpoint(&self) -> Endpoint {
+    pub(crate) fn endpoint(&self) -> Endpoint {
         Endpoint::of(&self.method, self.path.split('?').next().unwrap_or_default())
     }
 
     /// The body without its compression.
-    fn decoded(&self) -> Result<Bytes, String> {
+    pub(crate) fn decoded(&self) -> Result<Bytes, String> {
         match self.headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
             None | Some(b"identity") => Ok(self.bytes.clone()),
             Some(b"zstd") => zstd::stream::decode_all(&*self.bytes)
@@ -153,75 +172,31 @@ impl Asked {
             Some(_) => Err("unknown content-encoding".to_owned()),
         }
     }
-}
 
-fn planned(
-    shared: &Arc<Shared>,
-    asked: &Asked,
-    plan: &Plan,
-    check: Option<&Check>,
-) -> Response<Body> {
-    let endpoint = asked.endpoint();
-    let wire = match endpoint {
-        Endpoint::Turn(wire, _) | Endpoint::CountTokens(wire) => wire,
-        Endpoint::Compact => Wire::Responses,
-        Endpoint::Models | Endpoint::Presence | Endpoint::Unknown => {
-            let (status, body) = beside(asked, endpoint);
-            return json_answer(status, &body, shared.record(asked.kept(status)));
-        }
-    };
-    let refuse = |message: String| {
-        let status = StatusCode::BAD_REQUEST;
-        let kept = Kept { violations: vec![message.clone()], ..asked.kept(status) };
-        json_answer(status, &error(wire, status, &message), shared.record(kept))
-    };
-    let raw = match asked.decoded() {
-        Ok(raw) => raw,
-        Err(message) => return refuse(message),
-    };
-    let body: Value = match serde_json::from_slice(&raw) {
-        Ok(body) => body,
-        Err(error) => return refuse(format!("the body is not JSON: {error}")),
-    };
-    if let (Endpoint::Turn(..), Some(check)) = (endpoint, check) {
-        let violations = check(wire, &raw);
-        if !violations.is_empty() {
-            return refuse(violations.join("; "));
-        }
+    /// The model that the request names: in its body, or in Gemini's path.
+    pub(crate) fn model<'a>(&'a self, body: &'a Value) -> &'a str {
+        let of_path = || {
+            let (_, rest) = self.path.split_once("/models/")?;
+            Some(rest.split(':').next().unwrap_or_default())
+        };
+        body["model"].as_str().or_else(of_path).unwrap_or("scripted")
     }
-    let kept = asked.kept(StatusCode::OK);
-    match endpoint {
-        Endpoint::CountTokens(Wire::Gemini) => {
-            let body = json!({"totalTokens": tokens(raw.len())});
-            return json_answer(StatusCode::OK, &body, shared.record(kept));
-        }
-        Endpoint::CountTokens(_) => {
-            let body = json!({"input_tokens": tokens(raw.len())});
-            return json_answer(StatusCode::OK, &body, shared.record(kept));
-        }
-        Endpoint::Compact => {
-            let body = responses::compacted(&body, asked.number);
-            return json_answer(StatusCode::OK, &body, shared.record(kept));
-        }
-        _ => {}
+
+    /// The features under test that the request asks for.
+    pub(crate) fn betas(&self) -> Vec<&str> {
+        let headers = self.headers.get_all("anthropic-beta").iter();
+        let values = headers.filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).map(str::trim).collect()
     }
-    let text = String::from_utf8_lossy(&raw);
-    let mut answer = Answer::to(wire, &body, &text, plan, asked.number);
-    let cache = &mut *shared.cache.lock().expect("nothing panics while it holds this");
-    let (usage, continuity) = cache.read(wire, &body);
-    answer.usage = Usage { output: answer.tokens(), ..usage };
-    let turn = Some((answer.turn, !answer.calls.is_empty()));
-    let done = shared.record(Kept { turn, usage: answer.usage, continuity, ..kept });
-    let streams = match endpoint {
-        Endpoint::Turn(_, Some(delivery)) => delivery == Delivery::Streamed,
-        _ => body["stream"] == true,
-    };
-    let reports_usage = body["stream_options"]["include_usage"] == true;
-    write(shared, wire, &answer, streams, reports_usage, done)
+
+    /// The time that the request gives itself.
+    pub(crate) fn time(&self) -> Option<MillisSinceEpoch> {
+        self.headers.get(TIME)?.to_str().ok()?.parse().ok().map(MillisSinceEpoch)
+    }
 }
 
 /// Answers what is not about a model's turn.
-fn beside(asked: &Asked, endpoint: Endpoint) -> (StatusCode, Value) {
+pub(crate) fn beside(asked: &Asked, endpoint: Endpoint) -> (StatusCode, Value) {
     match endpoint {
         Endpoint::Presence => (StatusCode::OK, Value::Null),
         Endpoint::Models => (StatusCode::OK, models()),
@@ -258,7 +233,7 @@ fn plain(shared: &Arc<Shared>, asked: &Asked, words: usize) -> Response<Body> {
     write(shared, wire, &answer, streams, true, shared.record(asked.kept(StatusCode::OK)))
 }
 
-fn write(
+pub(crate) fn write(
     shared: &Shared,
     wire: Wire,
     answer: &Answer,
@@ -285,7 +260,7 @@ fn write(
     response(StatusCode::OK, "text/event-stream; charset=utf-8", body)
 }
 
-fn error(wire: Wire, status: StatusCode, message: &str) -> Value {
+pub(crate) fn error(wire: Wire, status: StatusCode, message: &str) -> Value {
     match wire {
         Wire::AnthropicMessages => anthropic::error(status.as_u16(), message),
         Wire::ChatCompletions | Wire::Responses => chat::error(status.as_u16(), message),
@@ -293,7 +268,7 @@ fn error(wire: Wire, status: StatusCode, message: &str) -> Value {
     }
 }
 
-fn json_answer(status: StatusCode, body: &Value, done: Option<Done>) -> Response<Body> {
+pub(crate) fn json_answer(status: StatusCode, body: &Value, done: Option<Done>) -> Response<Body> {
     let bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     let length = bytes.len();
     let mut answer = response(status, "application/json", body::whole(bytes, done));

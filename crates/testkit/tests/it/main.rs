@@ -1,6 +1,9 @@
-//! The store in memory passes its own checks.
+//! The store in memory passes its own checks, and the scripted provider behaves as providers do.
 
+mod binding;
+mod caches;
 mod provider;
+mod talk;
 
 use std::future::{Ready, ready};
 use std::sync::Arc;

@@ -8,7 +8,6 @@ use super::tree::Tree;
 
 pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
     let mut marks = Marks::default();
-    marks.see(root, "the body", report);
     tools(root, &mut marks, report);
     system(root.at("system"), &mut marks, report);
     let messages = root.at("messages").list();
@@ -18,6 +17,8 @@ pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
         let is_last = index + 1 == messages.len();
         one_message(message, index, is_last, &mut ids, &mut marks, report);
     }
+    // A mark beside the messages stands on their last block.
+    marks.see(root, "the body", report);
     marks.end(report);
     let spoken: Vec<(usize, &Tree<'_>)> =
         messages.iter().enumerate().filter(|(_, one)| one.at("role").text() != "system").collect();

@@ -102,6 +102,20 @@ fn anthropic_messages() {
 }
 
 #[test]
+fn a_mark_beside_the_messages_stands_behind_all_others() {
+    let body = |system: &str, beside: &str| {
+        let mark = |ttl: &str| json!({"type": "ephemeral", "ttl": ttl});
+        let block = json!({"type": "text", "text": "a", "cache_control": mark(system)});
+        json!({"cache_control": mark(beside), "system": [block], "messages": [{"role": "user", "content": "go"}]})
+    };
+    for (system, beside, found) in [("1h", "5m", 0), ("5m", "5m", 0), ("5m", "1h", 1)] {
+        let body = body(system, beside).to_string();
+        let violations = check(Wire::AnthropicMessages, body.as_bytes());
+        assert_eq!(violations.len(), found, "{system} {beside}: {violations:?}");
+    }
+}
+
+#[test]
 fn an_open_tool_loop_begins_with_thinking() {
     let request = |first: Value| {
         let call = json!({"type": "tool_use", "id": "a", "name": "t", "input": {}});
