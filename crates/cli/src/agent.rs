@@ -1,6 +1,7 @@
 //! `plimsoll run-agent`: a client behind a gateway, and what that saved.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
@@ -115,8 +116,9 @@ struct Figures {
     turns: u64,
     full: u64,
     sent: u64,
-    cost: u64,
-    full_cost: u64,
+    /// Millionths of a US dollar.
+    billed: u64,
+    without: u64,
 }
 
 impl Figures {
@@ -132,13 +134,15 @@ impl Figures {
             .collect();
         let value = |name: &str| values.get(name).copied().unwrap_or(0);
         let outcome = |word: &str| value(&format!("plimsoll_outcomes_total{{outcome=\"{word}\"}}"));
+        let dollars =
+            |word: &str| value(&format!("plimsoll_microdollars_total{{kind=\"{word}\"}}"));
         let tokens = |word: &str| value(&format!("plimsoll_tokens_total{{kind=\"{word}\"}}"));
         Self {
             turns: outcome("bounded") + outcome("untouched") + outcome("observed"),
             full: tokens("full"),
             sent: tokens("sent"),
-            cost: tokens("cost"),
-            full_cost: tokens("full_cost"),
+            billed: dollars("billed"),
+            without: dollars("without"),
         }
     }
 
@@ -147,8 +151,8 @@ impl Figures {
             turns: self.turns.saturating_sub(before.turns),
             full: self.full.saturating_sub(before.full),
             sent: self.sent.saturating_sub(before.sent),
-            cost: self.cost.saturating_sub(before.cost),
-            full_cost: self.full_cost.saturating_sub(before.full_cost),
+            billed: self.billed.saturating_sub(before.billed),
+            without: self.without.saturating_sub(before.without),
         }
     }
 
@@ -157,14 +161,27 @@ impl Figures {
             0 => 0,
             _ => (100.0 * (before as f64 - now as f64) / before as f64).round() as i64,
         };
-        format!(
-            "plimsoll: {} turns; {} of {} input tokens sent ({} % saved), input cost {} % lower with prompt caching counted",
+        let mut told = format!(
+            "plimsoll: {} turns; {} of {} input tokens sent ({} % fewer)",
             thousands(self.turns),
             thousands(self.sent),
             thousands(self.full),
             share(self.sent, self.full),
-            share(self.cost, self.full_cost),
-        )
+        );
+        let dollars = |millionths: u64| millionths as f64 / 1e6;
+        if self.without > 0 {
+            let saved = share(self.billed, self.without);
+            let (word, percent) = if saved < 0 { ("dearer", -saved) } else { ("cheaper", saved) };
+            let _ = write!(
+                told,
+                "; input billed ${:.4}, about ${:.4} without ({percent} % {word})",
+                dollars(self.billed),
+                dollars(self.without),
+            );
+        } else {
+            told.push_str("; the provider reported no usage, so nothing is known of the bill");
+        }
+        told
     }
 }
 
@@ -174,13 +191,20 @@ mod tests {
 
     #[test]
     fn savings_are_read_from_the_figures() {
-        let text = "plimsoll_outcomes_total{outcome=\"bounded\"} 3\nplimsoll_tokens_total{kind=\"full\"} 2000\n\
-                    plimsoll_tokens_total{kind=\"sent\"} 500\nplimsoll_tokens_total{kind=\"cost\"} 90\n\
-                    plimsoll_tokens_total{kind=\"full_cost\"} 100\n";
-        let told = Figures::parse(text).since(&Figures::default()).told();
+        let figures = |billed: u64| {
+            let text = format!(
+                "plimsoll_outcomes_total{{outcome=\"bounded\"}} 3\nplimsoll_tokens_total{{kind=\"full\"}} 2000\n\
+                 plimsoll_tokens_total{{kind=\"sent\"}} 500\nplimsoll_microdollars_total{{kind=\"billed\"}} {billed}\n\
+                 plimsoll_microdollars_total{{kind=\"without\"}} 10000\n"
+            );
+            Figures::parse(&text).since(&Figures::default()).told()
+        };
         assert_eq!(
-            told,
-            "plimsoll: 3 turns; 500 of 2,000 input tokens sent (75 % saved), input cost 10 % lower with prompt caching counted"
+            figures(9000),
+            "plimsoll: 3 turns; 500 of 2,000 input tokens sent (75 % fewer); input billed $0.0090, about $0.0100 without (10 % cheaper)"
+        );
+        assert!(
+            figures(11_000).ends_with("input billed $0.0110, about $0.0100 without (10 % dearer)")
         );
     }
 }

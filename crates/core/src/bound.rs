@@ -8,8 +8,8 @@ use crate::attempts::Attempts;
 use crate::cost::{Cache, CacheKind, Charge};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Given, Settled};
-use crate::plan::{Change, Context, Plan, Reason, Sent, Treatment};
-use crate::policy::{BoundThinking, Bounds, Cadence, Policy};
+use crate::plan::{Change, Context, Decision, Plan, Reason, Sent, Treatment};
+use crate::policy::{BoundThinking, Cadence, Policy};
 use crate::said_once::SaidOnce;
 use crate::terms::Terms;
 use crate::transcript::{Entry, Position, Transcript};
@@ -72,6 +72,10 @@ pub struct Receipt {
     /// The messages at whose ends we set marks of the provider's cache, beside the client's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Position>,
+    /// Whether a message stands in another form than that in which it was first sent, so that thinking which was bound to
+    /// that fits no more.
+    #[serde(default)]
+    pub rewritten: bool,
 }
 
 /// Bounds the request that the assistant message at `position` answered, or will answer.
@@ -127,7 +131,7 @@ pub fn bound(
                 let budget = bounds.budget.tokens(terms, state.plan.turn());
                 let given = Given { bounds, terms, prices, attempts: &state.attempts, cold };
                 let (settled, said, plan) = (&mut state.settled, &mut state.said, &mut state.plan);
-                cut_giants(transcript, position, bounds, seen, said, plan);
+                cut_giants(transcript, position, &given, seen, said, plan);
                 if bounds.settle.enabled {
                     settled.read(transcript, position, &given, said, plan);
                     let free = first_free(transcript, position, terms, bounds.thinking);
@@ -168,6 +172,7 @@ pub fn bound(
         cost: terms.prices.input_cost(&charge),
         over_budget,
         changes: state.plan.changes().to_vec(),
+        rewritten: is_rewritten(transcript, &state.plan),
         marks: own.iter().filter_map(|&at| context[at].position).collect(),
     };
     (context, receipt)
@@ -235,7 +240,7 @@ fn first_free(
 fn cut_giants(
     transcript: &Transcript,
     end: Position,
-    bounds: &Bounds,
+    given: &Given<'_>,
     seen: Position,
     said: &mut SaidOnce,
     plan: &mut Plan,
@@ -243,11 +248,13 @@ fn cut_giants(
     for position in seen..end {
         let tokens = plan.decisions()[position].form.tokens;
         let is_result = transcript.entries()[position].message.role == Role::Tool;
-        if !is_result || tokens <= bounds.settle.giant {
+        let settings = &given.bounds.settle;
+        if !is_result || tokens <= settings.giant {
             continue;
         }
-        let errors = bounds.intra_phase.preserve_errors;
-        let form = passes::excerpt_of(transcript, position, &bounds.settle, errors, said, &[]);
+        let errors = given.bounds.intra_phase.preserve_errors;
+        let around = &given.terms.around;
+        let form = passes::excerpt_of(transcript, position, settings, errors, around, said, &[]);
         if let Some(form) = form
             && plan.reduce(transcript, position, Treatment::Excerpt, Reason::Giant, form.clone())
         {
@@ -262,6 +269,14 @@ fn cut_giants(
 fn time_of_answer(transcript: &Transcript, position: Position) -> Option<MillisSinceEpoch> {
     let answered = transcript.entries().get(position).and_then(|entry| entry.message.time);
     answered.or_else(|| transcript.time_before(position))
+}
+
+/// Tells whether a message got its form later than when it was first sent.
+fn is_rewritten(transcript: &Transcript, plan: &Plan) -> bool {
+    let decisions = plan.decisions().iter().zip(transcript.entries());
+    // What answers a turn is first sent with the next one.
+    let late = |(decision, entry): (&Decision, &Entry)| decision.since > entry.turn + 1;
+    decisions.filter(|(decision, _)| decision.treatment != Treatment::Keep).any(late)
 }
 
 /// Adds up a context's tokens by what they are; a message's tokens are shared out by the length of its parts.

@@ -26,7 +26,7 @@ pub(crate) fn excerpt(
     message: &Message,
     share: f64,
     errors: bool,
-    original: Ref,
+    original: Option<Ref>,
     must: impl Fn(LineAt) -> Option<bool>,
 ) -> Option<Message> {
     let mut changed = false;
@@ -43,9 +43,13 @@ pub(crate) fn excerpt(
                 return block.clone();
             }
             changed = true;
-            let reference = std::mem::take(&mut first).then_some(original);
+            let reference = original.filter(|_| std::mem::take(&mut first));
             let text = write(&lines, &kept, reference);
-            Block::ToolResult(ToolResult { text: text.into(), images: Vec::new(), ..result.clone() })
+            Block::ToolResult(ToolResult {
+                text: text.into(),
+                images: Vec::new(),
+                ..result.clone()
+            })
         })
         .collect();
     changed.then(|| Message { blocks, ..message.clone() })
@@ -134,7 +138,7 @@ mod tests {
 
     fn check(text: &str, share: f64) -> String {
         let message = Message::result("1", text);
-        let original = Ref::message(ContentHash([0xab; 32]));
+        let original = Some(Ref::message(ContentHash([0xab; 32])));
         let made = excerpt(&message, share, true, original, |_| None);
         made.map_or_else(String::new, |made| made.results().next().expect("one").text.to_string())
     }

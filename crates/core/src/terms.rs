@@ -31,6 +31,8 @@ pub struct Surroundings {
     pub client: ClientMarks,
     /// Marks that may be added: a request has four at most, and some providers have none.
     pub free_marks: usize,
+    /// Whether the model can look up what is behind a ref; else none is shown.
+    pub lookups: bool,
 }
 
 impl Default for Surroundings {
@@ -43,6 +45,7 @@ impl Default for Surroundings {
             unseen: 0.0,
             client: ClientMarks::Last(Life::Short),
             free_marks: MOST_MARKS - 3,
+            lookups: true,
         }
     }
 }

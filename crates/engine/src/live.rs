@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_core::bound::{Receipt, State, bound};
-use plimsoll_core::cost::{Cache, Charge, Pricing};
+use plimsoll_core::cost::{Cache, Charge, Prices, Pricing};
 use plimsoll_core::plan::Sent;
 use plimsoll_core::plan::Treatment;
 use plimsoll_core::policy::Policy;
@@ -83,6 +83,12 @@ pub struct Note {
     /// The provider's own figures, where it gave any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What the request was billed, and what it would have been without us, where the provider gave figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bill: Option<Bill>,
+    /// Blocks of thinking that the provider dropped since what stood before them had changed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub dropped_thinking: u64,
     /// Whatever else the session needs to go on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<Arc<str>>,
@@ -92,6 +98,30 @@ pub struct Note {
     /// What of all that is carried had no place in the request, by its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unplaced: Vec<usize>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+/// The input of a request in US dollars: as the provider counted it, and as it would have without us.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bill {
+    pub billed: f64,
+    /// The full history under the same rules, scaled by how far our count was off for what was sent.
+    pub without: f64,
+}
+
+impl Bill {
+    /// Computes it from what was reported of an answer that took `rounds` further requests for our own lookups.
+    pub fn of(prices: &Prices, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
+        let billed = prices.dollars(prices.input_cost(&Charge::of(usage)));
+        let counted = bounded.receipt.charge.prompt();
+        let reported = usage.prompt_tokens as f64 / (rounds + 1) as f64;
+        // A count that is off by more says nothing of this request.
+        let scale = if counted > 0.0 { (reported / counted).clamp(0.25, 4.0) } else { 1.0 };
+        Self { billed, without: prices.dollars(bounded.note.full_cost) * scale }
+    }
 }
 
 /// A receipt as it is kept.
@@ -224,6 +254,16 @@ impl LiveSession {
         &self.carried
     }
 
+    /// Returns what the last request had around its messages.
+    pub fn around(&self) -> Option<&Surroundings> {
+        self.marks.last().map(|mark| &mark.around)
+    }
+
+    /// Returns when the last message was said, as far as that is known.
+    pub fn last_time(&self) -> Option<MillisSinceEpoch> {
+        self.transcript.time_before(self.transcript.entries().len())
+    }
+
     /// Returns about how much memory it takes.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -329,6 +369,8 @@ impl LiveSession {
             misses: Vec::new(),
             full_cost: 0.0,
             usage: None,
+            bill: None,
+            dropped_thinking: 0,
             carried: Vec::new(),
             cached: None,
             unplaced: before.as_ref().map_or_else(Vec::new, |mark| mark.note.unplaced.clone()),

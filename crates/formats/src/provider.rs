@@ -23,9 +23,10 @@ pub use events::{Event, Events};
 pub use failure::{error_body, error_event};
 pub use own_answer::OwnAnswer;
 pub use reply::{Forward, Progress, Reply};
-pub use request::{Limits, Question, Request, RequestError, RequestKind, Tool};
+pub use request::{Limits, Marks, Question, Request, RequestError, RequestKind, Tool};
 pub use rewrite::{
-    Edits, Further, OwnCall, RewriteError, Rewritten, ToolDefinition, Withheld, WithheldCall,
+    BETA_EDITING, BETA_THINKING, ContextEditing, Edits, Further, OwnCall, RewriteError, Rewritten,
+    ToolDefinition, Withheld, WithheldCall,
 };
 pub use route::Route;
 

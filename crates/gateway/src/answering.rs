@@ -155,6 +155,7 @@ impl Answering {
             self.usage.cached += usage.cached;
             self.usage.written += usage.written;
             self.usage.written_long += usage.written_long;
+            self.usage.dropped_thinking += usage.dropped_thinking;
             self.usage.output += usage.output;
         }
     }
@@ -169,7 +170,7 @@ impl Answering {
         self.trace.said(answer, usage);
         let message = answer.message.clone();
         if answer.ending != Ending::Complete {
-            return self.ender.end(Said { usage, ..Said::default() }).await;
+            return self.ender.end(Said { usage, rounds: self.rounds, ..Said::default() }).await;
         }
         // Calls of ours beside the client's: answered now, and put into the next request.
         let results = self.results(&self.reply.own_calls()).await;
@@ -183,6 +184,7 @@ impl Answering {
             usage,
             carried: held_back.iter().map(withheld::write).collect(),
             cached: None,
+            rounds: self.rounds,
         };
         self.ender.end(said).await?;
         if let Some(awaited) = self.awaited.take() {

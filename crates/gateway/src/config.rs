@@ -35,6 +35,36 @@ impl Mode {
     }
 }
 
+/// When a model is offered tools of ours; they cost tokens in every request, and break the prefix where they appear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OwnTools {
+    /// Where something can be hidden and they are small beside the session's first request, or the first after a pause that
+    /// outlived the cache.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+impl<'de> Deserialize<'de> for OwnTools {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Switch(bool),
+            Word(String),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Switch(true) => Ok(Self::On),
+            Written::Switch(false) => Ok(Self::Off),
+            Written::Word(word) if word == "auto" => Ok(Self::Auto),
+            Written::Word(word) => Err(serde::de::Error::custom(format!(
+                "`tools` is true, false or \"auto\", not \"{word}\""
+            ))),
+        }
+    }
+}
+
 /// When a message counts as kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -172,7 +202,7 @@ impl Default for Timeouts {
 )]
 pub struct Additions {
     /// `expand_ref` and `search_context`, for clients that have tools.
-    pub tools: bool,
+    pub tools: OwnTools,
     /// Personal data and secrets are taken out of what the user and the tools say.
     pub redact: bool,
     /// What is known that the user's newest words ask for, behind all that was said.
@@ -185,7 +215,13 @@ pub struct Additions {
 
 impl Default for Additions {
     fn default() -> Self {
-        Self { tools: true, redact: false, memory: false, answers: false, lazy_tools: false }
+        Self {
+            tools: OwnTools::Auto,
+            redact: false,
+            memory: false,
+            answers: false,
+            lazy_tools: false,
+        }
     }
 }
 
@@ -207,6 +243,9 @@ pub struct GatewayConfig {
     /// Web pages that may call it, each as `scheme://host:port`.
     pub origins: Vec<String>,
     pub add: Additions,
+    /// Whether requests get marks of the provider's cache: those of agents that set none, and one more where a change would
+    /// leave the client's behind nothing that the cache holds.
+    pub marks: bool,
     pub limits: Limits,
     pub timeouts: Timeouts,
     /// Whether log lines are JSON.
@@ -230,6 +269,7 @@ impl Default for GatewayConfig {
             hosts: Vec::new(),
             origins: Vec::new(),
             add: Additions::default(),
+            marks: true,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log_json: false,

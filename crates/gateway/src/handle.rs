@@ -9,7 +9,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use plimsoll_engine::TenantId;
-use plimsoll_formats::provider::{self, Wire};
+use plimsoll_formats::provider::{self, BETA_THINKING, Wire};
 use tokio::time::Instant;
 
 use crate::answering::{Again, Answering, Ender};
@@ -19,7 +19,7 @@ use crate::config::{Api, Mode, Timeouts};
 use crate::gateway::Gateway;
 use crate::headers;
 use crate::metrics::Counted;
-use crate::prepare::{Job, Open, Prepared, Wish};
+use crate::prepare::{Job, Open, Original, Prepared, Wish};
 use crate::refusal::Refusal;
 use crate::relay::{Body, Incoming, body as body_of, whole};
 use crate::routes::{Access, Route};
@@ -175,6 +175,16 @@ impl Passage {
         ask(&self.gateway, &self.upstream, self.method.clone(), &self.path, headers, body).await
     }
 
+    /// Returns the original for a provider that checks what thinking is bound to, `None` where it goes as it came.
+    ///
+    /// The model thought behind what we sent, which may be other than what the client sends: whatever does not fit is to be
+    /// dropped, since a history that is refused cannot go on.
+    fn unbound(&mut self, original: &Original) -> Option<Bytes> {
+        let body = original.unbound(&self.gateway)?;
+        headers::add_betas(&mut self.headers, &[BETA_THINKING]);
+        Some(body)
+    }
+
     /// Passes everything on.
     async fn pass(self, outcome: &'static str) -> Result<Response<Body>, Refusal> {
         self.gateway.metrics.outcome(outcome);
@@ -200,6 +210,7 @@ impl Passage {
         let gateway = self.gateway.clone();
         let (wire, mode, is_rebuilt) = (job.wire, job.wish.mode, job.is_rebuilt.clone());
         let begun = Instant::now();
+        let original = job.original();
         let mut trace = Traces::begin(&gateway, wire, &job.headers);
         let mut task = tokio::spawn(job.prepare());
         let timeouts = &gateway.config.timeouts;
@@ -217,7 +228,7 @@ impl Passage {
                     deadline_ms = timeouts.deadline_ms,
                     "not ready in time: the original goes out"
                 );
-                ("late", None, Ender::Later(task), None)
+                ("late", self.unbound(&original), Ender::Later(task), None)
             }
             Some(Err(Open::Refused(refusal))) => return Err(refusal),
             Some(Err(open)) => {
@@ -226,7 +237,7 @@ impl Passage {
                     return self.pass("untouched").await;
                 }
                 tracing::warn!(why = %causes(&open), "the original goes out");
-                ("failed_open", None, Ender::None, None)
+                ("failed_open", self.unbound(&original), Ender::None, None)
             }
             Some(Ok(Prepared { request, found: Some(found), turn, report, .. })) => {
                 let report = report.unsent();
@@ -234,8 +245,16 @@ impl Passage {
                 return cached::serve(&gateway, found, &request, turn, report).await;
             }
             Some(Ok(Prepared {
-                request, body, edits, turn, report, awaited: question, ..
+                request,
+                body,
+                betas,
+                edits,
+                turn,
+                report,
+                awaited: question,
+                ..
             })) => {
+                headers::add_betas(&mut self.headers, &betas);
                 awaited = question;
                 place = turn.place().filter(|_| body.is_some());
                 asked = Some((request, edits));
@@ -249,7 +268,7 @@ impl Passage {
         };
         let model = asked.as_ref().and_then(|(request, _)| request.model());
         trace.decided(outcome, model, report.as_ref());
-        let is_changed = body.is_some();
+        let is_changed = outcome == "bounded" && body.is_some();
         let mut response = self.send(body).await?;
         let mut outcome = outcome;
         if is_changed && response.status() == StatusCode::BAD_REQUEST {
@@ -261,7 +280,8 @@ impl Passage {
             );
             outcome = "failed_open";
             (place, awaited) = (None, None);
-            response = self.send(None).await?;
+            let body = self.unbound(&original);
+            response = self.send(body).await?;
         }
         trace.answered(response.status().as_u16());
         gateway.metrics.outcome(outcome);

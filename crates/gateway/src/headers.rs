@@ -55,12 +55,25 @@ pub(crate) fn for_upstream(headers: &HeaderMap) -> HeaderMap {
     forwarded(headers, |name| [HOST, CONTENT_LENGTH, EXPECT].contains(name))
 }
 
+/// Where Anthropic is told which further features a request uses.
+pub(crate) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+
 /// Makes headers fit for a request whose body we wrote, or whose answer we read.
 pub(crate) fn plain(headers: &mut HeaderMap, body_is_decoded: bool) {
     if body_is_decoded {
         headers.remove(CONTENT_ENCODING);
     }
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+}
+
+/// Adds values to `anthropic-beta`, each once.
+pub(crate) fn add_betas(headers: &mut HeaderMap, betas: &[&'static str]) {
+    for beta in betas {
+        let known = headers.get_all(BETA).iter().filter_map(|value| value.to_str().ok());
+        if !known.flat_map(|value| value.split(',')).any(|value| value.trim() == *beta) {
+            headers.append(BETA, HeaderValue::from_static(beta));
+        }
+    }
 }
 
 /// Returns what of an upstream's headers goes to the client.

@@ -4,6 +4,7 @@
 //! the original goes out instead.
 
 mod answering;
+mod around;
 mod body;
 mod cached;
 mod config;
@@ -15,6 +16,7 @@ mod keys;
 mod lookup;
 mod metrics;
 mod offer;
+mod options;
 mod prepare;
 mod refusal;
 mod relay;
@@ -34,7 +36,7 @@ mod work;
 
 pub use cached::{Answers, KeptAnswer};
 pub use config::{
-    Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, PORT, Timeouts,
+    Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, OwnTools, PORT, Timeouts,
     UpstreamConfig,
 };
 pub use gateway::{ConfigError, Gateway, Memory, Parts};

@@ -54,7 +54,7 @@ const REQUESTS: [&str; 7] = [
 ];
 
 /// What tokens are counted of.
-const TOKENS: [&str; 8] = [
+const TOKENS: [&str; 9] = [
     "full",
     "sent",
     "cost",
@@ -63,6 +63,7 @@ const TOKENS: [&str; 8] = [
     "billed",
     "billed_cached",
     "billed_output",
+    "thinking_dropped",
 ];
 
 /// All figures.
@@ -72,7 +73,8 @@ pub(crate) struct Metrics {
     outcomes: Family<9>,
     answers: Family<5>,
     refusals: Family<17>,
-    tokens: Family<8>,
+    tokens: Family<9>,
+    dollars: Family<2>,
     misses: Family<7>,
     spans: Family<3>,
     expansions: Family<4>,
@@ -142,9 +144,15 @@ impl Default for Metrics {
             ),
             tokens: Family::new(
                 "plimsoll_tokens_total",
-                "Tokens: of the full history and as sent by our count, the cost of both in plain input tokens, saved of lazy tools, and as the provider billed.",
+                "Tokens: of the full history and as sent by our count, the cost of both in plain input tokens, saved of lazy tools, and as the provider billed; and blocks of thinking that it dropped.",
                 "kind",
                 TOKENS,
+            ),
+            dollars: Family::new(
+                "plimsoll_microdollars_total",
+                "Millionths of a US dollar of input: as billed by the provider's usage, and what the same requests would have been without Plimsoll.",
+                "kind",
+                ["billed", "without"],
             ),
             misses: Family::new(
                 "plimsoll_cache_misses_total",
@@ -232,6 +240,11 @@ impl Metrics {
         self.tokens.add(kind, tokens);
     }
 
+    /// Adds US dollars.
+    pub(crate) fn dollars(&self, kind: &str, dollars: f64) {
+        self.dollars.add(kind, (dollars * 1e6).round().max(0.0) as u64);
+    }
+
     pub(crate) fn miss(&self, cause: &str) {
         self.misses.add(cause, 1);
     }
@@ -279,6 +292,7 @@ impl Metrics {
         self.answers.write(&mut out);
         self.refusals.write(&mut out);
         self.tokens.write(&mut out);
+        self.dollars.write(&mut out);
         self.misses.write(&mut out);
         self.expansions.write(&mut out);
         self.spans.write(&mut out);

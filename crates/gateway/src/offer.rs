@@ -1,6 +1,7 @@
 //! Tools on their way to the model: ours beside the client's, and the client's as outlines where that is asked for.
 
 use plimsoll_core::lazy_tools::{NativeSearch, describe_outlined, plan_outlines};
+use plimsoll_core::lookup::EXPAND_REF;
 use plimsoll_core::{ContentHash, Message, Role, Tokenizer, lazy_tools};
 use plimsoll_formats::provider::{Edits, Request, ToolDefinition, Wire};
 
@@ -11,7 +12,7 @@ use crate::lookup;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
     /// Ours: always, for they stand before everything else in a cached prefix.
-    own: Vec<ToolDefinition>,
+    pub(crate) own: Vec<ToolDefinition>,
     /// The client's that tell what they take only when they are asked.
     outlines: Vec<ToolDefinition>,
     /// Tokens that the client's tools are shorter by, about.
@@ -19,8 +20,8 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Decides from the request and the settings alone: whatever is said later, a session's tools keep their bytes.
-    pub(crate) fn of(gateway: &Gateway, request: &Request) -> Self {
+    /// Decides from the request, the settings and whether lookups are offered: a session's tools keep their bytes.
+    pub(crate) fn of(gateway: &Gateway, request: &Request, lookups: bool) -> Self {
         let offered = request.tools();
         // Where the provider keeps the conversation, a call that we withheld could not be put back into it.
         if offered.is_empty() || request.is_kept_by_the_server() {
@@ -28,7 +29,7 @@ impl Offer {
         }
         let is_free = |own: &ToolDefinition| offered.iter().all(|tool| tool.name != own.name);
         let mut own = lookup::definitions();
-        if !gateway.config.add.tools || !own.iter().all(is_free) {
+        if !lookups || !own.iter().all(is_free) {
             own.clear();
         }
         let (mut outlines, mut saved) = (Vec::new(), 0);
@@ -50,6 +51,11 @@ impl Offer {
             own.push(describe);
         }
         Self { own, outlines: outlines.into_iter().map(written).collect(), saved }
+    }
+
+    /// Tells whether the model can look up what is behind a ref.
+    pub(crate) fn has_lookups(&self) -> bool {
+        self.own.iter().any(|tool| tool.name == EXPAND_REF.name)
     }
 
     /// Adds it to the edits of a request.

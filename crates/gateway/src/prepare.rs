@@ -8,19 +8,20 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
-use plimsoll_core::terms::Surroundings;
-use plimsoll_core::{ContextBudget, Message, Role, pressure};
+use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, session_name};
 use plimsoll_engine::{SessionId, StoreError, TenantId};
 use plimsoll_formats::provider::{
     Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
 
+use crate::around::{Around, offers_lookups};
 use crate::cached::{Awaited, KeptAnswer};
 use crate::config::Mode;
 use crate::gateway::Gateway;
 use crate::headers;
 use crate::offer::Offer;
+use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::report::Report;
 use crate::sessions::{Key, read};
@@ -112,6 +113,8 @@ pub(crate) struct Prepared {
     pub(crate) request: Arc<Request>,
     /// What goes out; `None` where it is what came in.
     pub(crate) body: Option<Bytes>,
+    /// What the provider has to be told to read of it, as values of `anthropic-beta`.
+    pub(crate) betas: Vec<&'static str>,
     pub(crate) edits: Edits,
     pub(crate) turn: Turn,
     pub(crate) report: Report,
@@ -137,7 +140,46 @@ pub(crate) struct Job {
     pub(crate) is_rebuilt: Arc<AtomicBool>,
 }
 
+/// A request as the client sent it, for when it goes out without us.
+#[derive(Debug)]
+pub(crate) struct Original {
+    wire: Wire,
+    path: String,
+    body: Bytes,
+    limits: Limits,
+    is_bounded: bool,
+}
+
+impl Original {
+    /// Returns the body with the wish that thinking which fits no more is dropped; `None` where there is no such thinking.
+    pub(crate) fn unbound(&self, gateway: &Gateway) -> Option<Bytes> {
+        if !self.is_bounded || self.wire != Wire::AnthropicMessages {
+            return None;
+        }
+        let request = Request::parse(self.wire, &self.body, &self.path, self.limits).ok()?;
+        let priced = gateway.pricing.of(request.model(), Some(gateway.clock.now()));
+        let thinks = |message: &Arc<Message>| {
+            message.blocks.iter().any(|block| matches!(block, Block::Thinking(_)))
+        };
+        if !priced.prices.bound_thinking || !request.messages().iter().any(thinks) {
+            return None;
+        }
+        let edits = Edits { drop_thinking: true, ..Edits::default() };
+        request.rewrite(&edits).ok().map(Bytes::from)
+    }
+}
+
 impl Job {
+    pub(crate) fn original(&self) -> Original {
+        Original {
+            wire: self.wire,
+            path: self.path.clone(),
+            body: self.body.clone(),
+            limits: self.limits(),
+            is_bounded: self.wish.mode == Mode::On,
+        }
+    }
+
     fn limits(&self) -> Limits {
         Limits { depth: self.gateway.config.limits.depth }
     }
@@ -217,28 +259,36 @@ impl Job {
         let done = self
             .work(move || {
                 let conversation = guard.as_mut()?;
+                let now = job.gateway.clock.now();
+                let prices = job.gateway.pricing.of(asked.model(), Some(now)).prices;
                 let offer = if goes_out_as_it_came {
                     Offer::default()
                 } else {
-                    Offer::of(&job.gateway, &asked)
+                    let session = conversation.predict(asked.messages());
+                    let gateway = &job.gateway;
+                    let lookups = offers_lookups(gateway, &asked, &prices, session, now);
+                    Offer::of(gateway, &asked, lookups)
                 };
+                let (tools, lookups) = (offer.digest(&asked), offer.has_lookups());
+                let around = Around::of(&job.gateway, &asked, &prices, tools, &offer.own, lookups);
                 let asked = Asked {
                     messages: asked.messages(),
                     model: asked.model(),
                     policy: &job.wish.policy,
                     strategy: &job.wish.strategy,
-                    tools: offer.digest(&asked),
-                    around: &Surroundings::default(),
+                    tools,
+                    around: &around.surroundings,
                     observed: goes_out_as_it_came,
-                    now: job.gateway.clock.now(),
+                    now,
                 };
                 let (branch, bounded) = conversation.ask(&asked, &job.gateway.pricing)?;
+                let options = Options::of(&job.wish.policy, &prices, &bounded, &around);
                 let carried = conversation.branch(branch).map(|branch| branch.carried().to_vec());
                 let id = conversation.branch(branch)?.id().clone();
-                Some((branch, bounded, offer, carried.unwrap_or_default(), id))
+                Some((branch, bounded, offer, carried.unwrap_or_default(), id, options))
             })
             .await?;
-        let (branch, bounded, offer, carried, session) = done.ok_or(Open::NoBranch)?;
+        let (branch, bounded, offer, carried, session, options) = done.ok_or(Open::NoBranch)?;
         let mut report = Report {
             session: session.clone(),
             strategy: self.wish.strategy.clone(),
@@ -262,7 +312,9 @@ impl Job {
             }
             _ => None,
         };
-        let edits = Edits { messages, restore, append_user_text, ..Edits::default() };
+        let betas = options.betas();
+        let edits =
+            options.added_to(Edits { messages, restore, append_user_text, ..Edits::default() });
         let mut turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
         let saved = offer.saved;
         let edits = if goes_out_as_it_came { Edits::default() } else { offer.added_to(edits) };
@@ -290,7 +342,7 @@ impl Job {
             Some(awaited) => awaited.find(&self.gateway).await,
             None => None,
         };
-        Ok(Prepared { request, body, edits, turn, report, awaited, found })
+        Ok(Prepared { request, body, betas, edits, turn, report, awaited, found })
     }
 
     /// Gives a request whose size is asked for the form that it will have; history does not change.
@@ -303,13 +355,17 @@ impl Job {
         let held = self.gateway.sessions.get(&key);
         let mut guard = read(held, &key, &*self.gateway.history).await?;
         let Some(conversation) = guard.as_mut() else { return Ok(None) };
-        let edits = conversation.predict(request.messages()).map(|session| Edits {
+        let session = conversation.predict(request.messages());
+        let now = self.gateway.clock.now();
+        let prices = self.gateway.pricing.of(request.model(), Some(now)).prices;
+        let lookups = offers_lookups(&self.gateway, &request, &prices, session, now);
+        let edits = session.map(|session| Edits {
             messages: session.forms(request.messages()),
             restore: session.carried().iter().filter_map(|text| withheld::read(text)).collect(),
             ..Edits::default()
         });
         drop(guard);
-        let offer = Offer::of(&self.gateway, &request);
+        let offer = Offer::of(&self.gateway, &request, lookups);
         let edits = offer.added_to(edits.unwrap_or_default());
         if edits.is_empty() {
             return Ok(None);

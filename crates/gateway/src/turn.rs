@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::policy::Policy;
 use plimsoll_core::{Message, Usage};
-use plimsoll_engine::live::{Bounded, Miss, Note};
+use plimsoll_engine::live::{Bill, Bounded, Miss, Note};
 use plimsoll_engine::{HistoryBatch, StoreError};
 use plimsoll_formats::provider::AnswerUsage;
 
@@ -39,6 +39,8 @@ pub(crate) struct Said {
     pub(crate) carried: Vec<Arc<str>>,
     /// The key of the answer, where it is none of the upstream's.
     pub(crate) cached: Option<Arc<str>>,
+    /// How often the provider was asked further for lookups of ours.
+    pub(crate) rounds: usize,
 }
 
 impl Turn {
@@ -127,8 +129,25 @@ impl Open {
             gateway.metrics.tokens("billed_output", usage.output_tokens);
         }
         let message = said.message.map(|said| Message { time: Some(now), usage, ..said });
-        let note =
-            Note { usage, carried: said.carried, cached: said.cached, ..bounded.note.clone() };
+        let bill = usage.map(|usage| {
+            let at = bounded.note.model.as_deref();
+            let prices = gateway.pricing.of(at, Some(now)).prices;
+            Bill::of(&prices, &bounded, &usage, said.rounds)
+        });
+        if let Some(bill) = bill {
+            gateway.metrics.dollars("billed", bill.billed);
+            gateway.metrics.dollars("without", bill.without);
+        }
+        let dropped = said.usage.map_or(0, |usage| usage.dropped_thinking);
+        gateway.metrics.tokens("thinking_dropped", dropped);
+        let note = Note {
+            usage,
+            bill,
+            dropped_thinking: dropped,
+            carried: said.carried,
+            cached: said.cached,
+            ..bounded.note.clone()
+        };
         let taken = {
             let mut guard = read(held.clone(), &key, &*gateway.history).await?;
             let conversation = guard.as_mut();

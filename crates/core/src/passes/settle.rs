@@ -19,7 +19,7 @@ use crate::message::Role;
 use crate::plan::{Plan, Reason, Sent, Treatment, newest, sent_tokens};
 use crate::policy::{Bounds, PreserveErrors, Settle};
 use crate::said_once::{LineAt, SaidOnce};
-use crate::terms::Terms;
+use crate::terms::{Surroundings, Terms};
 use crate::transcript::{Position, Transcript};
 
 use super::attempt_of;
@@ -162,7 +162,9 @@ impl Settled {
         if known.as_ref().is_none_or(|known| known.pointed_at != pointed_at) {
             let errors = intra.preserve_errors;
             let settings = &given.bounds.settle;
-            let form = excerpt_of(transcript, position, settings, errors, said, &pointed_at);
+            let around = &given.terms.around;
+            let form =
+                excerpt_of(transcript, position, settings, errors, around, said, &pointed_at);
             *known = Some(Excerpt { pointed_at, form });
         }
         let form = known.as_ref()?.form.clone()?;
@@ -245,13 +247,13 @@ impl Settled {
     }
 }
 
-
 /// Returns the excerpt of a tool message, or `None` where nothing can be left out.
 pub(crate) fn excerpt_of(
     transcript: &Transcript,
     position: Position,
     settings: &Settle,
     errors: PreserveErrors,
+    around: &Surroundings,
     said: &SaidOnce,
     pointed_at: &[LineAt],
 ) -> Option<Arc<Sent>> {
@@ -261,7 +263,7 @@ pub(crate) fn excerpt_of(
         Ok(_) => Some(true),
         Err(_) => said.is_pointed(position, line).then_some(false),
     };
-    let original = Ref::message(entry.hash);
+    let original = around.lookups.then(|| Ref::message(entry.hash));
     let message = excerpt(&entry.message, settings.kept, errors, original, must)?;
     Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
 }

@@ -205,13 +205,7 @@ fn every_setting_of_bounds_changes_something() {
                     ..base.clone()
                 }),
             ),
-            (
-                "settle",
-                Policy::Bounded(Bounds {
-                    settle: Settle { giant: 900, ..settle },
-                    ..base
-                }),
-            ),
+            ("settle", Policy::Bounded(Bounds { settle: Settle { giant: 900, ..settle }, ..base })),
         ],
     );
 }

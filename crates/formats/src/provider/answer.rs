@@ -30,6 +30,8 @@ pub struct AnswerUsage {
     pub written_long: u64,
     /// What the model wrote, its thinking included.
     pub output: u64,
+    /// Blocks of thinking that the provider dropped, as it tells where it is asked to drop them.
+    pub dropped_thinking: u64,
 }
 
 /// How an answer ended.

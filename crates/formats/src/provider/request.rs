@@ -3,6 +3,7 @@
 mod chat;
 mod gemini;
 mod kind;
+mod marks;
 mod messages;
 mod question;
 mod responses;
@@ -17,6 +18,7 @@ use plimsoll_core::{Block, Message, Role};
 
 pub(crate) use self::gemini::spoken;
 pub use self::kind::RequestKind;
+pub use self::marks::Marks;
 pub use self::question::Question;
 pub(crate) use self::tools::SCHEMAS;
 

@@ -3,7 +3,9 @@
 mod earlier;
 mod forms;
 mod further;
+mod marks;
 mod omit;
+mod options;
 mod restore;
 mod said;
 mod tools;
@@ -11,8 +13,10 @@ mod tools;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use plimsoll_core::cost::Life;
 use plimsoll_core::{Message, ToolResult};
 
+pub use self::options::{BETA_EDITING, BETA_THINKING};
 pub use self::tools::ToolDefinition;
 
 use super::document::{NodeId, Value, quoted};
@@ -40,6 +44,23 @@ pub struct Edits {
     pub restore: Vec<Withheld>,
     /// Answers of the model to this very request, whose calls were ours, with the results.
     pub further: Vec<Further>,
+    /// Marks of the provider's cache at the ends of these messages, by their index; where the wire has marks.
+    pub marks: Vec<(usize, Life)>,
+    /// Thinking that is bound to something else is dropped by the provider; needs [`BETA_THINKING`].
+    pub drop_thinking: bool,
+    /// The provider's own context editing; needs [`BETA_EDITING`].
+    pub context_editing: Option<ContextEditing>,
+}
+
+/// When a provider clears old results by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextEditing {
+    /// Tokens of input above which results are cleared.
+    pub trigger: u64,
+    /// The newest results that stay.
+    pub keep: u32,
+    /// Tokens that are cleared at least, so that the broken prefix is worth it.
+    pub at_least: u64,
 }
 
 /// A call of one of our tools, with what we answered.
@@ -161,6 +182,13 @@ impl Request {
         }
         if let Some(text) = &edits.append_user_text {
             rewrite.append_user_text(text)?;
+        }
+        rewrite.mark(&edits.marks)?;
+        if edits.drop_thinking {
+            rewrite.drop_thinking();
+        }
+        if let Some(editing) = edits.context_editing {
+            rewrite.edit_context(editing);
         }
         rewrite.ask_further(&edits.further)?;
         Ok(Rewritten { body: rewrite.finish()?, unplaced })

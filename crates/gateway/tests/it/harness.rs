@@ -9,9 +9,11 @@ use std::time::Duration;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::lazy_tools::LazySettings;
-use plimsoll_core::policy::{Bounds, Cadence, Budget, IntraPhase, Policy};
+use plimsoll_core::policy::{Bounds, Budget, Cadence, IntraPhase, Policy};
 use plimsoll_engine::HistoryStore;
-use plimsoll_gateway::{Answers, Gateway, GatewayConfig, Parts, Policies, UpstreamConfig, serve};
+use plimsoll_gateway::{
+    Answers, Gateway, GatewayConfig, OwnTools, Parts, Policies, UpstreamConfig, serve,
+};
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -108,6 +110,8 @@ impl Running {
             upstreams: upstreams(upstream),
             ..GatewayConfig::default()
         };
+        // The requests here are too small for tools of ours to be offered by themselves.
+        config.add.tools = OwnTools::On;
         change(&mut config);
         let parts = Parts {
             history: store.clone(),

@@ -108,7 +108,10 @@ async fn off_until_asked_for() {
     for wire in Wire::ALL {
         let talk = begun(wire, false);
         let upstream = Upstream::start([talk.answer("None.", &[])]).await;
-        let gateway = Running::start(upstream.address(), |config| config.add.tools = false).await;
+        let gateway = Running::start(upstream.address(), |config| {
+            config.add.tools = plimsoll_gateway::OwnTools::Off
+        })
+        .await;
         let body = talk.body();
         gateway.post(talk.path(), &[], &body).await;
         assert_eq!(upstream.requests()[0].body, body, "{wire}");
@@ -268,7 +271,7 @@ async fn where_schemas_are_needed_or_wait_already_they_stay() {
         let upstream = Upstream::start([talk.answer("None.", &[])]).await;
         let gateway = Running::start(upstream.address(), |config| {
             lazy(config);
-            config.add.tools = false;
+            config.add.tools = plimsoll_gateway::OwnTools::Off;
         })
         .await;
         gateway.post(talk.path(), &[], body.as_bytes()).await;
@@ -293,7 +296,7 @@ async fn most_of_many_tools_is_saved() {
     let upstream = Upstream::start([talk.answer("None.", &[])]).await;
     let gateway = Running::start(upstream.address(), |config| {
         lazy(config);
-        config.add.tools = false;
+        config.add.tools = plimsoll_gateway::OwnTools::Off;
     })
     .await;
     let body = talk.body();

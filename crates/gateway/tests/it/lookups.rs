@@ -229,7 +229,10 @@ async fn lookups_have_an_end() {
 async fn without_the_setting_nothing_is_offered() {
     let talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
     let upstream = Upstream::start([talk.answer("x", &[])]).await;
-    let gateway = Running::start(upstream.address(), |config| config.add.tools = false).await;
+    let gateway = Running::start(upstream.address(), |config| {
+        config.add.tools = plimsoll_gateway::OwnTools::Off
+    })
+    .await;
     let body = talk.body();
     gateway.post(talk.path(), &[], &body).await;
     assert_eq!(upstream.requests()[0].body, body);

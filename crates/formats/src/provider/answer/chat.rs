@@ -155,6 +155,7 @@ fn told(data: Value<'_>, seen: &mut Seen) {
             .unwrap_or_else(|| of(&["prompt_cache_hit_tokens"])),
         written: number(details, &["cache_write_tokens", "cache_creation_tokens"]).unwrap_or(0),
         written_long: 0,
+        dropped_thinking: 0,
         output: of(&["completion_tokens"]),
     });
 }

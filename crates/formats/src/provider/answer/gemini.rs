@@ -32,6 +32,7 @@ impl Parts {
                 cached: of("cachedContentTokenCount"),
                 written: 0,
                 written_long: 0,
+                dropped_thinking: 0,
                 output: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
             });
         }

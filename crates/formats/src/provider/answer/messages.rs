@@ -11,6 +11,7 @@ use crate::write::object::Object;
 pub(super) struct Parts {
     blocks: BTreeMap<u64, Block>,
     usage: Usage,
+    dropped_thinking: u64,
 }
 
 /// A block as it began, and what came since.
@@ -44,6 +45,7 @@ impl Parts {
                 let Some(message) = data.get("message") else { return false };
                 seen.model = owned(message.get("model"));
                 seen.id = owned(message.get("id"));
+                self.dropped(message);
                 self.count(message.get("usage"), seen);
             }
             "content_block_start" => {
@@ -79,7 +81,16 @@ impl Parts {
         for (index, block) in (0..).zip(content.elements()) {
             self.blocks.insert(index, Block { start: block.raw().to_owned(), ..Block::default() });
         }
+        self.dropped(body);
         self.count(body.get("usage"), seen);
+    }
+
+    /// Counts the thinking that the provider says it dropped.
+    fn dropped(&mut self, message: Value<'_>) {
+        let told = message.get("input_transformations").filter(|told| told.is_list());
+        let dropped = |one: &Value<'_>| one.has("type", "thinking_dropped");
+        self.dropped_thinking =
+            told.map_or(0, |told| told.elements().filter(dropped).count() as u64);
     }
 
     fn count(&mut self, usage: Option<Value<'_>>, seen: &mut Seen) {
@@ -96,7 +107,9 @@ impl Parts {
         now.long = number(creation, &["ephemeral_1h_input_tokens"]).or(now.long);
         let written_long = now.long.unwrap_or(0);
         let output = now.output.unwrap_or(0);
-        seen.usage = Some(AnswerUsage { input, cached, written, written_long, output });
+        let dropped_thinking = self.dropped_thinking;
+        seen.usage =
+            Some(AnswerUsage { input, cached, written, written_long, output, dropped_thinking });
     }
 
     pub(super) fn items(&self) -> Vec<Arc<str>> {

@@ -66,6 +66,7 @@ impl Parts {
             cached: number(details, &["cached_tokens"]).unwrap_or(0),
             written: number(details, &["cache_write_tokens"]).unwrap_or(0),
             written_long: 0,
+            dropped_thinking: 0,
             output: number(Some(usage), &["output_tokens"]).unwrap_or(0),
         });
     }
