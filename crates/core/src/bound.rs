@@ -25,6 +25,8 @@ pub struct State {
     settled: Settled,
     attempts: Attempts,
     masked: Vec<Option<Arc<Sent>>>,
+    /// The messages of the last request, by their keys.
+    sent: Vec<u64>,
     /// The place of the last request's answer.
     last: Option<Position>,
 }
@@ -158,7 +160,13 @@ pub fn bound(
     let at = time_of_answer(transcript, position);
     let own = own_mark(terms, &context, &state.cache, now);
     let pieces = terms.pieces(context.iter().map(|sent| &**sent), own.as_slice());
-    let charge = state.cache.charge(&terms.prices, &pieces, at);
+    let mut charge = state.cache.charge(&terms.prices, &pieces, at);
+    // Tools and system prompt are told apart from the messages: who changed them is another question.
+    let keys: Vec<u64> = context.iter().map(|sent| sent.hash.key()).collect();
+    let alike = state.sent.iter().zip(&keys).take_while(|(last, now)| last == now).count();
+    charge.broken = !charge.cold && alike < state.sent.len();
+    charge.alike = if charge.cold { 0 } else { alike };
+    state.sent = keys;
     state.last = Some(position);
     let receipt = Receipt {
         turn: state.plan.turn() - 1 - u32::from(opens_with_assistant),

@@ -69,7 +69,8 @@ async fn play(
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert!(answer.text().contains(terminal(wire)) && answer.is_whole);
         talk.said("I read on.", &[call(turn)]);
-        talk.result(id(turn), &lines(turn));
+        // Every text is read twice, so that something is said again.
+        talk.result(id(turn), &lines(turn - turn % 2));
         clock.advance(Duration::from_secs(pause));
     }
     let requests = upstream.requests();
@@ -91,7 +92,7 @@ async fn a_restart_between_any_two_turns_changes_no_byte() {
             requests.into_iter().map(|request| request.body).collect()
         };
         let through = bodies(play(wire, policy, 7, &[], pause).await);
-        let whole: usize = (0..6).map(|turn| lines(turn).len()).sum();
+        let whole: usize = (0..6).map(|turn| lines(turn - turn % 2).len()).sum();
         assert!(through[6].len() < whole, "{wire} {policy}: nothing was bounded");
         for turn in 1..7 {
             let restarted = bodies(play(wire, policy, 7, &[turn], pause).await);
