@@ -8,7 +8,7 @@ use crate::attempts::Attempts;
 use crate::cost::{Cache, CacheKind, Charge};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Given, Settled};
-use crate::plan::{Change, Context, Decision, Plan, Reason, Sent, Treatment};
+use crate::plan::{Change, Context, Decision, Plan, Reason, Sent, Treatment, newest};
 use crate::policy::{BoundThinking, Cadence, Policy};
 use crate::said_once::SaidOnce;
 use crate::terms::Terms;
@@ -137,7 +137,8 @@ pub fn bound(
                 if bounds.settle.enabled {
                     settled.read(transcript, position, &given, said, plan);
                     let free = first_free(transcript, position, terms, bounds.thinking);
-                    settled.settle(transcript, free..position, &given, said, plan);
+                    let ends = entry_ends(terms, plan, &state.cache, now);
+                    settled.settle(transcript, free..position, &given, &ends, said, plan);
                 }
                 passes::protect_ends(transcript, position, plan);
                 over_budget = passes::fit(transcript, position, budget, plan);
@@ -158,8 +159,9 @@ pub fn bound(
     let opens_with_assistant =
         position > 0 && transcript.entries()[0].message.role == Role::Assistant;
     let at = time_of_answer(transcript, position);
-    let own = own_mark(terms, &context, &state.cache, now);
-    let pieces = terms.pieces(context.iter().map(|sent| &**sent), own.as_slice());
+    let fresh = newest(transcript, position);
+    let own = own_marks(terms, &context, fresh, &state.cache, now);
+    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &own);
     let mut charge = state.cache.charge(&terms.prices, &pieces, at);
     // Tools and system prompt are told apart from the messages: who changed them is another question.
     let keys: Vec<u64> = context.iter().map(|sent| sent.hash.key()).collect();
@@ -186,25 +188,55 @@ pub fn bound(
     (context, receipt)
 }
 
-/// Finds the place of a mark of our own: the end of the longest cache entry that the client's marks do not find.
+/// Finds the places of marks of our own, as indexes into `context`, ascending.
 ///
-/// They miss it where something before the client's last mark has changed, and where a turn has more blocks than a provider
-/// looks back.
-fn own_mark(
+/// One stands before what arrived: the next change is made there or behind it, and finds an entry just before. A change of this
+/// request may leave the longest entry that still fits too far before all marks; then one stands at that entry.
+fn own_marks(
     terms: &Terms,
     context: &Context,
+    fresh: Position,
     cache: &Cache,
     at: Option<MillisSinceEpoch>,
-) -> Option<usize> {
-    if terms.prices.cache != CacheKind::Marks || terms.around.free_marks == 0 {
-        return None;
+) -> Vec<usize> {
+    let free = terms.around.free_marks;
+    if terms.prices.cache != CacheKind::Marks || free == 0 {
+        return Vec::new();
     }
-    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &[]);
-    let longest = cache.ends(&terms.prices, &pieces, at).pop()?;
-    let found = cache.clone().charge(&terms.prices, &pieces, at).cached;
-    let there: f64 = pieces[..=longest].iter().map(|piece| piece.tokens).sum();
+    let pieces = |own: &[usize]| terms.pieces(context.iter().map(|sent| &**sent), own);
+    let read = |own: &[usize]| cache.clone().charge(&terms.prices, &pieces(own), at).cached;
+    let before = context.iter().rposition(|sent| sent.position.is_some_and(|at| at < fresh));
+    let before: Vec<usize> = before.into_iter().collect();
     // The first piece is what stands before the messages.
-    (there > found && pieces[longest].mark.is_none()).then(|| longest.checked_sub(1)).flatten()
+    let plain = pieces(&[]);
+    let longest = cache.ends(&terms.prices, &plain, at).pop().and_then(|end| end.checked_sub(1));
+    let there: f64 =
+        longest.map_or(0.0, |end| plain[..=end + 1].iter().map(|one| one.tokens).sum());
+    let Some(longest) = longest.filter(|_| there > read(&before)) else { return before };
+    let mut both = vec![longest];
+    if free > 1 {
+        both.extend(before.into_iter().filter(|&at| at > longest));
+    }
+    both
+}
+
+/// Tells of each message whether an entry of the provider's cache ends with it, as things stand.
+fn entry_ends(
+    terms: &Terms,
+    plan: &Plan,
+    cache: &Cache,
+    at: Option<MillisSinceEpoch>,
+) -> Vec<bool> {
+    let mut ends = vec![false; plan.decisions().len()];
+    let context = plan.render();
+    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &[]);
+    for end in cache.ends(&terms.prices, &pieces, at) {
+        let sent = end.checked_sub(1).and_then(|at| context.get(at));
+        if let Some(position) = sent.and_then(|sent| sent.position) {
+            ends[position] = true;
+        }
+    }
+    ends
 }
 
 /// Gives what arrived its form without the lines that stand in the context already.

@@ -138,6 +138,10 @@ pub struct Settle {
     pub caution: f64,
     /// The share of the whole bill that changes may cost beyond what was saved before.
     pub allowance: f64,
+    /// The share of the whole bill that changes may cost where they pay back soon.
+    pub investment: f64,
+    /// Calls within which a change pays back soon.
+    pub payback: u32,
     /// The least gain of a batch, as a share of what reading the context further is expected to cost.
     pub least_gain: f64,
     pub need: Need,
@@ -152,10 +156,12 @@ impl Default for Settle {
             giant: 25_000,
             kept: 0.1,
             young: 1,
-            least_calls: 8,
+            least_calls: 10,
             most_calls: 1000,
             caution: 0.5,
-            allowance: 0.04,
+            allowance: 0.03,
+            investment: 0.1,
+            payback: 4,
             least_gain: 0.04,
             need: Need::default(),
         }

@@ -112,6 +112,7 @@ impl Settled {
         transcript: &Transcript,
         range: Range<Position>,
         given: &Given<'_>,
+        ends: &[bool],
         said: &mut SaidOnce,
         plan: &mut Plan,
     ) {
@@ -122,7 +123,7 @@ impl Settled {
         if context < settings.floor as f64 || range.start >= seen {
             return;
         }
-        let chosen = self.choose(transcript, range, given, seen, said, plan);
+        let chosen = self.choose(transcript, range, given, (seen, ends), said, plan);
         for candidate in chosen {
             let Candidate { position, form, treatment, reason } = candidate;
             if plan.reduce(transcript, position, treatment, reason, form.clone()) {
@@ -177,7 +178,7 @@ impl Settled {
         transcript: &Transcript,
         range: Range<Position>,
         given: &Given<'_>,
-        seen: Position,
+        (seen, ends): (Position, &[bool]),
         said: &SaidOnce,
         plan: &Plan,
     ) -> Vec<Candidate> {
@@ -188,8 +189,10 @@ impl Settled {
         let further = f64::from(further);
         let break_price = prices.cache_write - prices.cache_read;
         let allowed = self.account.allowed(settings.allowance);
+        let invested = self.account.allowed(settings.investment);
         let fresh = newest(transcript, range.end);
-        let (mut gain, mut behind, mut paid) = (0.0, 0.0, 0.0);
+        let unread = unread(transcript, plan, given.terms, ends);
+        let (mut gain, mut behind, mut removed, mut paid) = (0.0, 0.0, 0.0, 0.0);
         let (mut best, mut chosen) = (0.0, 0);
         let mut candidates: Vec<Candidate> = Vec::new();
         for position in range.rev() {
@@ -218,22 +221,22 @@ impl Settled {
                 if saved > 0.0 && gained > 0.0 && needs.is_finite() {
                     gain += gained;
                     behind -= saved;
+                    removed += saved;
                     candidates.push(Candidate { position, form, treatment, reason });
                     offered = true;
                 }
             }
             if position < seen {
-                let unseen = if entry.message.role == Role::Assistant {
-                    given.terms.around.unseen
-                } else {
-                    0.0
-                };
-                behind += f64::from(tokens) + unseen;
+                behind += f64::from(tokens) + unseen(transcript, position, given.terms);
             }
             if offered {
-                let cost = if given.cold { 0.0 } else { f64::max(0.0, behind) * break_price };
+                // What stands between the last entry before it and the change is written again too.
+                let rewritten = f64::max(0.0, behind + unread[position]);
+                let cost = if given.cold { 0.0 } else { rewritten * break_price };
                 let net = gain - cost * (1.0 + settings.caution);
-                if cost <= allowed && net > best {
+                // What is back after a few calls is a small risk, even where the session ends before.
+                let soon = cost <= removed * prices.cache_read * f64::from(settings.payback);
+                if (cost <= allowed || (soon && cost <= invested)) && net > best {
                     (best, chosen, paid) = (net, candidates.len(), cost);
                 }
             }
@@ -266,6 +269,25 @@ pub(crate) fn excerpt_of(
     let original = around.lookups.then(|| Ref::message(entry.hash));
     let message = excerpt(&entry.message, settings.kept, errors, original, must)?;
     Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
+}
+
+/// Returns for each message the tokens between the last entry of the cache before it and itself.
+fn unread(transcript: &Transcript, plan: &Plan, terms: &Terms, ends: &[bool]) -> Vec<f64> {
+    let mut since = 0.0;
+    let decisions = plan.decisions().iter().enumerate();
+    let unread = decisions.map(|(position, decision)| {
+        let before = since;
+        let tokens = f64::from(sent_tokens(decision)) + unseen(transcript, position, terms);
+        since = if ends.get(position) == Some(&true) { 0.0 } else { since + tokens };
+        before
+    });
+    unread.collect()
+}
+
+/// Returns the tokens that a turn has beside what the transcript shows.
+fn unseen(transcript: &Transcript, position: Position, terms: &Terms) -> f64 {
+    let role = transcript.entries()[position].message.role;
+    if role == Role::Assistant { terms.around.unseen } else { 0.0 }
 }
 
 /// Returns the tokens of a request: what is sent, and what stands around it unseen.
