@@ -294,10 +294,3 @@ fn components(context: &Context) -> Components {
     }
     sum
 }
-
-/// Counts the messages of a plan by treatment, in the order of [`Treatment`].
-pub fn treatments(plan: &Plan) -> [(Treatment, usize); 6] {
-    use Treatment::{Excerpt, Keep, Merge, Omit, Shorten, Stub};
-    [Keep, Shorten, Excerpt, Stub, Merge, Omit]
-        .map(|kind| (kind, plan.decisions().iter().filter(|one| one.treatment == kind).count()))
-}

@@ -45,7 +45,11 @@ pub(crate) fn excerpt(
             changed = true;
             let reference = std::mem::take(&mut first).then_some(original);
             let text = write(&lines, &kept, reference);
-            Block::ToolResult(ToolResult { text: text.into(), images: Vec::new(), ..result.clone() })
+            Block::ToolResult(ToolResult {
+                text: text.into(),
+                images: Vec::new(),
+                ..result.clone()
+            })
         })
         .collect();
     changed.then(|| Message { blocks, ..message.clone() })

@@ -184,7 +184,12 @@ impl SaidOnce {
                 None
             }
         };
-        self.messages.push(Seen { lines: start..self.lines.len(), points_to, pointed, pointed_at: Vec::new() });
+        self.messages.push(Seen {
+            lines: start..self.lines.len(),
+            points_to,
+            pointed,
+            pointed_at: Vec::new(),
+        });
         form
     }
 
@@ -269,14 +274,12 @@ impl SaidOnce {
         let text = self.sources[source as usize].text.clone();
         let new: Vec<LineText> = line_texts(&text).collect();
         let keys: Vec<Key> = new.iter().map(|line| line.key(&text)).collect();
-        let parts = if text.len() > LEAST_POINTED {
-            self.parts(&text, &new, &keys)
-        } else {
-            Vec::new()
-        };
+        let parts =
+            if text.len() > LEAST_POINTED { self.parts(&text, &new, &keys) } else { Vec::new() };
         let points = parts.iter().any(|part| matches!(part, Part::Pointed { .. }));
         let written = points.then(|| write(&text, &new, &parts));
-        let Some(written) = written.filter(|written| written.len() + LEAST_SAVED < text.len()) else {
+        let Some(written) = written.filter(|written| written.len() + LEAST_SAVED < text.len())
+        else {
             self.add_all(source);
             return None;
         };
@@ -318,11 +321,8 @@ impl SaidOnce {
         let mut row: Vec<Piece> = Vec::new();
         let mut at = 0;
         while at < new.len() {
-            let found = if is_weak(new[at].words(text)) {
-                None
-            } else {
-                self.longest(text, new, keys, at)
-            };
+            let found =
+                if is_weak(new[at].words(text)) { None } else { self.longest(text, new, keys, at) };
             match found.filter(|piece| piece.bytes >= LEAST_PIECE) {
                 Some(piece) => {
                     at += piece.count;

@@ -8,7 +8,8 @@ use crate::render::push_cut;
 /// Characters of a command that name a call; two that begin alike are told apart by a number.
 const LONGEST: usize = 20;
 /// The arguments that name a file, and those that say best what else was asked.
-const FILES: [&str; 6] = ["file_path", "path", "filePath", "notebook_path", "file", "absolute_path"];
+const FILES: [&str; 6] =
+    ["file_path", "path", "filePath", "notebook_path", "file", "absolute_path"];
 const ASKED: [&str; 6] = ["command", "cmd", "script", "pattern", "query", "url"];
 
 /// Returns the name of a call: `Read lib.rs`, or `` `cargo test` ``.

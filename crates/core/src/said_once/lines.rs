@@ -34,7 +34,8 @@ impl LineText {
         match self.numbered {
             Some(_) => {
                 let digits = before.find(|letter: char| letter.is_ascii_digit()).unwrap_or(0);
-                let rest = before[digits..].trim_start_matches(|letter: char| letter.is_ascii_digit());
+                let rest =
+                    before[digits..].trim_start_matches(|letter: char| letter.is_ascii_digit());
                 let mut letters = rest.chars();
                 letters.next();
                 letters.as_str()

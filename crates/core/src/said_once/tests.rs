@@ -29,7 +29,9 @@ impl Reader {
         for line in line_texts(shown) {
             let whole = &shown[line.whole.clone()];
             match whole.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-                Some(pointer) if pointer.contains("as above in ") => self.follow(pointer, &mut lines),
+                Some(pointer) if pointer.contains("as above in ") => {
+                    self.follow(pointer, &mut lines)
+                }
                 _ => {
                     let (indent, words) = (line.indent(shown), line.words(shown));
                     lines.push((line.numbered, indent.to_owned(), words.to_owned()));
@@ -68,8 +70,8 @@ impl Reader {
                 let (first, last): (u32, u32) =
                     (first.parse().expect("a number"), last.parse().expect("a number"));
                 let source = &self.seen[label];
-                let is_numbered = source.numbered.contains_key(&first)
-                    && source.numbered.contains_key(&last);
+                let is_numbered =
+                    source.numbered.contains_key(&first) && source.numbered.contains_key(&last);
                 let from = if is_numbered { &source.numbered } else { &source.placed };
                 for (indent, words) in from.range(first..=last).map(|(_, line)| line.clone()) {
                     lines.push((number, moved(&indent, indented, &words), words));
@@ -131,8 +133,7 @@ fn what_was_read_before_is_pointed_to() {
     let changed = whole.replace("compute(5)", "computed(5, true)");
     let inner = code(3..9).replace("    let", "let");
     let reads = [(0, whole.clone()), (0, whole), (1, changed), (2, inner)];
-    let forms: Vec<String> =
-        forms(&session(&reads)).into_iter().flatten().collect();
+    let forms: Vec<String> = forms(&session(&reads)).into_iter().flatten().collect();
     assert_snapshot!(forms.join("\n---\n"), @r"
     [12 lines as above in read f0.rs 1-12]
     ---

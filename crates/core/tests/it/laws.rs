@@ -108,7 +108,9 @@ fn needed(transcript: &Transcript, end: Position, policy: &Policy) -> HashSet<Po
 
 fn ceiling(policy: &Policy, terms: &Terms, turns: u32) -> Option<u64> {
     match policy {
-        Policy::Bounded(bounds) if bounds.intra_phase.enabled => Some(bounds.budget.tokens(terms, turns)),
+        Policy::Bounded(bounds) if bounds.intra_phase.enabled => {
+            Some(bounds.budget.tokens(terms, turns))
+        }
         Policy::Bounded(_) => None,
         Policy::Newest { budget } => Some(*budget),
         Policy::Full | Policy::ClearToolUses { .. } => None,

@@ -184,6 +184,7 @@ fn every_setting_of_settling_changes_something() {
             ("need.runs", needs(Need { runs: runs + 9.0, ..need.clone() })),
             ("need.others", needs(Need { others: others + 9.0, ..need })),
             ("preserve_errors = false", errors(PreserveErrors::Off)),
+            ("preserve_errors = \"keyword\"", errors(PreserveErrors::Keyword)),
         ],
     );
 }
@@ -205,13 +206,7 @@ fn every_setting_of_bounds_changes_something() {
                     ..base.clone()
                 }),
             ),
-            (
-                "settle",
-                Policy::Bounded(Bounds {
-                    settle: Settle { giant: 900, ..settle },
-                    ..base
-                }),
-            ),
+            ("settle", Policy::Bounded(Bounds { settle: Settle { giant: 900, ..settle }, ..base })),
         ],
     );
 }

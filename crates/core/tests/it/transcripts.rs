@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use plimsoll_core::bound::{Receipt, State, bound};
 use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::plan::{Context, Plan};
-use plimsoll_core::policy::{BoundThinking, Budget, Need, Bounds, Cadence, IntraPhase, Policy, PreserveErrors, Settle};
+use plimsoll_core::policy::{
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors, Settle,
+};
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{
     Block, Image, Message, MillisSinceEpoch, Opaque, Role, Thinking, Tokenizer, ToolCall,
@@ -508,8 +510,12 @@ pub(crate) fn intra_phase() -> impl Strategy<Value = IntraPhase> {
 }
 
 fn settle() -> impl Strategy<Value = Settle> {
-    let need = (share(), share(), share(), share())
-        .prop_map(|(reads, finds, runs, others)| Need { reads, finds, runs, others });
+    let need = (share(), share(), share(), share()).prop_map(|(reads, finds, runs, others)| Need {
+        reads,
+        finds,
+        runs,
+        others,
+    });
     let random = (
         (any::<bool>(), whole_number(), whole_number(), whole_number(), whole_number()),
         (whole_number(), whole_number(), share(), share(), share(), share(), need),

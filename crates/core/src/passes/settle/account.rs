@@ -27,11 +27,8 @@ impl Account {
         let (mut old, mut fresh) = ((0.0, 0.0), (0.0, 0.0));
         for (position, decision) in plan.decisions().iter().enumerate() {
             let entry = &transcript.entries()[position];
-            let unseen = if entry.message.role == Role::Assistant {
-                given.terms.around.unseen
-            } else {
-                0.0
-            };
+            let unseen =
+                if entry.message.role == Role::Assistant { given.terms.around.unseen } else { 0.0 };
             let sums = if position < seen { &mut old } else { &mut fresh };
             sums.0 += f64::from(decision.whole.tokens) + unseen;
             sums.1 += f64::from(crate::plan::sent_tokens(decision)) + unseen;

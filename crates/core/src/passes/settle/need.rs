@@ -87,7 +87,8 @@ impl Needs {
         let is_result = message.role == Role::Tool;
         let call = call_answered(transcript, position);
         let tokens = f64::from(tokens);
-        let hazard = settings.need.of(class(call, transcript, position)) * (tokens / TYPICAL).powf(POWER);
+        let hazard =
+            settings.need.of(class(call, transcript, position)) * (tokens / TYPICAL).powf(POWER);
         for to in said.points_to(position) {
             let known = &mut self.messages[to];
             // Shown again is needed again.
@@ -220,9 +221,24 @@ pub(super) enum Class {
 
 /// Tools of agents that run commands, change files or keep lists of tasks.
 const RUNS: [&str; 18] = [
-    "bash", "shell", "exec_command", "shell_command", "local_shell", "local_shell_call", "write_stdin",
-    "run_shell_command", "run", "exec", "bashoutput", "edit", "write", "multiedit", "apply_patch",
-    "todowrite", "update_plan", "replace",
+    "bash",
+    "shell",
+    "exec_command",
+    "shell_command",
+    "local_shell",
+    "local_shell_call",
+    "write_stdin",
+    "run_shell_command",
+    "run",
+    "exec",
+    "bashoutput",
+    "edit",
+    "write",
+    "multiedit",
+    "apply_patch",
+    "todowrite",
+    "update_plan",
+    "replace",
 ];
 
 fn class(call: Option<&ToolCall>, transcript: &Transcript, position: Position) -> Class {
@@ -247,7 +263,9 @@ fn class(call: Option<&ToolCall>, transcript: &Transcript, position: Position) -
     let said = exchange.map(|exchange| transcript.entries()[exchange.call].message.shown());
     let fenced = said.as_deref().and_then(|said| Some(said.split_once("```")?.1)).unwrap_or("");
     let command: &str = if call.arguments.is_empty() { fenced } else { &call.arguments };
-    if words(command, &["cat", "sed", "nl", "head", "tail", "bat", "less"]) && !command.contains("EOF") {
+    if words(command, &["cat", "sed", "nl", "head", "tail", "bat", "less"])
+        && !command.contains("EOF")
+    {
         Class::Reads
     } else if words(command, &["rg", "grep", "find", "ls", "tree", "fd"]) {
         Class::Finds
@@ -278,7 +296,9 @@ fn edited_line(call: &ToolCall) -> Option<String> {
             serde_json::Value::Object(fields) => {
                 let old = ["old_string", "old_str", "oldText", "old_text", "search"];
                 let old = old.iter().find_map(|name| fields.get(*name)?.as_str());
-                if let Some(line) = old.and_then(|old| old.lines().find(|line| line.trim().len() > 8)) {
+                if let Some(line) =
+                    old.and_then(|old| old.lines().find(|line| line.trim().len() > 8))
+                {
                     return Some(line.to_owned());
                 }
                 open.extend(fields.values());
@@ -296,7 +316,10 @@ fn line_key(line: &str) -> Key {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let rest = &line[digits..];
     let numbered = digits > 0 && rest.starts_with(['→', '|', ':', '\t']);
-    let words = if numbered { rest.chars().as_str().trim_start_matches(['→', '|', ':', '\t']) } else { line };
+    let words = if numbered {
+        rest.chars().as_str().trim_start_matches(['→', '|', ':', '\t'])
+    } else {
+        line
+    };
     names::key(words.trim())
 }
-
