@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::attempts::Attempts;
-use crate::cost::{Cache, CacheKind, Charge};
+use crate::cost::{Cache, CacheKind, Charge, LOOK_BACK};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Given, Settled};
 use crate::plan::{Change, Context, Plan, Reason, Sent, Treatment};
@@ -125,7 +125,15 @@ pub fn bound(
                 }
                 passes::protect_head(transcript, position, &mut state.plan);
                 let budget = bounds.budget.tokens(terms, state.plan.turn());
-                let given = Given { bounds, terms, prices, attempts: &state.attempts, cold };
+                let given = Given {
+                    bounds,
+                    terms,
+                    prices,
+                    attempts: &state.attempts,
+                    cache: &state.cache,
+                    now,
+                    cold,
+                };
                 let (settled, said, plan) = (&mut state.settled, &mut state.said, &mut state.plan);
                 cut_giants(transcript, position, bounds, seen, said, plan);
                 if bounds.settle.enabled {
@@ -152,7 +160,7 @@ pub fn bound(
     let opens_with_assistant =
         position > 0 && transcript.entries()[0].message.role == Role::Assistant;
     let at = time_of_answer(transcript, position);
-    let own = own_mark(terms, &context, &state.cache, now);
+    let own = own_mark(terms, &context, edge(&state.plan), &state.cache, now);
     let pieces = terms.pieces(context.iter().map(|sent| &**sent), own.as_slice());
     let charge = state.cache.charge(&terms.prices, &pieces, at);
     state.last = Some(position);
@@ -173,25 +181,51 @@ pub fn bound(
     (context, receipt)
 }
 
+/// Returns the last message that was sent before and changed in this turn.
+fn edge(plan: &Plan) -> Option<Position> {
+    let arrived = |reason| matches!(reason, Reason::SaidOnce | Reason::Giant);
+    let changes = plan.changes().iter().filter(|change| !arrived(change.reason));
+    changes.map(|change| change.position).max()
+}
+
 /// Finds the place of a mark of our own: the end of the longest cache entry that the client's marks do not find.
 ///
 /// They miss it where something before the client's last mark has changed, and where a turn has more blocks than a provider
-/// looks back.
+/// looks back. After a change the mark stands at its `edge`, as near as it still finds that entry: the next change comes
+/// behind it, and without an entry there everything since the first change would be written again.
 fn own_mark(
     terms: &Terms,
     context: &Context,
+    edge: Option<Position>,
     cache: &Cache,
     at: Option<MillisSinceEpoch>,
 ) -> Option<usize> {
     if terms.prices.cache != CacheKind::Marks || terms.around.free_marks == 0 {
         return None;
     }
-    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &[]);
-    let longest = cache.ends(&terms.prices, &pieces, at).pop()?;
-    let found = cache.clone().charge(&terms.prices, &pieces, at).cached;
-    let there: f64 = pieces[..=longest].iter().map(|piece| piece.tokens).sum();
     // The first piece is what stands before the messages.
-    (there > found && pieces[longest].mark.is_none()).then(|| longest.checked_sub(1)).flatten()
+    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &[]);
+    let longest = cache.ends(&terms.prices, &pieces, at).pop();
+    let edge = edge.and_then(|edge| {
+        context.iter().rposition(|sent| sent.position.is_some_and(|at| at <= edge))
+    });
+    let place = match (longest, edge.map(|edge| edge + 1)) {
+        (Some(longest), Some(edge)) if edge > longest => {
+            let mut blocks = 0;
+            let reach = pieces[longest + 1..=edge].iter().take_while(|piece| {
+                blocks += piece.blocks.max(1);
+                blocks < LOOK_BACK
+            });
+            longest + reach.count()
+        }
+        (Some(longest), _) => {
+            let found = cache.clone().charge(&terms.prices, &pieces, at).cached;
+            let there: f64 = pieces[..=longest].iter().map(|piece| piece.tokens).sum();
+            (there > found).then_some(longest)?
+        }
+        (None, edge) => edge?,
+    };
+    pieces[place].mark.is_none().then(|| place.checked_sub(1)).flatten()
 }
 
 /// Gives what arrived its form without the lines that stand in the context already.

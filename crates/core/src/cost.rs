@@ -8,6 +8,7 @@ mod name;
 mod prices;
 mod pricing;
 
+pub(crate) use cache::LOOK_BACK;
 pub use cache::{Cache, Charge, Life, MOST_MARKS, Piece};
 pub use name::normal as model_name;
 pub use prices::{Band, CacheKind, Prices, WriteTier};

@@ -13,7 +13,7 @@ use super::prices::{CacheKind, Prices};
 use crate::message::{MillisSinceEpoch, Usage};
 
 /// Anthropic looks at so many blocks up to a mark, its own included (its page on prompt caching).
-const LOOK_BACK: u32 = 20;
+pub(crate) const LOOK_BACK: u32 = 20;
 /// Marks of a request, at most (the same page).
 pub const MOST_MARKS: usize = 4;
 

@@ -12,11 +12,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::attempts::Attempts;
-use crate::cost::Prices;
+use crate::cost::{Cache, Prices};
 use crate::error_lines::mentions_error;
 use crate::excerpt::excerpt;
 use crate::hash::Ref;
-use crate::message::Role;
+use crate::message::{MillisSinceEpoch, Role};
 use crate::plan::{Plan, Reason, Sent, Treatment, newest, sent_tokens};
 use crate::policy::{Bounds, PreserveErrors, Settle};
 use crate::said_once::{LineAt, SaidOnce};
@@ -40,6 +40,8 @@ pub(crate) struct Given<'a> {
     /// As this client pays.
     pub(crate) prices: &'a Prices,
     pub(crate) attempts: &'a Attempts,
+    pub(crate) cache: &'a Cache,
+    pub(crate) now: Option<MillisSinceEpoch>,
     /// Whether the cache is gone, so that everything is written anyway.
     pub(crate) cold: bool,
 }
@@ -188,6 +190,7 @@ impl Settled {
         let break_price = prices.cache_write - prices.cache_read;
         let allowed = self.account.allowed(settings.allowance);
         let fresh = newest(transcript, range.end);
+        let unreadable = unreadable(given, plan);
         let (mut gain, mut behind, mut paid) = (0.0, 0.0, 0.0);
         let (mut best, mut chosen) = (0.0, 0);
         let mut candidates: Vec<Candidate> = Vec::new();
@@ -231,7 +234,8 @@ impl Settled {
                 behind += f64::from(tokens) + unseen;
             }
             if offered {
-                let cost = if given.cold { 0.0 } else { f64::max(0.0, behind) * break_price };
+                let written = f64::max(0.0, behind + unreadable[position]);
+                let cost = if given.cold { 0.0 } else { written * break_price };
                 let net = gain - cost * (1.0 + settings.caution);
                 if cost <= allowed && net > best {
                     (best, chosen, paid) = (net, candidates.len(), cost);
@@ -245,6 +249,26 @@ impl Settled {
         self.account.spend(paid);
         candidates
     }
+}
+
+/// Returns for each message the tokens before it that are lost with it, for no cache entry ends behind them.
+fn unreadable(given: &Given<'_>, plan: &Plan) -> Vec<f64> {
+    let context = plan.render();
+    let pieces = given.terms.pieces(context.iter().map(|sent| &**sent), &[]);
+    let mut ends = given.cache.ends(&given.terms.prices, &pieces, given.now).into_iter().peekable();
+    let mut lost = vec![0.0; plan.decisions().len()];
+    let mut tokens = 0.0;
+    for (at, piece) in pieces.iter().enumerate() {
+        // The first piece is what stands before the messages.
+        if let Some(position) = at.checked_sub(1).and_then(|at| context[at].position) {
+            lost[position] = tokens;
+        }
+        tokens += piece.tokens;
+        if ends.next_if_eq(&at).is_some() {
+            tokens = 0.0;
+        }
+    }
+    lost
 }
 
 /// Tells whether a message holds an error word and the settings keep such messages whole.

@@ -169,7 +169,7 @@ fn every_setting_of_settling_changes_something() {
         &policy(base.clone()),
         &[
             ("enabled", policy(Settle { enabled: !enabled, ..base.clone() })),
-            ("floor", policy(Settle { floor: floor * 10, ..base.clone() })),
+            ("floor", policy(Settle { floor: floor * 20, ..base.clone() })),
             ("least", policy(Settle { least: least * 10, ..base.clone() })),
             ("giant", policy(Settle { giant: giant / 10, ..base.clone() })),
             ("kept", policy(Settle { kept: kept * 5.0, ..base.clone() })),
