@@ -57,6 +57,8 @@ impl<'de> Deserialize<'de> for PreserveErrors {
 }
 
 /// Settings within a phase; names and defaults are those of `auto-context.md`.
+///
+/// `window`, `mask_observations_after` and `preserve_reasoning` belong to [`Cadence::EveryTurn`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IntraPhase {
@@ -260,8 +262,8 @@ pub struct Bounds {
     pub settle: Settle,
 }
 
-/// The ceiling where neither window nor prices of a model are known: four fifths of a window of 200,000 tokens, the share at which `context-window.md`
-/// calls a context nearly full.
+/// The ceiling where neither window nor prices of a model are known: four fifths of a window of 200,000 tokens, the share at
+/// which `context-window.md` calls a context nearly full.
 pub const DEFAULT_BUDGET: u64 = 160_000;
 
 impl Default for Bounds {
