@@ -27,8 +27,8 @@ pub struct State {
     masked: Vec<Option<Arc<Sent>>>,
     /// The messages of the last request, by their keys.
     sent: Vec<u64>,
-    /// The place of the last request's answer.
-    last: Option<Position>,
+    /// When the last request was made.
+    last_time: Option<MillisSinceEpoch>,
 }
 
 impl State {
@@ -93,9 +93,9 @@ pub fn bound(
 ) -> (Context, Receipt) {
     let now = transcript.time_before(position);
     let prices = &terms.effective_prices();
-    // Looked up now and not when it was sent: a live request is bounded before its answer, and the time of that, is known.
-    let last_time = state.last.and_then(|last| time_of_answer(transcript, last));
-    let cold = prices.is_cold(last_time, now);
+    // An entry lives from the start of the request that read or wrote it, so nothing depends on when the answer came.
+    let cold = prices.is_cold(state.last_time, now);
+    state.last_time = now.or(state.last_time);
     let mut over_budget = 0;
     state.plan.extend(transcript, position);
     let everything = match policy {
@@ -158,18 +158,16 @@ pub fn bound(
     let context = state.plan.render();
     let opens_with_assistant =
         position > 0 && transcript.entries()[0].message.role == Role::Assistant;
-    let at = time_of_answer(transcript, position);
     let fresh = newest(transcript, position);
     let own = own_marks(terms, &context, fresh, &state.cache, now);
     let pieces = terms.pieces(context.iter().map(|sent| &**sent), &own);
-    let mut charge = state.cache.charge(&terms.prices, &pieces, at);
+    let mut charge = state.cache.charge(&terms.prices, &pieces, now);
     // Tools and system prompt are told apart from the messages: who changed them is another question.
     let keys: Vec<u64> = context.iter().map(|sent| sent.hash.key()).collect();
     let alike = state.sent.iter().zip(&keys).take_while(|(last, now)| last == now).count();
     charge.broken = !charge.cold && alike < state.sent.len();
     charge.alike = if charge.cold { 0 } else { alike };
     state.sent = keys;
-    state.last = Some(position);
     let receipt = Receipt {
         turn: state.plan.turn() - 1 - u32::from(opens_with_assistant),
         position,
@@ -303,14 +301,6 @@ fn cut_giants(
     }
 }
 
-/// Returns when the request at `position` was answered, as far as that is known.
-///
-/// The provider's clock starts when it answers, so the answer's own time stands for the request where it has one.
-fn time_of_answer(transcript: &Transcript, position: Position) -> Option<MillisSinceEpoch> {
-    let answered = transcript.entries().get(position).and_then(|entry| entry.message.time);
-    answered.or_else(|| transcript.time_before(position))
-}
-
 /// Tells whether a message got its form later than when it was first sent.
 fn is_rewritten(transcript: &Transcript, plan: &Plan) -> bool {
     let decisions = plan.decisions().iter().zip(transcript.entries());
@@ -348,11 +338,4 @@ fn components(context: &Context) -> Components {
         }
     }
     sum
-}
-
-/// Counts the messages of a plan by treatment, in the order of [`Treatment`].
-pub fn treatments(plan: &Plan) -> [(Treatment, usize); 6] {
-    use Treatment::{Excerpt, Keep, Merge, Omit, Shorten, Stub};
-    [Keep, Shorten, Excerpt, Stub, Merge, Omit]
-        .map(|kind| (kind, plan.decisions().iter().filter(|one| one.treatment == kind).count()))
 }

@@ -14,7 +14,7 @@ mod compression;
 pub mod cost;
 mod cut;
 pub mod error_lines;
-pub mod excerpt;
+mod excerpt;
 mod file_access;
 mod hash;
 pub mod json_form;

@@ -58,37 +58,28 @@ fn grammar(word: &str, boundary: &str, digit: &str) -> Regex {
 
 /// Calls `found` with every name in `text`, in order, repeats included.
 pub fn each_name<'a>(text: &'a str, mut found: impl FnMut(&'a str)) {
-    each_name_at(text, |_, name| found(name));
-}
-
-/// Calls `found` with every name in `text` and the byte where it begins, in order, repeats included.
-pub(crate) fn each_name_at<'a>(text: &'a str, mut found: impl FnMut(usize, &'a str)) {
     // No name contains white space, so a text can be cut there without changing what is found.
-    let mut scan = |regex: &Regex, part: &'a str, base: usize| {
+    let mut scan = |regex: &Regex, part: &'a str| {
         for name in regex.find_iter(part) {
-            let (start, name) = (base + name.start(), name.as_str());
+            let name = name.as_str();
             if name.len() >= SHORTEST_NAME
                 && (name.is_ascii() || name.chars().count() >= SHORTEST_NAME)
             {
-                found(start, name.trim_end_matches(['.', ',', ':', ';']));
+                found(name.trim_end_matches(['.', ',', ':', ';']));
             }
         }
     };
     if text.is_ascii() {
-        return scan(&ASCII, text, 0);
+        return scan(&ASCII, text);
     }
-    let mut start = 0;
     for line in text.split('\n') {
         if line.is_ascii() {
-            scan(&ASCII, line, start);
+            scan(&ASCII, line);
         } else {
-            let mut at = start;
             for part in line.split(|character: char| character.is_ascii_whitespace()) {
-                scan(if part.is_ascii() { &ASCII } else { &UNICODE }, part, at);
-                at += part.len() + 1;
+                scan(if part.is_ascii() { &ASCII } else { &UNICODE }, part);
             }
         }
-        start += line.len() + 1;
     }
 }
 
@@ -111,23 +102,13 @@ pub fn runs(text: &str) -> KeySet {
 }
 
 /// Calls `found` with each run of [`RUN_WORDS`] words: its key, and the bytes where it begins and ends.
-pub fn each_run(text: &str, found: impl FnMut(Key, usize, usize)) {
-    each_word_and_run(text, |_| {}, found);
-}
-
-/// As [`each_run`]; calls `word_ends` with the byte where each word ends, before the run that it completes.
-pub(crate) fn each_word_and_run(
-    text: &str,
-    mut word_ends: impl FnMut(usize),
-    mut found: impl FnMut(Key, usize, usize),
-) {
+pub fn each_run(text: &str, mut found: impl FnMut(Key, usize, usize)) {
     // A ring of the last words' hashes; the run's key mixes them in order.
     let mut ring = [(0_u64, 0_usize); RUN_WORDS];
     let mut words = 0;
     each_word(text, |word, start, end| {
         ring[words % RUN_WORDS] = (key(word), start);
         words += 1;
-        word_ends(end);
         if words >= RUN_WORDS {
             let mut mixed = 0x9E37_79B9_7F4A_7C15_u64;
             for offset in 0..RUN_WORDS {

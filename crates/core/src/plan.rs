@@ -22,7 +22,7 @@ pub enum Treatment {
     Keep,
     /// Long reasoning, or a call's long arguments, cut in the middle.
     Shorten,
-    /// A large result as exact lines, with counts of what was left out and the names that occur in it.
+    /// A large result as exact lines, with counts of what was left out.
     Excerpt,
     /// One line: tool, arguments, size, first line, ref.
     Stub,
@@ -66,16 +66,12 @@ pub enum Reason {
     Settled,
     /// Lines of it stand in the context already, as they were sent; pointers say where.
     SaidOnce,
-    /// Another message shows the same, and it is still in the context.
-    Superseded { by: Position },
     /// Older than the window.
     OutsideWindow,
     /// Older than `mask_observations_after` turns.
     Masked,
     /// The cache was cold, so the change cost nothing.
     Cold,
-    /// The saving pays for rewriting what stands behind it.
-    PaysBack,
     /// The budget would have been passed.
     Ceiling,
     /// Cleared in a batch by `clear-tool-uses`.
@@ -99,11 +95,9 @@ impl fmt::Display for Reason {
             Self::Giant => "longer than the limit for fresh results",
             Self::Settled => "read once; cheaper as an excerpt",
             Self::SaidOnce => "said before; pointers stand for the lines above",
-            Self::Superseded { by } => return write!(f, "shown again by message {by}"),
             Self::OutsideWindow => "older than the window",
             Self::Masked => "older than mask_observations_after",
             Self::Cold => "the cache was cold, so the change was free",
-            Self::PaysBack => "pays back before the expected end",
             Self::Ceiling => "the budget would have been passed",
             Self::Cleared => "cleared in a batch",
             Self::NotNewest => "not among the newest that fit",

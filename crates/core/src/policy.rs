@@ -57,6 +57,8 @@ impl<'de> Deserialize<'de> for PreserveErrors {
 }
 
 /// Settings within a phase; names and defaults are those of `auto-context.md`.
+///
+/// `window`, `mask_observations_after` and `preserve_reasoning` belong to [`Cadence::EveryTurn`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IntraPhase {
@@ -151,7 +153,7 @@ impl Default for Settle {
     fn default() -> Self {
         Self {
             enabled: true,
-            floor: 8000,
+            floor: 10_000,
             least: 150,
             giant: 25_000,
             kept: 0.1,
@@ -159,8 +161,8 @@ impl Default for Settle {
             least_calls: 10,
             most_calls: 1000,
             caution: 0.5,
-            allowance: 0.03,
-            investment: 0.1,
+            allowance: 0.01,
+            investment: 0.08,
             payback: 4,
             least_gain: 0.04,
             need: Need::default(),
@@ -266,8 +268,8 @@ pub struct Bounds {
     pub settle: Settle,
 }
 
-/// The ceiling where neither window nor prices of a model are known: four fifths of a window of 200,000 tokens, the share at which `context-window.md`
-/// calls a context nearly full.
+/// The ceiling where neither window nor prices of a model are known: four fifths of a window of 200,000 tokens, the share at
+/// which `context-window.md` calls a context nearly full.
 pub const DEFAULT_BUDGET: u64 = 160_000;
 
 impl Default for Bounds {

@@ -134,7 +134,7 @@ impl SaidOnce {
         stands: impl Fn(Position) -> bool,
     ) -> Option<Vec<LineAt>> {
         let mut lines = Vec::new();
-        for pointed in self.messages.get(position)?.pointed_at.iter() {
+        for pointed in &self.messages.get(position)?.pointed_at {
             if !stands(pointed.from) {
                 continue;
             }
@@ -323,16 +323,13 @@ impl SaidOnce {
         while at < new.len() {
             let found =
                 if is_weak(new[at].words(text)) { None } else { self.longest(text, new, keys, at) };
-            match found.filter(|piece| piece.bytes >= LEAST_PIECE) {
-                Some(piece) => {
-                    at += piece.count;
-                    row.push(piece);
-                }
-                None => {
-                    self.end_row(new, &mut row, &mut parts);
-                    parts.push(Part::Shown(at));
-                    at += 1;
-                }
+            if let Some(piece) = found.filter(|piece| piece.bytes >= LEAST_PIECE) {
+                at += piece.count;
+                row.push(piece);
+            } else {
+                self.end_row(new, &mut row, &mut parts);
+                parts.push(Part::Shown(at));
+                at += 1;
             }
         }
         self.end_row(new, &mut row, &mut parts);

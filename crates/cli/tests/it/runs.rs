@@ -23,24 +23,39 @@ fn arguments<'a>(file: &'a str, script: &'a str, session: &'a [&'a str]) -> Vec<
     all
 }
 
-/// Runs an example and returns its account.
-fn account(name: &str) -> Value {
-    let environment = examples();
+/// Runs an example and returns the totals of its account.
+fn totals(environment: &Environment, name: &str) -> [f64; 4] {
     let file = format!("examples/cascades/{name}.yaml");
     let script = format!("scripted:examples/cascades/{name}.script.jsonl");
     let events = environment.data(&arguments(&file, &script, &["--json"]));
-    serde_json::from_str(events.lines().last().expect("an account")).expect("JSON")
+    let account: Value =
+        serde_json::from_str(events.lines().last().expect("an account")).expect("JSON");
+    ["sent_tokens", "full_tokens", "cost", "full_cost"]
+        .map(|key| account["total"][key].as_f64().expect("a number"))
 }
 
 #[test]
 fn the_three_examples_save_what_they_promise_and_cost_no_more() {
+    let environment = examples();
     for (name, least) in [("research", 0.62), ("loop", 0.80), ("soundings", 0.70)] {
-        let account = account(name);
-        let total = |key: &str| account["total"][key].as_f64().expect("a number");
-        let saved = 1.0 - total("sent_tokens") / total("full_tokens");
+        let [sent, full, cost, full_cost] = totals(&environment, name);
+        let saved = 1.0 - sent / full;
         assert!(saved >= least, "{name} saves {saved:.2}");
-        assert!(total("cost") <= total("full_cost"), "{name}: {account}");
+        assert!(cost <= full_cost, "{name} costs {cost} and not {full_cost}");
     }
+}
+
+#[test]
+fn without_a_ceiling_short_phases_are_left_as_they_are() {
+    let environment = examples();
+    let example = environment.read("examples/cascades/research.yaml");
+    let lines = example.lines().filter(|line| !line.starts_with("token_budget"));
+    let free = lines.collect::<Vec<_>>().join("\n");
+    assert_ne!(free, example);
+    environment.write("examples/cascades/research.yaml", free);
+    let [sent, full, cost, full_cost] = totals(&environment, "research");
+    // Sixteen turns are too few: what an excerpt hides may be needed again, and the break has to pay back.
+    assert_eq!((sent, cost), (full, full_cost));
 }
 
 #[test]

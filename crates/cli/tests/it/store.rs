@@ -7,7 +7,7 @@ const STORE: [&str; 2] = ["--store", "kept.db"];
 
 fn kept() -> Environment {
     let environment = Environment::new();
-    environment.write("session.jsonl", sessions::pi(12, 60));
+    environment.write("session.jsonl", sessions::pi(30, 60));
     environment.data(&["replay", "session.jsonl", "--store", "kept.db"]);
     environment
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::attempts::Attempts;
 use crate::cost::Prices;
+use crate::error_lines::mentions_error;
 use crate::excerpt::excerpt;
 use crate::hash::Ref;
 use crate::message::Role;
@@ -20,7 +21,7 @@ use crate::plan::{Plan, Reason, Sent, Treatment, newest, sent_tokens};
 use crate::policy::{Bounds, PreserveErrors, Settle};
 use crate::said_once::{LineAt, SaidOnce};
 use crate::terms::{Surroundings, Terms};
-use crate::transcript::{Position, Transcript};
+use crate::transcript::{Entry, Position, Transcript};
 
 use super::attempt_of;
 use account::Account;
@@ -205,6 +206,7 @@ impl Settled {
                 && !plan.is_protected(position)
                 && !self.needs.is_hidden(position)
                 && tokens >= settings.least
+                && !keeps_errors(given, entry)
                 && let Some((form, treatment, reason)) =
                     self.form_of(transcript, position, given, said, &candidates)
             {
@@ -248,6 +250,12 @@ impl Settled {
         self.account.spend(paid);
         candidates
     }
+}
+
+/// Tells whether a message holds an error word and the settings keep such messages whole.
+fn keeps_errors(given: &Given<'_>, entry: &Entry) -> bool {
+    given.bounds.intra_phase.preserve_errors == PreserveErrors::Keyword
+        && mentions_error(&entry.message.shown())
 }
 
 /// Returns the excerpt of a tool message, or `None` where nothing can be left out.

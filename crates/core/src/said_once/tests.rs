@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -30,7 +31,7 @@ impl Reader {
             let whole = &shown[line.whole.clone()];
             match whole.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
                 Some(pointer) if pointer.contains("as above in ") => {
-                    self.follow(pointer, &mut lines)
+                    self.follow(pointer, &mut lines);
                 }
                 _ => {
                     let (indent, words) = (line.indent(shown), line.words(shown));
@@ -211,9 +212,9 @@ proptest! {
                         let words = if at % 7 == 6 { String::new() } else { format!("call_of_{at}(with, words) {at}") };
                         let line = blank.repeat(indent) + &words;
                         if style == 0 {
-                            text += &format!("{line}\n");
+                            let _ = writeln!(text, "{line}");
                         } else {
-                            text += &format!("{number}→{line}\n");
+                            let _ = writeln!(text, "{number}→{line}");
                         }
                         number += 1;
                     }

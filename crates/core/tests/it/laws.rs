@@ -111,9 +111,8 @@ fn ceiling(policy: &Policy, terms: &Terms, turns: u32) -> Option<u64> {
         Policy::Bounded(bounds) if bounds.intra_phase.enabled => {
             Some(bounds.budget.tokens(terms, turns))
         }
-        Policy::Bounded(_) => None,
         Policy::Newest { budget } => Some(*budget),
-        Policy::Full | Policy::ClearToolUses { .. } => None,
+        Policy::Bounded(_) | Policy::Full | Policy::ClearToolUses { .. } => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Properties of `plimsoll-core`, through its public interface only.
 
+mod batches;
 mod laws;
 mod memory;
 mod names;

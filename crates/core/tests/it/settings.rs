@@ -143,7 +143,13 @@ fn every_setting_within_a_phase_changes_something() {
 
 #[test]
 fn every_setting_of_settling_changes_something() {
-    let base = Settle { floor: 3000, allowance: 0.5, least_gain: 0.0, ..Settle::default() };
+    let base = Settle {
+        floor: 3000,
+        allowance: 0.5,
+        investment: 0.0,
+        least_gain: 0.0,
+        ..Settle::default()
+    };
     let Settle {
         enabled,
         floor,
@@ -155,6 +161,8 @@ fn every_setting_of_settling_changes_something() {
         most_calls,
         caution,
         allowance,
+        investment: _,
+        payback: _,
         least_gain,
         need,
     } = base.clone();
@@ -165,11 +173,20 @@ fn every_setting_of_settling_changes_something() {
         Policy::Bounded(Bounds { settle: base.clone(), intra_phase, ..Bounds::default() })
     };
     let errors = |preserve_errors| intra(IntraPhase { preserve_errors, ..IntraPhase::default() });
+    // With nothing to spend but what pays back soon.
+    let tight = Settle { allowance: 0.0, investment: 0.5, payback: 20, ..base.clone() };
+    check(
+        &policy(tight.clone()),
+        &[
+            ("investment", policy(Settle { investment: 1e-6, ..tight.clone() })),
+            ("payback", policy(Settle { payback: 0, ..tight })),
+        ],
+    );
     check(
         &policy(base.clone()),
         &[
             ("enabled", policy(Settle { enabled: !enabled, ..base.clone() })),
-            ("floor", policy(Settle { floor: floor * 10, ..base.clone() })),
+            ("floor", policy(Settle { floor: floor * 20, ..base.clone() })),
             ("least", policy(Settle { least: least * 10, ..base.clone() })),
             ("giant", policy(Settle { giant: giant / 10, ..base.clone() })),
             ("kept", policy(Settle { kept: kept * 5.0, ..base.clone() })),
@@ -184,6 +201,7 @@ fn every_setting_of_settling_changes_something() {
             ("need.runs", needs(Need { runs: runs + 9.0, ..need.clone() })),
             ("need.others", needs(Need { others: others + 9.0, ..need })),
             ("preserve_errors = false", errors(PreserveErrors::Off)),
+            ("preserve_errors = \"keyword\"", errors(PreserveErrors::Keyword)),
         ],
     );
 }

@@ -519,11 +519,13 @@ fn settle() -> impl Strategy<Value = Settle> {
     let random = (
         (any::<bool>(), whole_number(), whole_number(), whole_number(), whole_number()),
         (whole_number(), whole_number(), share(), share(), share(), share(), need),
+        (share(), whole_number()),
     )
         .prop_map(
             |(
                 (enabled, floor, least, giant, young),
                 (least_calls, most_calls, kept, caution, allowance, least_gain, need),
+                (investment, payback),
             )| Settle {
                 enabled,
                 floor: u64::from(floor),
@@ -535,6 +537,8 @@ fn settle() -> impl Strategy<Value = Settle> {
                 most_calls,
                 caution,
                 allowance,
+                investment,
+                payback,
                 least_gain,
                 need,
             },

@@ -36,7 +36,9 @@ impl Account {
         let prices = given.prices;
         let of_old = if given.cold { prices.cache_write } else { prices.cache_read };
         let whole = old.0 * of_old + fresh.0 * prices.cache_write;
-        self.full += whole;
+        // What stands before the messages is written once and read from then on.
+        let before = if seen == 0 || given.cold { prices.cache_write } else { prices.cache_read };
+        self.full += whole + before * given.terms.around.before;
         self.saved += whole - (old.1 * of_old + fresh.1 * prices.cache_write);
     }
 
