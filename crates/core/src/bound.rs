@@ -209,6 +209,8 @@ fn own_mark(
     let edge = edge.and_then(|edge| {
         context.iter().rposition(|sent| sent.position.is_some_and(|at| at <= edge))
     });
+    // Not every block that a model said takes a mark.
+    let takes = |at: &usize| context[*at - 1].message.role != Role::Assistant;
     let place = match (longest, edge.map(|edge| edge + 1)) {
         (Some(longest), Some(edge)) if edge > longest => {
             let mut blocks = 0;
@@ -216,14 +218,15 @@ fn own_mark(
                 blocks += piece.blocks.max(1);
                 blocks < LOOK_BACK
             });
-            longest + reach.count()
+            let end = longest + reach.count();
+            (longest + 1..=end).rev().find(takes).unwrap_or(longest)
         }
         (Some(longest), _) => {
             let found = cache.clone().charge(&terms.prices, &pieces, at).cached;
             let there: f64 = pieces[..=longest].iter().map(|piece| piece.tokens).sum();
             (there > found).then_some(longest)?
         }
-        (None, edge) => edge?,
+        (None, edge) => (1..=edge?).rev().find(takes)?,
     };
     pieces[place].mark.is_none().then(|| place.checked_sub(1)).flatten()
 }

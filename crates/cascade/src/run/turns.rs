@@ -147,12 +147,8 @@ impl Run {
             let Some(budget) = budget else { return (Policy::Full, "full") };
             // Only the ceiling acts: nothing is ever worth a change.
             let settle = Settle { enabled: false, giant: u32::MAX, ..Settle::default() };
-            let bounds = Bounds {
-                budget: budget.into(),
-                said_once: false,
-                settle,
-                ..Bounds::default()
-            };
+            let bounds =
+                Bounds { budget: budget.into(), said_once: false, settle, ..Bounds::default() };
             return (Policy::Bounded(bounds), "token_budget");
         };
         let mut bounds = Bounds { intra_phase, ..Bounds::default() };
