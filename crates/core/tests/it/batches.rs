@@ -49,3 +49,28 @@ fn many_batches_cost_no_more_than_they_may() {
         }
     }
 }
+
+#[test]
+fn a_batch_leaves_an_entry_that_the_next_one_reads() {
+    let session = session(40);
+    let terms: Terms = Pricing::shipped().of(Some("claude-sonnet-4-5"), None).prices.into();
+    let mut entry: Option<(usize, f64)> = None;
+    let mut batches = 0;
+    for turn in run(&session, &Policy::plimsoll(), &terms) {
+        let receipt = &turn.receipt;
+        let Some(first) = receipt.changes.iter().map(|change| change.position).min() else {
+            continue;
+        };
+        batches += 1;
+        if let Some((mark, tokens)) = entry
+            && first > mark
+        {
+            assert!(receipt.charge.cached >= tokens, "turn {}: {receipt:?}", receipt.turn);
+        }
+        let &[mark] = receipt.marks.as_slice() else { panic!("turn {} has no mark", receipt.turn) };
+        assert_eq!(session.entries()[mark].message.role, Role::Tool);
+        let before = turn.context.iter().take_while(|sent| sent.position <= Some(mark));
+        entry = Some((mark, before.map(|sent| f64::from(sent.tokens)).sum()));
+    }
+    assert!(batches > 2, "{batches}");
+}
