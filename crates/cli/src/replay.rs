@@ -166,7 +166,7 @@ fn replayed(
     let mut runs = Vec::new();
     for (name, policy) in policies {
         let mut contexts = match &arguments.contexts {
-            Some(path) => Some(contexts::Writer::create(path)?),
+            Some(path) => Some(contexts::Writer::create(path, loaded.session.format)?),
             None => None,
         };
         let mut records = Vec::new();

@@ -2,14 +2,18 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plimsoll_core::Position;
 use plimsoll_core::cost::CacheKind;
 use plimsoll_core::replay::Turn;
 use plimsoll_core::terms::ClientMarks;
+use plimsoll_core::{Block, Message, ToolCall};
+use plimsoll_formats::Format;
 use serde::Serialize;
+use serde_json::ser::Formatter;
 
 use crate::error::CommandError;
 
@@ -18,7 +22,18 @@ use crate::error::CommandError;
 pub(crate) struct Writer {
     path: PathBuf,
     file: BufWriter<File>,
+    arguments: Arguments,
     failed: Option<std::io::Error>,
+}
+
+/// How the arguments of calls are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arguments {
+    /// As the session has them.
+    Recorded,
+    /// With a blank behind commas and colons. A session that records a value and no text has no spelling of its own, and
+    /// scorers that read it themselves print it so.
+    Spaced,
 }
 
 #[derive(Serialize)]
@@ -37,9 +52,13 @@ struct Shown<'a> {
 }
 
 impl Writer {
-    pub(crate) fn create(path: &Path) -> Result<Self, CommandError> {
+    pub(crate) fn create(path: &Path, format: Format) -> Result<Self, CommandError> {
         let file = File::create(path).map_err(|error| cannot_write(path, error))?;
-        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), failed: None })
+        let arguments = match format {
+            Format::Pi | Format::ClaudeCode => Arguments::Spaced,
+            _ => Arguments::Recorded,
+        };
+        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), arguments, failed: None })
     }
 
     /// Writes a turn; the first failure is kept for [`Writer::finish`].
@@ -54,7 +73,7 @@ impl Writer {
             .enumerate()
             .map(|(at, sent)| Shown {
                 role: sent.message.role.as_str(),
-                text: sent.message.shown(),
+                text: shown(&sent.message, self.arguments),
                 mark: marked.contains(&at),
             })
             .collect();
@@ -71,6 +90,59 @@ impl Writer {
             Some(error) => Err(cannot_write(&self.path, error)),
             None => Ok(()),
         }
+    }
+}
+
+/// Returns all that a model reads of a message.
+fn shown(message: &Message, arguments: Arguments) -> String {
+    if arguments == Arguments::Recorded || message.calls().next().is_none() {
+        return message.shown();
+    }
+    let blocks = message.blocks.iter().map(|block| match block {
+        Block::ToolCall(call) => match spaced(&call.arguments) {
+            Some(arguments) => Block::ToolCall(ToolCall { arguments, ..call.clone() }),
+            None => block.clone(),
+        },
+        other => other.clone(),
+    });
+    Message::new(message.role, blocks.collect()).shown()
+}
+
+/// Writes JSON with a blank behind commas and colons; `None` where it is none.
+fn spaced(json: &str) -> Option<Arc<str>> {
+    let value: serde_json::Value = serde_json::from_str(json).ok()?;
+    let mut out = Vec::with_capacity(json.len() + json.len() / 8);
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Spaced)).ok()?;
+    String::from_utf8(out).ok().map(Arc::from)
+}
+
+struct Spaced;
+
+impl Spaced {
+    fn separate<W: ?Sized + Write>(out: &mut W, is_first: bool) -> std::io::Result<()> {
+        if is_first { Ok(()) } else { out.write_all(b", ") }
+    }
+}
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        Self::separate(out, first)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        Self::separate(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> std::io::Result<()> {
+        out.write_all(b": ")
     }
 }
 
