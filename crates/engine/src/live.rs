@@ -87,7 +87,7 @@ pub struct Note {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bill: Option<Bill>,
     /// Blocks of thinking that the provider dropped since what stood before them had changed.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default)]
     pub dropped_thinking: u64,
     /// Whatever else the session needs to go on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -98,10 +98,6 @@ pub struct Note {
     /// What of all that is carried had no place in the request, by its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unplaced: Vec<usize>,
-}
-
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 /// The input of a request in US dollars: as the provider counted it, and as it would have without us.

@@ -244,26 +244,17 @@ impl Passage {
                 trace.decided("cached", request.model(), Some(&report));
                 return cached::serve(&gateway, found, &request, turn, report).await;
             }
-            Some(Ok(Prepared {
-                request,
-                body,
-                betas,
-                edits,
-                turn,
-                report,
-                awaited: question,
-                ..
-            })) => {
-                headers::add_betas(&mut self.headers, &betas);
-                awaited = question;
-                place = turn.place().filter(|_| body.is_some());
-                asked = Some((request, edits));
-                let outcome = match (mode, &body) {
+            Some(Ok(prepared)) => {
+                headers::add_betas(&mut self.headers, &prepared.betas);
+                awaited = prepared.awaited;
+                place = prepared.turn.place().filter(|_| prepared.body.is_some());
+                let outcome = match (mode, &prepared.body) {
                     (Mode::On, Some(_)) => "bounded",
                     (Mode::On, None) => "untouched",
                     _ => "observed",
                 };
-                (outcome, body, Ender::Now(turn), Some(report))
+                asked = Some((prepared.request, prepared.edits));
+                (outcome, prepared.body, Ender::Now(prepared.turn), Some(prepared.report))
             }
         };
         let model = asked.as_ref().and_then(|(request, _)| request.model());

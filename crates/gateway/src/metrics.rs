@@ -87,6 +87,15 @@ pub(crate) struct Metrics {
     connections: AtomicI64,
 }
 
+fn dollars() -> Family<2> {
+    Family::new(
+        "plimsoll_microdollars_total",
+        "Millionths of a US dollar of input: as billed by the provider's usage, and what the same requests would have been without Plimsoll.",
+        "kind",
+        ["billed", "without"],
+    )
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         Self {
@@ -148,12 +157,7 @@ impl Default for Metrics {
                 "kind",
                 TOKENS,
             ),
-            dollars: Family::new(
-                "plimsoll_microdollars_total",
-                "Millionths of a US dollar of input: as billed by the provider's usage, and what the same requests would have been without Plimsoll.",
-                "kind",
-                ["billed", "without"],
-            ),
+            dollars: dollars(),
             misses: Family::new(
                 "plimsoll_cache_misses_total",
                 "Requests whose prefix the provider's cache cannot have had, by cause.",

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
-use plimsoll_engine::live::{Asked, session_name};
+use plimsoll_engine::live::{Asked, Bounded, Conversation, session_name};
 use plimsoll_engine::{SessionId, StoreError, TenantId};
 use plimsoll_formats::provider::{
     Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
@@ -122,6 +122,17 @@ pub(crate) struct Prepared {
     pub(crate) awaited: Option<Awaited>,
     /// What it knows already.
     pub(crate) found: Option<KeptAnswer>,
+}
+
+/// What is decided about a request.
+#[derive(Debug)]
+struct Decided {
+    branch: usize,
+    bounded: Bounded,
+    offer: Offer,
+    carried: Vec<Arc<str>>,
+    session: SessionId,
+    options: Options,
 }
 
 /// A request to be prepared.
@@ -237,6 +248,42 @@ impl Job {
         Ok((self.tenant.clone(), session))
     }
 
+    /// Decides what goes out of a request in its conversation; `None` where it has no branch there.
+    fn decide(
+        &self,
+        conversation: &mut Conversation,
+        request: &Request,
+        goes_out_as_it_came: bool,
+    ) -> Option<Decided> {
+        let gateway = &self.gateway;
+        let now = gateway.clock.now();
+        let prices = gateway.pricing.of(request.model(), Some(now)).prices;
+        let offer = if goes_out_as_it_came {
+            Offer::default()
+        } else {
+            let session = conversation.predict(request.messages());
+            let lookups = offers_lookups(gateway, request, &prices, session, now);
+            Offer::of(gateway, request, lookups)
+        };
+        let (tools, lookups) = (offer.digest(request), offer.has_lookups());
+        let around = Around::of(gateway, request, &prices, tools, &offer.own, lookups);
+        let asked = Asked {
+            messages: request.messages(),
+            model: request.model(),
+            policy: &self.wish.policy,
+            strategy: &self.wish.strategy,
+            tools,
+            around: &around.surroundings,
+            observed: goes_out_as_it_came,
+            now,
+        };
+        let (branch, bounded) = conversation.ask(&asked, &gateway.pricing)?;
+        let options = Options::of(&self.wish.policy, &prices, &bounded, &around);
+        let session = conversation.branch(branch)?;
+        let (carried, session) = (session.carried().to_vec(), session.id().clone());
+        Some(Decided { branch, bounded, offer, carried, session, options })
+    }
+
     /// Bounds a request.
     pub(crate) async fn prepare(self) -> Result<Prepared, Open> {
         let request = Arc::new(self.parse().await?);
@@ -256,39 +303,10 @@ impl Job {
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
         let job = self.clone();
         let asked = request.clone();
-        let done = self
-            .work(move || {
-                let conversation = guard.as_mut()?;
-                let now = job.gateway.clock.now();
-                let prices = job.gateway.pricing.of(asked.model(), Some(now)).prices;
-                let offer = if goes_out_as_it_came {
-                    Offer::default()
-                } else {
-                    let session = conversation.predict(asked.messages());
-                    let gateway = &job.gateway;
-                    let lookups = offers_lookups(gateway, &asked, &prices, session, now);
-                    Offer::of(gateway, &asked, lookups)
-                };
-                let (tools, lookups) = (offer.digest(&asked), offer.has_lookups());
-                let around = Around::of(&job.gateway, &asked, &prices, tools, &offer.own, lookups);
-                let asked = Asked {
-                    messages: asked.messages(),
-                    model: asked.model(),
-                    policy: &job.wish.policy,
-                    strategy: &job.wish.strategy,
-                    tools,
-                    around: &around.surroundings,
-                    observed: goes_out_as_it_came,
-                    now,
-                };
-                let (branch, bounded) = conversation.ask(&asked, &job.gateway.pricing)?;
-                let options = Options::of(&job.wish.policy, &prices, &bounded, &around);
-                let carried = conversation.branch(branch).map(|branch| branch.carried().to_vec());
-                let id = conversation.branch(branch)?.id().clone();
-                Some((branch, bounded, offer, carried.unwrap_or_default(), id, options))
-            })
-            .await?;
-        let (branch, bounded, offer, carried, session, options) = done.ok_or(Open::NoBranch)?;
+        let done =
+            self.work(move || job.decide(guard.as_mut()?, &asked, goes_out_as_it_came)).await?;
+        let Decided { branch, bounded, offer, carried, session, options } =
+            done.ok_or(Open::NoBranch)?;
         let mut report = Report {
             session: session.clone(),
             strategy: self.wish.strategy.clone(),

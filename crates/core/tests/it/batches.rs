@@ -67,8 +67,7 @@ fn a_batch_leaves_an_entry_that_the_next_one_reads() {
         {
             assert!(receipt.charge.cached >= tokens, "turn {}: {receipt:?}", receipt.turn);
         }
-        let &[mark] = receipt.marks.as_slice() else { panic!("turn {} has no mark", receipt.turn) };
-        assert_eq!(session.entries()[mark].message.role, Role::Tool);
+        let Some(&mark) = receipt.marks.last() else { panic!("turn {} has no mark", receipt.turn) };
         let before = turn.context.iter().take_while(|sent| sent.position <= Some(mark));
         entry = Some((mark, before.map(|sent| f64::from(sent.tokens)).sum()));
     }

@@ -109,7 +109,7 @@ async fn off_until_asked_for() {
         let talk = begun(wire, false);
         let upstream = Upstream::start([talk.answer("None.", &[])]).await;
         let gateway = Running::start(upstream.address(), |config| {
-            config.add.tools = plimsoll_gateway::OwnTools::Off
+            config.add.tools = plimsoll_gateway::OwnTools::Off;
         })
         .await;
         let body = talk.body();

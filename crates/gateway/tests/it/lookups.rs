@@ -230,7 +230,7 @@ async fn without_the_setting_nothing_is_offered() {
     let talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
     let upstream = Upstream::start([talk.answer("x", &[])]).await;
     let gateway = Running::start(upstream.address(), |config| {
-        config.add.tools = plimsoll_gateway::OwnTools::Off
+        config.add.tools = plimsoll_gateway::OwnTools::Off;
     })
     .await;
     let body = talk.body();
