@@ -27,6 +27,8 @@ pub struct State {
     masked: Vec<Option<Arc<Sent>>>,
     /// The messages of the last request, by their keys.
     sent: Vec<u64>,
+    /// The place of the last request's answer, which is known only when the next request comes.
+    last: Option<Position>,
     /// When the last request was made.
     last_time: Option<MillisSinceEpoch>,
 }
@@ -93,9 +95,12 @@ pub fn bound(
 ) -> (Context, Receipt) {
     let now = transcript.time_before(position);
     let prices = &terms.effective_prices();
-    // An entry lives from the start of the request that read or wrote it, so nothing depends on when the answer came.
-    let cold = prices.is_cold(state.last_time, now);
+    // An entry lives from the start of the request that read or wrote it. That everything is gone, and changes are free, is
+    // believed only when the last answer is as old too: recorded times are not exact.
+    let answered = state.last.and_then(|last| transcript.entries().get(last)?.message.time);
+    let cold = prices.is_cold(state.last_time.max(answered), now);
     state.last_time = now.or(state.last_time);
+    state.last = Some(position);
     let mut over_budget = 0;
     state.plan.extend(transcript, position);
     let everything = match policy {

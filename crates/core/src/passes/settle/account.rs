@@ -47,8 +47,11 @@ impl Account {
         self.saved -= cost;
     }
 
-    /// Returns what a break may cost: what was saved so far, and a share of the whole bill.
+    /// Returns what a break may cost: half of what was saved so far, and a share of the whole bill.
+    ///
+    /// Half, since counts are off by some percent, and one late break would take all that a long session had saved.
     pub(super) fn allowed(&self, share: f64) -> f64 {
-        f64::max(0.0, self.saved + self.full * share)
+        let saved = if self.saved > 0.0 { self.saved / 2.0 } else { self.saved };
+        f64::max(0.0, saved + self.full * share)
     }
 }
