@@ -71,7 +71,7 @@ async fn a_restart_between_any_two_turns_changes_no_byte_of_bound_sessions() {
 
 #[tokio::test]
 async fn a_request_that_goes_out_without_us_asks_that_thinking_is_dropped() {
-    let provider = provider((0..9).map(|turn| turn % 3)).await;
+    let provider = provider((0..16).map(|turn| turn % 3)).await;
     let store = Arc::new(Gate::default());
     let start = async || Running::with_store(&provider.address(), store.clone(), |_| {}).await;
     let gateway = start().await;
@@ -82,7 +82,7 @@ async fn a_request_that_goes_out_without_us_asks_that_thinking_is_dropped() {
     let before = provider.kept();
     assert!(before[7].request.len() < agent.body.to_string().len(), "lines were said once");
     // A new gateway has to read the session, which the store refuses.
-    store.refuse_reading();
+    store.refuse_reading(true);
     let gateway = start().await;
     let asked = agent.body.clone();
     let answer = agent.turn(&gateway).await;
@@ -98,6 +98,15 @@ async fn a_request_that_goes_out_without_us_asks_that_thinking_is_dropped() {
     assert_eq!(last.status, 200);
     assert!(last.thinking.invalid > 0, "it would have been refused");
     assert_eq!(last.thinking.dropped, last.thinking.invalid);
+    // The model thought behind the originals meanwhile, which fits as little: the session goes on all the same.
+    store.refuse_reading(false);
+    for turn in 9..16 {
+        let answer = agent.turn(&gateway).await;
+        assert_eq!(answer.header("x-plimsoll-outcome"), Some("bounded"), "turn {turn}");
+    }
+    let kept = provider.kept();
+    assert_eq!(kept.len(), 16, "no request was sent twice");
+    assert!(kept.iter().all(|request| request.status == 200));
 }
 
 #[tokio::test]

@@ -45,9 +45,9 @@ impl Gate {
         self.refuses.store(true, Ordering::Relaxed);
     }
 
-    /// Refuses to give the messages of a session.
-    pub(crate) fn refuse_reading(&self) {
-        self.refuses_reading.store(true, Ordering::Relaxed);
+    /// Refuses to give the messages of a session, or gives them again.
+    pub(crate) fn refuse_reading(&self, refuses: bool) {
+        self.refuses_reading.store(refuses, Ordering::Relaxed);
     }
 
     /// Waits until somebody stands before the gate.
