@@ -167,6 +167,7 @@ impl Request {
             request: self,
             patch: Patch::new(self.document()),
             texts: BTreeMap::new(),
+            marked: BTreeMap::new(),
             omitted: self.check(&edits.messages)?,
         };
         for (index, form) in &edits.messages {
@@ -180,10 +181,11 @@ impl Request {
         if edits.count_usage && !self.is_counted() {
             rewrite.count_usage();
         }
+        // What is appended stands in this request alone, so marks stand before it.
+        rewrite.mark(&edits.marks)?;
         if let Some(text) = &edits.append_user_text {
             rewrite.append_user_text(text)?;
         }
-        rewrite.mark(&edits.marks)?;
         if edits.drop_thinking {
             rewrite.drop_thinking();
         }
@@ -227,6 +229,8 @@ struct Rewrite<'a> {
     patch: Patch<'a>,
     /// Strings that change, in what they will say; more may be appended to them.
     texts: BTreeMap<NodeId, String>,
+    /// Strings that get a mark, for which they have to become a list.
+    marked: BTreeMap<NodeId, &'static str>,
     /// For each message, whether it is left out.
     omitted: Vec<bool>,
 }
@@ -254,6 +258,12 @@ impl<'a> Rewrite<'a> {
     }
 
     fn finish(mut self) -> Result<Vec<u8>, RewriteError> {
+        for (id, mark) in std::mem::take(&mut self.marked) {
+            let string = self.value(id);
+            let said = self.texts.remove(&id);
+            let said = said.map_or_else(|| string.raw().to_owned(), |text| quoted(&text));
+            self.patch.replace(string, format!("[{}]", marks::text(&said, Some(mark))));
+        }
         for (id, text) in std::mem::take(&mut self.texts) {
             self.patch.replace(self.request.document().value(id), quoted(&text));
         }

@@ -17,6 +17,7 @@ pub(crate) struct Gate {
     is_open: watch::Sender<bool>,
     waiting: watch::Sender<bool>,
     refuses: AtomicBool,
+    refuses_reading: AtomicBool,
 }
 
 impl Default for Gate {
@@ -26,6 +27,7 @@ impl Default for Gate {
             is_open: watch::Sender::new(true),
             waiting: watch::Sender::new(false),
             refuses: AtomicBool::new(false),
+            refuses_reading: AtomicBool::new(false),
         }
     }
 }
@@ -41,6 +43,11 @@ impl Gate {
 
     pub(crate) fn refuse(&self) {
         self.refuses.store(true, Ordering::Relaxed);
+    }
+
+    /// Refuses to give the messages of a session, or gives them again.
+    pub(crate) fn refuse_reading(&self, refuses: bool) {
+        self.refuses_reading.store(refuses, Ordering::Relaxed);
     }
 
     /// Waits until somebody stands before the gate.
@@ -73,6 +80,10 @@ impl HistoryStore for Gate {
         limit: usize,
     ) -> Result<Vec<MessageRecord>, StoreError> {
         self.pass().await;
+        if self.refuses_reading.load(Ordering::Relaxed) {
+            let why = "the disk is gone".to_owned();
+            return Err(StoreError::Unavailable { why, retry_after: None });
+        }
         self.inner.messages(tenant, session, from, limit).await
     }
 

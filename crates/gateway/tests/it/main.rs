@@ -1,6 +1,8 @@
 //! The gateway over real HTTP on loopback, against scripted upstreams.
 
+mod agent;
 mod answers;
+mod bound;
 mod faults;
 mod forward;
 mod gate;
@@ -8,6 +10,7 @@ mod harness;
 mod lazy_tools;
 mod limits;
 mod lookups;
+mod marks;
 mod routes;
 mod sessions;
 mod settings;

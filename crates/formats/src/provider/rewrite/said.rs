@@ -1,6 +1,6 @@
 //! A text behind all that was said: memory and facts, where a cached prefix does not notice them.
 
-use super::{Rewrite, RewriteError};
+use super::{Rewrite, RewriteError, marks};
 use crate::provider::Wire;
 use crate::provider::document::{Value, quoted};
 
@@ -58,10 +58,11 @@ impl<'a> Rewrite<'a> {
                 Some(changed) => quoted(&changed),
                 None => content.raw().to_owned(),
             };
+            let mark = self.marked.remove(&content.id());
             let blocks = if content.text().is_none_or(|text| text.trim().is_empty()) {
                 format!("[{part}]")
             } else {
-                format!(r#"[{{"type":"text","text":{said}}},{part}]"#)
+                format!("[{},{part}]", marks::text(&said, mark))
             };
             self.patch.replace(content, blocks);
         } else {

@@ -1,0 +1,127 @@
+//! Thinking that is bound to what was sent: nothing is refused or dropped, whatever happens to the gateway.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_engine::HistoryStore;
+use plimsoll_testkit::provider::{BINDING_BETA, Kept};
+use plimsoll_testkit::{ManualClock, MemoryStore};
+use serde_json::{Value, json};
+
+use crate::agent::{Agent, BOUND, FREE, body, provider, receipts};
+use crate::gate::Gate;
+use crate::harness::Running;
+
+const TURNS: usize = 25;
+
+/// Plays a session that reads some files again; a gateway is made anew before the turns that `restarts` holds.
+async fn play(restarts: &[usize]) -> (Vec<Kept>, Vec<Value>) {
+    let provider = provider((0..TURNS).map(|turn| turn % 7)).await;
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
+    let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
+    let start = async || {
+        Running::with_clock(&provider.address(), store.clone(), clock.clone(), |config| {
+            config.marks = true;
+        })
+        .await
+    };
+    let mut gateway = start().await;
+    let mut agent = Agent::new(BOUND, "Read all files.");
+    let mut receipt = Vec::new();
+    for turn in 0..TURNS {
+        if restarts.contains(&turn) {
+            gateway = start().await;
+        }
+        let answer = agent.turn(&gateway).await;
+        assert_eq!(answer.header("x-plimsoll-outcome"), Some("bounded"), "turn {turn}");
+        clock.advance(Duration::from_secs(30));
+        if turn + 1 == TURNS {
+            receipt = receipts(&*store, &answer).await;
+        }
+    }
+    (provider.kept(), receipt)
+}
+
+#[tokio::test]
+async fn a_session_is_played_through_without_refusals() {
+    let (kept, receipts) = play(&[]).await;
+    assert_eq!(kept.len(), TURNS, "no request was sent twice");
+    for (turn, request) in kept.iter().enumerate() {
+        assert_eq!((request.status, &*request.violations), (200, &[][..]), "turn {turn}");
+        let thinking = request.thinking;
+        assert_eq!((thinking.sent, thinking.invalid, thinking.dropped), (turn, 0, 0));
+    }
+    let reasons: String = receipts.iter().map(|receipt| receipt["changes"].to_string()).collect();
+    assert!(reasons.contains("said_once"), "{reasons}");
+}
+
+#[tokio::test]
+async fn a_restart_between_any_two_turns_changes_no_byte_of_bound_sessions() {
+    let bodies = async |restarts: &[usize]| -> Vec<_> {
+        play(restarts).await.0.into_iter().map(|request| request.request).collect()
+    };
+    let through = bodies(&[]).await;
+    let every: Vec<usize> = (1..TURNS).collect();
+    assert!(through == bodies(&every).await, "a restart before each turn");
+    for turn in every {
+        assert!(through == bodies(&[turn]).await, "a restart before turn {turn}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_goes_out_without_us_asks_that_thinking_is_dropped() {
+    let provider = provider((0..16).map(|turn| turn % 3)).await;
+    let store = Arc::new(Gate::default());
+    let start = async || Running::with_store(&provider.address(), store.clone(), |_| {}).await;
+    let gateway = start().await;
+    let mut agent = Agent::new(BOUND, "Read all files.");
+    for _ in 0..8 {
+        agent.turn(&gateway).await;
+    }
+    let before = provider.kept();
+    assert!(before[7].request.len() < agent.body.to_string().len(), "lines were said once");
+    // A new gateway has to read the session, which the store refuses.
+    store.refuse_reading(true);
+    let gateway = start().await;
+    let asked = agent.body.clone();
+    let answer = agent.turn(&gateway).await;
+    assert_eq!(answer.header("x-plimsoll-outcome"), Some("failed_open"));
+    let kept = provider.kept();
+    assert_eq!(kept.len(), 9);
+    let last = &kept[8];
+    let betas = last.headers.get("anthropic-beta").and_then(|value| value.to_str().ok());
+    assert_eq!(betas, Some(BINDING_BETA));
+    let mut expected = asked;
+    expected["thinking"]["block_binding"] = json!({"prefix_mismatch_behavior": "drop_block"});
+    assert_eq!(body(last), expected);
+    assert_eq!(last.status, 200);
+    assert!(last.thinking.invalid > 0, "it would have been refused");
+    assert_eq!(last.thinking.dropped, last.thinking.invalid);
+    // The model thought behind the originals meanwhile, which fits as little: the session goes on all the same.
+    store.refuse_reading(false);
+    for turn in 9..16 {
+        let answer = agent.turn(&gateway).await;
+        assert_eq!(answer.header("x-plimsoll-outcome"), Some("bounded"), "turn {turn}");
+    }
+    let kept = provider.kept();
+    assert_eq!(kept.len(), 16, "no request was sent twice");
+    assert!(kept.iter().all(|request| request.status == 200));
+}
+
+#[tokio::test]
+async fn a_model_may_be_switched_in_the_middle() {
+    let provider = provider((0..30).map(|turn| turn % 7)).await;
+    let gateway = Running::start(&provider.address(), |config| config.marks = true).await;
+    let mut agent = Agent::new(BOUND, "Read all files.");
+    for turn in 0..30 {
+        agent.body["model"] = json!(if (10..20).contains(&turn) { FREE } else { BOUND });
+        let answer = agent.turn(&gateway).await;
+        assert_eq!(answer.header("x-plimsoll-outcome"), Some("bounded"), "turn {turn}");
+    }
+    let kept = provider.kept();
+    assert_eq!(kept.len(), 30, "no request was sent twice");
+    for (turn, request) in kept.iter().enumerate() {
+        assert_eq!((request.status, &*request.violations), (200, &[][..]), "turn {turn}");
+    }
+}
