@@ -114,8 +114,10 @@ async fn our_marks_stand_beside_the_clients_where_old_results_are_settled() {
 #[tokio::test]
 async fn own_tools_are_offered_where_the_first_request_is_large() {
     // 350 KB: our tools are less than a two hundred and fiftieth of it.
-    let large: String =
-        (0..7000).map(|line| format!("{line}: read a file and tell of it.\n")).collect();
+    let large: String = (0..7000)
+        .map(|line| format!("{line}: read a file and tell of it."))
+        .collect::<Vec<_>>()
+        .join("\n");
     let larger = large.repeat(2);
     for (model, task, expected) in [
         (FREE, "Read.", false),
