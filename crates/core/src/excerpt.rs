@@ -9,7 +9,7 @@ use crate::names::{self, KeySet};
 use crate::render::plural;
 use crate::said_once::LineAt;
 
-/// Lines kept at each end (measured: 2 to 5 make no difference).
+/// Lines kept at each end (chosen).
 const AT_EACH_END: usize = 3;
 /// The most error lines that an excerpt keeps from each end of a result.
 const ERRORS_FROM_EACH_END: usize = 5;

@@ -21,7 +21,7 @@ use lines::{Indent, LineText, indent_between, is_weak, line_texts};
 const CANDIDATES: usize = 12;
 /// Bytes that one pointer must stand for, and by how many it must be shorter.
 ///
-/// Measured on recorded sessions together with [`PRICE_OF_A_PIECE`]: half and double change the mean work by less than .003.
+/// Chosen; 120 instead of 60 changed the mean work of four agents by at most .006.
 const LEAST_POINTED: usize = 60;
 const LEAST_SAVED: usize = 20;
 /// Bytes by which each piece of a pointer must save more: following it is work for the model, and passages across its

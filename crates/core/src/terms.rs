@@ -50,6 +50,18 @@ impl Default for Surroundings {
     }
 }
 
+impl Surroundings {
+    /// Returns the life that the client asks for where it marks messages, else where it marks what stands before them.
+    pub fn life(&self) -> Life {
+        match &self.client {
+            ClientMarks::Last(life) => *life,
+            ClientMarks::At(marks) => {
+                marks.last().map_or(self.before_mark.unwrap_or_default(), |(_, life)| *life)
+            }
+        }
+    }
+}
+
 /// What holds for a request beside its messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
@@ -98,7 +110,7 @@ impl Terms {
         }
         for &at in own {
             if let Some(piece) = pieces.get_mut(at + 1) {
-                piece.mark = piece.mark.or(Some(self.life()));
+                piece.mark = piece.mark.or(Some(self.around.life()));
             }
         }
         pieces
@@ -110,19 +122,9 @@ impl Terms {
         Some(marks[found].1)
     }
 
-    /// Returns the life that the client asks for where it marks messages.
-    pub fn life(&self) -> Life {
-        match &self.around.client {
-            ClientMarks::Last(life) => *life,
-            ClientMarks::At(marks) => {
-                marks.last().map_or(self.around.before_mark.unwrap_or_default(), |(_, life)| *life)
-            }
-        }
-    }
-
     /// Returns the prices of what this client writes: for the life that it asks for.
     pub fn effective_prices(&self) -> Prices {
-        self.prices.living(self.life())
+        self.prices.living(self.around.life())
     }
 
     /// Tells whether a message that thinking stands behind must stay as it was sent.

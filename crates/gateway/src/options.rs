@@ -25,12 +25,7 @@ impl Options {
         if bounded.note.observed {
             return Self::default();
         }
-        let surroundings = &around.surroundings;
-        let life = match &surroundings.client {
-            plimsoll_core::terms::ClientMarks::At(marks) => marks.last().map(|(_, life)| *life),
-            plimsoll_core::terms::ClientMarks::Last(life) => Some(*life),
-        };
-        let life = life.or(surroundings.before_mark).unwrap_or_default();
+        let life = around.surroundings.life();
         let mut marks = around.marks.clone();
         marks.extend(bounded.receipt.marks.iter().map(|&at| (at, life)));
         marks.sort_unstable();
@@ -71,7 +66,7 @@ fn editing(prices: &Prices) -> ContextEditing {
     // Clearing breaks the prefix from the cleared place on; with half of a context gone it pays back after
     // (write − read) / read calls (`Prices::calls_to_pay_back`), which a session of the trigger's size has before it.
     let calls = prices.calls_to_pay_back(1.0, 1.0).max(1.0);
-    // A call adds some 2,000 tokens (measured on the development sessions: medians of 900 to 2,600).
+    // Chosen: a call that adds 2,000 tokens, and no clearing below 50,000.
     let trigger = (calls * 2000.0).max(50_000.0);
     let trigger = if trigger.is_finite() { trigger as u64 } else { u64::from(u32::MAX) };
     ContextEditing { trigger, keep: KEPT_RESULTS, at_least: trigger / 2 }

@@ -1,10 +1,9 @@
 //! The account of a session: what was saved so far, and what all would have cost without us.
 
-use crate::message::Role;
-use crate::plan::Plan;
+use crate::plan::{Plan, sent_tokens};
 use crate::transcript::{Position, Transcript};
 
-use super::Given;
+use super::{Given, unseen};
 
 /// Sums in plain input tokens.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,12 +25,10 @@ impl Account {
     ) {
         let (mut old, mut fresh) = ((0.0, 0.0), (0.0, 0.0));
         for (position, decision) in plan.decisions().iter().enumerate() {
-            let entry = &transcript.entries()[position];
-            let unseen =
-                if entry.message.role == Role::Assistant { given.terms.around.unseen } else { 0.0 };
+            let unseen = unseen(transcript, position, given.terms);
             let sums = if position < seen { &mut old } else { &mut fresh };
             sums.0 += f64::from(decision.whole.tokens) + unseen;
-            sums.1 += f64::from(crate::plan::sent_tokens(decision)) + unseen;
+            sums.1 += f64::from(sent_tokens(decision)) + unseen;
         }
         let prices = given.prices;
         let of_old = if given.cold { prices.cache_write } else { prices.cache_read };
