@@ -157,7 +157,7 @@ impl Default for Settle {
             least: 150,
             giant: 25_000,
             kept: 0.1,
-            young: 1,
+            young: 0,
             least_calls: 10,
             most_calls: 1000,
             caution: 0.5,
