@@ -207,7 +207,7 @@ fn own_marks(
         return Vec::new();
     }
     let pieces = |own: &[usize]| terms.pieces(context.iter().map(|sent| &**sent), own);
-    let read = |own: &[usize]| cache.clone().charge(&terms.prices, &pieces(own), at).cached;
+    let read = |own: &[usize]| cache.read(&terms.prices, &pieces(own), at);
     let before = context.iter().rposition(|sent| sent.position.is_some_and(|at| at < fresh));
     let before: Vec<usize> = before.into_iter().collect();
     // The first piece is what stands before the messages.

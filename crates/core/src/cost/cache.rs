@@ -161,9 +161,7 @@ impl Cache {
             return Charge { plain: total, ..Charge::default() };
         };
         let least = f64::from(prices.cache_least);
-        let found =
-            marks().filter_map(|(mark, _)| self.look_back(prices, pieces, prefixes, mark, now));
-        let found = found.max().filter(|&at| prefixes[at].1 >= least);
+        let found = self.found(prices, pieces, prefixes, now);
         let cached = found.map_or(0.0, |at| prefixes[at].1);
         let end = prefixes[last].1;
         if end < least {
@@ -195,6 +193,26 @@ impl Cache {
             plain: total - cached - written,
             ..Charge::default()
         }
+    }
+
+    /// Returns the tokens that a request at `now` would read of entries at its marks, without making it.
+    pub fn read(&self, prices: &Prices, pieces: &[Piece], now: Option<MillisSinceEpoch>) -> f64 {
+        let prefixes = prefixes(pieces);
+        self.found(prices, pieces, &prefixes, now).map_or(0.0, |at| prefixes[at].1)
+    }
+
+    /// Finds the longest entry that a request reads at its marks.
+    fn found(
+        &self,
+        prices: &Prices,
+        pieces: &[Piece],
+        prefixes: &[(u64, f64)],
+        now: Option<MillisSinceEpoch>,
+    ) -> Option<usize> {
+        let marks = pieces.iter().enumerate().filter(|(_, piece)| piece.mark.is_some());
+        let found =
+            marks.filter_map(|(mark, _)| self.look_back(prices, pieces, prefixes, mark, now)).max();
+        found.filter(|&at| prefixes[at].1 >= f64::from(prices.cache_least))
     }
 
     /// Finds the entry nearest before a mark, itself included.
