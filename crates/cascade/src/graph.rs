@@ -242,11 +242,7 @@ fn node(phase: &Phase) -> GraphNode {
 }
 
 fn short(text: &str) -> String {
-    let mut kept: String = text.chars().take(32).collect();
-    if kept.len() < text.len() {
-        kept.push('…');
-    }
-    kept
+    plimsoll_core::text::shortened(text, 32).into_owned()
 }
 
 /// Writes a text as a scalar of YAML that holds nothing but it.

@@ -50,11 +50,8 @@ impl Node {
                 format!("`{raw}`")
             }
             NodeKind::Text(text) => {
-                let mut line: String = text.text.chars().take(40).collect();
-                if line.len() < text.text.len() {
-                    line.push('…');
-                }
-                format!("the text \"{}\"", line.replace(['\n', '\r'], " "))
+                let shown = plimsoll_core::text::shortened(&text.text, 40);
+                format!("the text \"{}\"", shown.replace(['\n', '\r'], " "))
             }
             NodeKind::List(_) => "a list".to_owned(),
             NodeKind::Map(_) => "a map".to_owned(),

@@ -246,7 +246,7 @@ pub(crate) fn part_of(session: &SessionId, part: &str) -> Result<SessionId, RunE
     } else {
         let message =
             plimsoll_core::Message::text(plimsoll_core::Role::System, format!("{session}:{part}"));
-        let begin: String = whole.chars().take(100).collect();
+        let begin = plimsoll_core::text::head(&whole, plimsoll_core::text::Limit::Characters(100));
         format!("{begin}.{}", plimsoll_core::ContentHash::of(&message).short())
     };
     SessionId::new(&id).map_err(|error| RunError::Missing { what: error.to_string() })

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_core::MillisSinceEpoch;
+use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::Answer;
 use plimsoll_engine::answer::{answer_of_key, evict_answer, ref_changed};
 use serde::Serialize;
@@ -93,10 +94,10 @@ impl<'a> Shown<'a> {
 fn list(found: &[Answer]) -> String {
     let mut out = String::new();
     for answer in found {
-        let key: String = answer.cache_key.chars().take(SHOWN).collect();
+        let key = head(&answer.cache_key, Limit::Characters(SHOWN));
         let (hits, question) = (answer.hit_count, output::line(&answer.query_text, 60));
         // Writing to a string does not fail.
-        let _ = writeln!(out, "{} {hits:>6} hits  {question}", output::plain(&key));
+        let _ = writeln!(out, "{} {hits:>6} hits  {question}", output::plain(key));
     }
     if found.is_empty() {
         out.push_str("no answer is kept\n");

@@ -1,5 +1,6 @@
 //! What a message is, in a few words: enough to know it again.
 
+use plimsoll_core::text::{Limit, tail};
 use plimsoll_core::{Position, Role, ToolCall, Transcript};
 
 use crate::load::Loaded;
@@ -26,7 +27,7 @@ pub(crate) fn label(
     });
     match told {
         Some(call) => called(call, loaded.session.header.working_directory.as_deref(), most),
-        None => output::line(begin(message.shown().trim_start()), most),
+        None => output::line(message.shown().trim_start(), most),
     }
 }
 
@@ -57,15 +58,10 @@ fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     let is_path = text.contains('/') && !text.contains(char::is_whitespace);
     if !is_path || length <= most {
-        return output::line(begin(text), most);
+        return output::line(text, most);
     }
-    let tail: String = text.chars().skip(length - most.saturating_sub(1)).collect();
-    format!("…{}", output::line(&tail, most))
-}
-
-/// No label is longer than this, and a giant text is not read whole for it.
-fn begin(text: &str) -> &str {
-    plimsoll_core::error_lines::head(text, 1000)
+    let tail = tail(text, Limit::Characters(most.saturating_sub(1)));
+    format!("…{}", output::line(tail, most))
 }
 
 #[cfg(test)]

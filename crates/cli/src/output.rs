@@ -140,15 +140,7 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// Returns `text` on one plain line of at most `most` characters, an ellipsis included.
 pub(crate) fn line(text: &str, most: usize) -> String {
-    // Enough to fill the line whatever the spaces, so that a giant text is not read whole.
-    let begin: String = text.chars().take(most * 8).collect();
-    let one = plain(&begin.split_whitespace().collect::<Vec<_>>().join(" "));
-    let mut out = String::new();
-    if one.chars().count() <= most {
-        return one;
-    }
-    plimsoll_core::render::push_cut(&mut out, &one, most.saturating_sub(1));
-    out
+    plain(&plimsoll_core::text::line(text, most))
 }
 
 #[cfg(test)]

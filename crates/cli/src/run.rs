@@ -12,6 +12,7 @@ use std::sync::Arc;
 use plimsoll_cascade::Cascade;
 use plimsoll_cascade::run::{Human, ModelSource, RunError, Runner};
 use plimsoll_core::cost::Pricing;
+use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::{ChatModel, ModelError, SessionId, ToolSource};
 use plimsoll_models::{Models, ScriptedModel};
 use plimsoll_tools::{Commands, McpServers};
@@ -111,7 +112,8 @@ fn session(arguments: &RunArguments, cascade: &Cascade) -> Result<SessionId, Com
         return session_id(id);
     }
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let name: String = cascade.cascade_id.as_str().chars().take(60).map(plain).collect();
+    let name = head(cascade.cascade_id.as_str(), Limit::Characters(60));
+    let name: String = name.chars().map(plain).collect();
     session_id(&format!("{name}-{}", crate::clock::now().0))
 }
 

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::error_lines::is_error_line;
-use crate::render::push_cut;
+use crate::text::{
+    Limit, head, head_at_word, left_out, push_shortened, tail_at_word, with_error_lines,
+};
 
 /// From which age a message is shortened, and from which it is a line; and how long it may then be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -48,19 +49,15 @@ pub fn truncate_middle(text: &str, most: usize) -> String {
     if all <= most {
         return text.to_owned();
     }
-    // The mark for `all` is as long as any that may be needed.
-    let mark = format!(" [… {all} characters left out …] ").chars().count();
+    // The mark for `all` is as long as any that may be needed, and stands between two blanks.
+    let mark = left_out(all, "character", None).chars().count() + 2;
     let Some(room) = most.checked_sub(mark).filter(|room| *room > 0) else {
-        return text.chars().take(most).collect();
+        return head(text, Limit::Characters(most)).to_owned();
     };
-    let (first, last) = (room - room / 2, room / 2);
-    let head: String = text.chars().take(first).collect();
-    let tail: String = text.chars().skip(all - last).collect();
-    // A word that the cut goes through is left out: half a URL or id is none.
-    let head = head.rfind(char::is_whitespace).map_or(&*head, |end| head[..end].trim_end());
-    let tail = tail.find(char::is_whitespace).map_or(&*tail, |start| tail[start..].trim_start());
-    let left_out = all - head.chars().count() - tail.chars().count();
-    format!("{head} [… {left_out} characters left out …] {tail}")
+    let head = head_at_word(text, Limit::Characters(room - room / 2));
+    let tail = tail_at_word(text, Limit::Characters(room / 2));
+    let hidden = all - head.chars().count() - tail.chars().count();
+    format!("{head} {} {tail}", left_out(hidden, "character", None))
 }
 
 /// Returns the first line of `text` that has words, at most `most` characters of it, and how long the text is.
@@ -68,23 +65,12 @@ pub fn one_line_summary(text: &str, most: usize) -> String {
     let line = text.lines().find(|line| line.chars().any(char::is_alphanumeric));
     let line = line.or_else(|| text.lines().next()).unwrap_or("").trim();
     let mut out = String::new();
-    push_cut(&mut out, line, most);
+    push_shortened(&mut out, line, most);
     let all = text.chars().count();
     if all > line.chars().count() + 1 || out.len() < line.len() {
         let _ = write!(out, " [{all} characters in all]");
     }
     out
-}
-
-/// Adds those lines of `text` that report errors and that `shown` does not hold, each once.
-pub(crate) fn with_error_lines(mut shown: String, text: &str) -> String {
-    for line in text.lines().map(str::trim_end).filter(|line| is_error_line(line)) {
-        if !shown.contains(line) {
-            shown.push('\n');
-            shown.push_str(line);
-        }
-    }
-    shown
 }
 
 #[cfg(test)]
@@ -98,7 +84,7 @@ mod tests {
         assert_eq!(at_age(&text, 1, &aging), text);
         let light = at_age(&text, 2, &aging);
         assert!(light.starts_with("the task") && light.ends_with("the end"), "{light}");
-        assert!(light.chars().count() <= 300 && light.contains("characters left out"));
+        assert!(light.chars().count() <= 300 && light.contains("characters]"));
         assert_eq!(at_age(&text, 5, &aging), "the task [1017 characters in all]");
         assert_eq!(at_age("short", 9, &aging), "short");
     }

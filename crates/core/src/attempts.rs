@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::error_lines::is_error_line;
 use crate::message::{Role, ToolCall};
 use crate::names::{self, Key};
 use crate::passes::call_answered;
+use crate::text::is_error_line;
 use crate::transcript::{Position, Transcript};
 
 /// Results by the call that they answer, same tool and same arguments.

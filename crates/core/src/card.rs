@@ -10,9 +10,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::aging::with_error_lines;
-use crate::error_lines::is_error_line;
 use crate::message::{Block, Message, Role};
+use crate::text::{Limit, head, head_at_word, is_error_line, left_out, with_error_lines};
 
 pub use facts::Invented;
 pub use keywords::{card_keywords, task_keywords};
@@ -82,7 +81,10 @@ fn result_summary(message: &Message) -> String {
             if all < RESULT_SHOWN {
                 format!("Tool result: {text}")
             } else {
-                format!("Tool result: {}... ({all} chars)", first(text, RESULT_SHOWN))
+                format!(
+                    "Tool result: {}... ({all} chars)",
+                    head(text, Limit::Characters(RESULT_SHOWN))
+                )
             }
         }
     };
@@ -92,7 +94,7 @@ fn result_summary(message: &Message) -> String {
 /// An error's first hundred characters, as the specification has it, and all of a longer one behind them.
 fn error_summary(error: &Value) -> String {
     let told = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
-    let mut summary = format!("Tool error: {}", first(&told, RESULT_SHOWN));
+    let mut summary = format!("Tool error: {}", head(&told, Limit::Characters(RESULT_SHOWN)));
     if told.chars().count() > RESULT_SHOWN {
         let _ = write!(summary, "\n{told}");
     }
@@ -101,12 +103,12 @@ fn error_summary(error: &Value) -> String {
 
 /// Returns what stands for a message where no model summarised it: its first 200 characters, and its error lines.
 pub fn truncated(text: &str) -> String {
-    with_reports(format!("{}...", first(text, TRUNCATED)), text)
+    with_reports(format!("{}...", head(text, Limit::Characters(TRUNCATED))), text)
 }
 
 /// Writes the request for a summary; `content` has been made safe to send.
 pub fn summary_request(role: Role, content: &str) -> String {
-    let content = first(content, SUMMARY_INPUT);
+    let content = head(content, Limit::Characters(SUMMARY_INPUT));
     format!(
         "Summarize the {role} message below in 1-2 sentences, at most {SUMMARY_OUTPUT} characters.\n\
          Focus on: key decisions, findings, actions taken, or requests made.\n\
@@ -121,7 +123,7 @@ pub fn summary_request(role: Role, content: &str) -> String {
 ///
 /// Errors: [`Invented`] if it holds an id, URL, path or number that `source` does not hold in the same form.
 pub fn accept(summary: &str, source: &str) -> Result<String, Invented> {
-    let summary = within(summary.trim(), SUMMARY_OUTPUT);
+    let summary = head_at_word(summary.trim(), Limit::Characters(SUMMARY_OUTPUT));
     if summary.is_empty() {
         return Err(Invented::Nothing);
     }
@@ -143,21 +145,7 @@ fn with_reports(summary: String, text: &str) -> String {
     let some: Vec<&str> =
         text.lines().filter(|line| is_error_line(line)).take(ERROR_LINES).collect();
     let more = reports - ERROR_LINES;
-    with_error_lines(summary, &some.join("\n")) + &format!("\n[{more} more lines report errors]")
-}
-
-/// Returns the first `most` characters.
-pub fn first(text: &str, most: usize) -> &str {
-    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
-}
-
-/// Returns at most `most` characters, ended before a word that would be cut.
-fn within(text: &str, most: usize) -> &str {
-    let cut = first(text, most);
-    if cut.len() == text.len() || text[cut.len()..].starts_with(char::is_whitespace) {
-        return cut;
-    }
-    cut.rfind(char::is_whitespace).map_or("", |end| cut[..end].trim_end())
+    with_error_lines(summary, &some.join("\n")) + "\n" + &left_out(more, "error line", None)
 }
 
 /// Estimates tokens by the rule of the specification: four characters each, at least one.
@@ -219,7 +207,7 @@ mod tests {
         assert!(result(&error).ends_with("the end"));
         let many: String =
             (0..30).fold(String::new(), |text, n| text + &format!("error: number {n}\n"));
-        assert!(result(&many).ends_with("\n[10 more lines report errors]"));
+        assert!(result(&many).ends_with("\n[… 10 error lines]"));
     }
 
     #[test]

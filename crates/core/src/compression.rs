@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::cut::{head_within, tail_within};
 use crate::message::{Block, Message, ToolResult};
+use crate::text::{Limit, head, tail};
 use crate::tokens::Tokenizer;
 
 /// Results above this many tokens are compressed (`context-window.md`, step 5).
@@ -96,11 +96,10 @@ fn by_lines(text: &str, tokens: u32, tokenizer: Tokenizer) -> Option<String> {
 }
 
 fn by_characters(text: &str, tokens: u32, tokenizer: Tokenizer) -> Option<String> {
-    let end = text.char_indices().nth(SIDE_CHARACTERS).map_or(text.len(), |(end, _)| end);
-    let head = head_within(&text[..end], tokenizer, SIDE_TOKENS);
-    let rest = &text[head.len()..];
-    let start = rest.char_indices().nth_back(SIDE_CHARACTERS - 1).map_or(0, |(start, _)| start);
-    let tail = tail_within(&rest[start..], tokenizer, SIDE_TOKENS);
+    let (characters, tokens_each) =
+        (Limit::Characters(SIDE_CHARACTERS), Limit::Tokens(tokenizer, SIDE_TOKENS));
+    let head = crate::text::head(head(text, characters), tokens_each);
+    let tail = crate::text::tail(tail(&text[head.len()..], characters), tokens_each);
     let middle = &text[head.len()..text.len() - tail.len()];
     let hidden = middle.chars().count();
     (hidden > 0).then(|| {

@@ -2,12 +2,11 @@
 //!
 //! Kept are the first and last lines, those that report errors, and of the rest those that name most for their length.
 
-use crate::error_lines::is_error_line;
 use crate::hash::Ref;
 use crate::message::{Block, Message, ToolResult};
 use crate::names::{self, KeySet};
-use crate::render::plural;
 use crate::said_once::LineAt;
+use crate::text::{is_error_line, left_out};
 
 /// Lines kept at each end (chosen).
 const AT_EACH_END: usize = 3;
@@ -117,17 +116,13 @@ fn write(lines: &[&str], kept: &[bool], original: Option<Ref>) -> String {
             widest = (count, out.len());
         }
         at += count;
-        out.push(marker(count, None));
+        out.push(left_out(count, "line", None));
     }
     if let Some(marked) = out.get_mut(widest.1) {
-        *marked = marker(widest.0, original);
+        let way = original.as_ref().map(|original| original as &dyn std::fmt::Display);
+        *marked = left_out(widest.0, "line", way);
     }
     out.join("\n")
-}
-
-fn marker(count: usize, original: Option<Ref>) -> String {
-    let note = original.map(|original| format!("; {original}")).unwrap_or_default();
-    format!("[… {count} {}{note}]", plural(count, "line"))
 }
 
 #[cfg(test)]

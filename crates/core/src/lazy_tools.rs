@@ -10,8 +10,8 @@ mod session;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cut::head_within;
 use crate::request::ToolIntent;
+use crate::text::{Limit, head};
 use crate::tokens::Tokenizer;
 
 pub use definition::{NoSchema, ToolDefinition};
@@ -125,7 +125,7 @@ fn intent(tool: &ToolDefinition, settings: &LazySettings, tokenizer: Tokenizer) 
     let line = tool.description.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = line.find(". ").map_or(&*line, |end| &line[..end]).trim_end_matches('.');
     let name = u64::from(tokenizer.count(&format!("- {}: ", tool.name)));
-    let cut = head_within(sentence, tokenizer, settings.intent_tokens.saturating_sub(name));
+    let cut = head(sentence, Limit::Tokens(tokenizer, settings.intent_tokens.saturating_sub(name)));
     let whole_words = if cut.len() == sentence.len() {
         cut
     } else {

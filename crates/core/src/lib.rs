@@ -12,8 +12,6 @@ pub mod calibrate;
 pub mod card;
 mod compression;
 pub mod cost;
-mod cut;
-pub mod error_lines;
 mod excerpt;
 mod file_access;
 mod hash;
@@ -41,11 +39,11 @@ mod spelling;
 mod statistics;
 mod summary;
 pub mod terms;
+pub mod text;
 pub mod tokens;
 mod transcript;
 mod trim;
 pub mod verify;
-mod words;
 
 pub use allocation::{
     Allocations, Budgets, ContextBudget, ContextBudgetError, PerSource, calculate_budgets,
@@ -62,9 +60,9 @@ pub use statistics::{
     MessageTokens, Statistics, TokensByRole, TokensByType, ToolTokens, statistics,
 };
 pub use summary::{HEURISTIC_HEADER, MODEL_HEADER, heuristic_summary};
+pub use text::words;
 pub use tokens::{Calibration, Tokenizer};
 pub use transcript::{Entry, Exchange, Position, Transcript};
 pub use trim::{
     KEPT_PRIORITY, KeptReason, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim,
 };
-pub use words::words;

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use crate::hash::Ref;
 use crate::recall::{RecallIndex, RecallSettings, Said};
-use crate::render::push_cut;
+use crate::text::words;
+use crate::text::{Limit, head, left_out, push_shortened};
 use crate::transcript::{Position, Transcript};
-use crate::words::words;
 
 /// A tool as a model is told of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,17 +44,20 @@ const WIDTH: usize = 240;
 
 /// Cuts an answer that is too long behind a whole line, and says where to go on; `first` is the number of its first line.
 pub fn cut_answer(text: &str, first: usize) -> String {
-    let Some((end, _)) = text.char_indices().nth(LONGEST_ANSWER) else { return text.to_owned() };
-    let end = text[..end].rfind('\n').map_or(end, |line| line + 1);
-    let shown = text[..end].lines().count();
-    let left = text[end..].lines().count();
-    format!("{}[… {left} more lines; go on with lines \"{}-\"]", &text[..end], first + shown)
+    let shown = head(text, Limit::Characters(LONGEST_ANSWER));
+    if shown.len() == text.len() {
+        return text.to_owned();
+    }
+    let shown = shown.rfind('\n').map_or(shown, |line| &shown[..=line]);
+    let left = text[shown.len()..].lines().count();
+    let way = format!("go on with lines \"{}-\"", first + shown.lines().count());
+    format!("{shown}{}", left_out(left, "line", Some(&way)))
 }
 
 /// Returns what a model is told that asked for something which is not there.
 pub fn not_found(reference: &str) -> String {
     let mut out = String::from("There is nothing behind `");
-    push_cut(&mut out, reference, 80);
+    push_shortened(&mut out, reference, 80);
     out.push_str("`. References are shown as ref:message: and 16 hexadecimal digits.");
     out
 }
@@ -88,7 +91,7 @@ pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
         let _ = writeln!(out, "{} ({role}, message {})", Ref::message(entry.hash), found.message);
         for (_, line) in lines.into_iter().take(LINES) {
             out.push_str("  ");
-            push_cut(&mut out, line.trim(), WIDTH);
+            push_shortened(&mut out, line.trim(), WIDTH);
             out.push('\n');
         }
     }
@@ -122,7 +125,7 @@ mod tests {
         assert!(cut.chars().count() < LONGEST_ANSWER + 100);
         let shown = cut.lines().count() - 1;
         assert!(cut.ends_with(&format!(
-            "[… {} more lines; go on with lines \"{}-\"]",
+            "[… {} lines; go on with lines \"{}-\"]",
             20_000 - shown,
             shown + 1
         )));

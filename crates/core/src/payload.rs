@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::compression::{LARGE_RESULT_TOKENS, compress_result};
-use crate::error_lines::is_error_line;
+use crate::text::{Limit, head_at_word, is_error_line, left_out as mark};
 use crate::tokens::Tokenizer;
 
 pub use delta::{Change, Delta, delta};
@@ -198,7 +198,7 @@ fn shorten(value: &Value, left_out: &mut LeftOut) -> Value {
             if items.len() > ITEMS {
                 let more = items.len() - ITEMS;
                 left_out.items += more as u64;
-                shown.push(Value::from(format!("[{more} more items left out]")));
+                shown.push(Value::from(mark(more, "item", None)));
             }
             Value::Array(shown)
         }
@@ -213,18 +213,14 @@ fn shorten(value: &Value, left_out: &mut LeftOut) -> Value {
 
 /// Cuts a text to [`BODY`] characters, at white space where there is some, so that no URL or id is cut in two.
 fn cut(text: &str, left_out: &mut LeftOut) -> String {
-    let Some((end, _)) = text.char_indices().nth(BODY) else { return text.to_owned() };
-    // A word that began before the end and goes on behind it is left out whole.
-    let at_word = text[..end].rfind(char::is_whitespace);
-    let within = !text[end..].starts_with(char::is_whitespace);
-    let shown = match at_word {
-        Some(at) if within => text[..at].trim_end(),
-        None if within => "",
-        _ => text[..end].trim_end(),
-    };
+    let shown = head_at_word(text, Limit::Characters(BODY));
+    if shown.len() == text.len() {
+        return text.to_owned();
+    }
+    let shown = shown.trim_end();
     let more = text.chars().count() - shown.chars().count();
     left_out.characters += more as u64;
-    format!("{shown} [{more} more characters left out]").trim_start().to_owned()
+    format!("{shown} {}", mark(more, "character", None)).trim_start().to_owned()
 }
 
 /// The first of `keys` that `value` has, anything but null.

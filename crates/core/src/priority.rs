@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::message::{Block, Role};
 use crate::statistics::thinking_tokens;
+use crate::text::{Limit, head};
 use crate::transcript::{Position, Transcript};
 
 /// Turns at the end that show the current state and are always worth keeping.
@@ -125,7 +126,7 @@ pub fn score_turns(transcript: &Transcript) -> Vec<ScoredTurn> {
             } else {
                 TurnType::Response
             },
-            content: content.chars().take(CONTENT_CHARACTERS).collect(),
+            content: head(&content, Limit::Characters(CONTENT_CHARACTERS)).to_owned(),
         }
     };
     transcript.entries().iter().enumerate().map(score).collect()

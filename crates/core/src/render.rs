@@ -5,10 +5,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::error_lines::{head, is_error_line, tail};
 use crate::hash::Ref;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::policy::IntraPhase;
+use crate::text::{Limit, error_lines, head, left_out, plural, push_shortened, tail};
 
 /// Characters of old reasoning that are kept (`auto-context.md`, `_process_older_message`).
 pub const REASONING_KEPT: usize = 2000;
@@ -59,7 +59,7 @@ pub fn stub_text(
             out.push_str(&call.name);
             if !call.arguments.is_empty() && &*call.arguments != "{}" {
                 out.push(' ');
-                push_cut(&mut out, &one_line(&call.arguments), ARGUMENTS_IN_STUB);
+                push_shortened(&mut out, &one_line(&call.arguments), ARGUMENTS_IN_STUB);
             }
         }
         None => out.push_str("result"),
@@ -72,13 +72,13 @@ pub fn stub_text(
     }
     if let Some(first) = result.text.lines().find(|line| !line.trim().is_empty()) {
         out.push_str("; first line: ");
-        push_cut(&mut out, first.trim(), FIRST_LINE_IN_STUB);
+        push_shortened(&mut out, first.trim(), FIRST_LINE_IN_STUB);
     }
     let _ = write!(out, "; {original}]");
     if errors {
         for line in error_lines(&result.text).take(ERRORS_IN_STUB) {
             out.push('\n');
-            push_cut(&mut out, line, ERROR_WIDTH);
+            push_shortened(&mut out, line, ERROR_WIDTH);
         }
     }
     out
@@ -89,7 +89,7 @@ pub fn attempt_text(result: &ToolResult, number: u32, original: Ref) -> String {
     let mut out = format!("[attempt {number} of this call failed");
     if let Some(line) = error_lines(&result.text).next() {
         out.push_str(": ");
-        push_cut(&mut out, line.trim(), ERROR_WIDTH);
+        push_shortened(&mut out, line.trim(), ERROR_WIDTH);
     }
     let _ = write!(out, "; {original}]");
     out
@@ -100,25 +100,12 @@ pub fn cleared_text(original: Ref) -> String {
     format!("[Old tool result content cleared; {original}]")
 }
 
-/// Returns the lines of `text` that report errors, each once.
-pub fn error_lines(text: &str) -> impl Iterator<Item = &str> {
-    let mut last = "";
-    text.lines().filter(move |line| {
-        let new = *line != last && is_error_line(line);
-        if new {
-            last = line;
-        }
-        new
-    })
-}
-
 /// Returns an assistant message's reasoning cut to [`REASONING_KEPT`] characters a text block.
 pub fn shorten_reasoning(message: &Message, original: Ref) -> Option<Message> {
     replace_texts(message, |text| {
-        (text.chars().count() > REASONING_KEPT).then(|| {
-            let kept: String = text.chars().take(REASONING_KEPT).collect();
-            format!("{kept}\n[... truncated for context efficiency ...; {original}]")
-        })
+        let kept = head(text, Limit::Characters(REASONING_KEPT));
+        (kept.len() < text.len())
+            .then(|| format!("{kept}\n[... truncated for context efficiency ...; {original}]"))
     })
 }
 
@@ -127,7 +114,7 @@ pub fn stub_reasoning(message: &Message, original: Ref) -> Option<Message> {
     replace_texts(message, |text| {
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim();
         let mut out = String::new();
-        push_cut(&mut out, first, FIRST_LINE_IN_STUB);
+        push_shortened(&mut out, first, FIRST_LINE_IN_STUB);
         let _ = write!(out, "\n[{} characters in all; {original}]", text.chars().count());
         (out.len() < text.len()).then_some(out)
     })
@@ -218,16 +205,13 @@ fn shorten_value(value: &mut serde_json::Value, keep: usize, original: Ref, chan
 
 /// Keeps the beginning and the end of `text`, whole lines where there are some, `keep` bytes in all.
 pub fn cut_middle(text: &str, keep: usize, original: Ref) -> String {
-    let first = back_to_line(head(text, keep * 2 / 3));
-    let last = forward_to_line(tail(text, keep / 3));
-    let left_out = &text[first.len()..text.len() - last.len()];
-    let lines = left_out.lines().count();
-    let amount = if lines > 2 {
-        format!("{lines} lines")
-    } else {
-        format!("{} characters", left_out.chars().count())
-    };
-    format!("{first}[… {amount} left out; {original}]\n{last}")
+    let first = back_to_line(head(text, Limit::Bytes(keep * 2 / 3)));
+    let last = forward_to_line(tail(text, Limit::Bytes(keep / 3)));
+    let hidden = &text[first.len()..text.len() - last.len()];
+    let lines = hidden.lines().count();
+    let (count, unit) =
+        if lines > 2 { (lines, "line") } else { (hidden.chars().count(), "character") };
+    format!("{first}{}\n{last}", left_out(count, unit, Some(&original)))
 }
 
 fn back_to_line(text: &str) -> &str {
@@ -244,24 +228,8 @@ fn forward_to_line(text: &str) -> &str {
     }
 }
 
-/// Appends `text`, cut to `most` characters with an ellipsis.
-pub fn push_cut(out: &mut String, text: &str, most: usize) {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => {
-            out.push_str(&text[..end]);
-            out.push('…');
-        }
-        None => out.push_str(text),
-    }
-}
-
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Returns `noun`, with an s unless `count` is 1.
-pub fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
 }
 
 /// One failed attempt of a loop.
@@ -291,10 +259,9 @@ pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32)
     }
     let skipped = attempts.len().saturating_sub(limit as usize);
     for attempt in &attempts[skipped..] {
-        let mut output: String = attempt.output.chars().take(ATTEMPT_KEPT).collect();
-        if output.len() < attempt.output.len() {
-            output.push_str("...");
-        }
+        let kept = head(&attempt.output, Limit::Characters(ATTEMPT_KEPT));
+        let more = if kept.len() < attempt.output.len() { "..." } else { "" };
+        let output = format!("{kept}{more}");
         let told = format!("[Attempt #{}]\n{output}", attempt.number);
         context.push(Message::text(Role::Assistant, told));
         let verdict = format!("[Validation Failed]\n{}", attempt.reason);
@@ -413,7 +380,7 @@ mod tests {
         line 2
         line 3
         line 4
-        [… 93 lines left out; ref:message:abababababababab]
+        [… 93 lines; ref:message:abababababababab]
         line 98
         line 99
         ");

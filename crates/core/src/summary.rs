@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::cut::head_within;
 use crate::message::Role;
 use crate::priority::ScoredTurn;
+use crate::text::{Limit, head};
 use crate::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 
 /// The first line of a summary made of sentences of the turns.
@@ -52,7 +52,8 @@ pub(crate) fn fit_summary<'a>(
     tokenizer: Tokenizer,
     room: u64,
 ) -> &'a str {
-    let text = head_within(summary, tokenizer, room.saturating_sub(u64::from(MESSAGE_OVERHEAD)));
+    let text =
+        head(summary, Limit::Tokens(tokenizer, room.saturating_sub(u64::from(MESSAGE_OVERHEAD))));
     if text.len() < header.len() { "" } else { text }
 }
 

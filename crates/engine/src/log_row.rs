@@ -1,5 +1,6 @@
 //! Rows of the unified log, made from what was recorded: the same on every backend.
 
+use plimsoll_core::text::{Limit, head};
 use serde_json::json;
 
 use crate::history::{LogRow, MessageRecord, ReceiptRecord};
@@ -24,7 +25,7 @@ impl LogRow {
             content_hash: Some(record.hash.short()),
             role: Some(record.message.role.as_str().to_owned()),
             tokens: Some(record.tokens),
-            text: line.chars().take(Self::LINE).collect(),
+            text: head(line, Limit::Characters(Self::LINE)).to_owned(),
             metadata: None,
         }
     }

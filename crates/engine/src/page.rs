@@ -2,6 +2,7 @@
 
 use plimsoll_core::card::{Summary, summarise};
 use plimsoll_core::payload::{Delta, compress, delta, kind_of_payload, source_of};
+use plimsoll_core::text::{Limit, head};
 use plimsoll_core::{Message, MillisSinceEpoch, Tokenizer};
 
 use crate::artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
@@ -22,7 +23,9 @@ pub fn artefact_of(
     now: MillisSinceEpoch,
 ) -> Artefact {
     let summary = match summarise(&Message::result("", text)) {
-        Summary::Fast(summary) => Some(summary.chars().take(LONGEST_SUMMARY).collect()),
+        Summary::Fast(summary) => {
+            Some(head(&summary, Limit::Characters(LONGEST_SUMMARY)).to_owned())
+        }
         Summary::Model => None,
     };
     Artefact {

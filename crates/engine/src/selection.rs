@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use plimsoll_core::card::first;
-use plimsoll_core::error_lines::is_error_line;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::{
     Candidate, InterPhaseContextConfig, Menu, Pool, Selection, SelectionConfig, Strategy,
     answer_schema, heuristic, hybrid_menu, llm, mark_anchors, menu, semantic,
 };
+use plimsoll_core::text::{Limit, head, is_error_line};
 use plimsoll_core::{Message, MillisSinceEpoch, Role};
 
 use crate::card::ContextCard;
@@ -147,7 +146,7 @@ async fn similarities(
     task: &str,
 ) -> Result<BTreeMap<String, f64>, String> {
     let embedder = selectors.embedder.ok_or_else(|| "there is no embedder".to_owned())?;
-    let task = safe_text(first(task, TASK_EMBEDDED), *selectors.safety);
+    let task = safe_text(head(task, Limit::Characters(TASK_EMBEDDED)), *selectors.safety);
     let vectors = embedder.embed(&[&task]).await.map_err(|error| error.to_string())?;
     let task = vectors.into_iter().next().filter(|vector| vector.check().is_ok());
     let task = task.ok_or_else(|| "the task has no words that the embedder knows".to_owned())?;

@@ -177,9 +177,8 @@ impl Provider {
     pub(crate) fn clean(&self, text: &str) -> String {
         let secrets = self.key.iter().chain(self.headers.values());
         let text = secrets.fold(text.to_owned(), |text, secret| secret.blot(&text));
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         // Enough for what a provider explains; a page of HTML helps nobody.
-        line.chars().take(400).collect()
+        plimsoll_core::text::line(&text, 400)
     }
 }
 

@@ -91,7 +91,7 @@ pub(super) fn check(node: &Node, schema: &Value, decoder: &mut Decoder) -> Optio
         Err(error) => {
             let at = error.instance_path().to_string();
             let at = if at.is_empty() { String::new() } else { format!(" at `{at}`") };
-            let said: String = error.to_string().chars().take(160).collect();
+            let said = plimsoll_core::text::line(&error.to_string(), 160);
             decoder.error(node, Kind::Schema, format!("this is no JSON Schema{at}: {said}"));
             None
         }

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::render::error_lines;
 use plimsoll_core::select::{
     self, Candidate, Pool, Selection, SelectionConfig, Strategy, answer_schema, heuristic,
     hybrid_menu, menu, semantic,
 };
+use plimsoll_core::text::{Limit, error_lines, head};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, card};
 use plimsoll_engine::cards::safe_text;
 use plimsoll_engine::{HistoryBatch, ReceiptRecord, SelectionType};
@@ -146,8 +146,8 @@ impl Run {
             return Err("there is no embedder".to_owned());
         };
         // The first thousand characters of a task are asked for (`_semantic_selection`).
-        let task: String = task.chars().take(1_000).collect();
-        let mut texts: Vec<&str> = vec![&task];
+        let task = head(task, Limit::Characters(1_000));
+        let mut texts: Vec<&str> = vec![task];
         texts.extend(pool.candidates().iter().map(|candidate| candidate.summary.as_str()));
         let vectors = embedder.embed(&texts).await.map_err(|error| error.to_string())?;
         let Some((asked, rest)) = vectors.split_first() else {

@@ -1,5 +1,6 @@
 //! Failures, met as a phase says.
 
+use plimsoll_core::text::shortened;
 use serde_json::{Map, Value};
 
 use super::Run;
@@ -113,7 +114,7 @@ impl Run {
             }
             let message = self.tool_once(phase, journal, tool, &inputs).await?;
             match message.results().find(|result| result.is_error) {
-                Some(result) => why = result.text.chars().take(200).collect(),
+                Some(result) => why = shortened(&result.text, 200).into_owned(),
                 None => return self.end_tool_phase(phase, past, journal, &message).await,
             }
         }

@@ -157,7 +157,7 @@ impl Journal {
             "its message {} is one of {} that begins `{}`, now there would be one of {}",
             known.position,
             known.message.role.as_str(),
-            known.message.shown().chars().take(40).collect::<String>(),
+            plimsoll_core::text::line(&known.message.shown(), 40),
             now.role.as_str(),
         );
         RunError::Changed { session: self.session.to_string(), what }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::text::{Limit, head};
 use plimsoll_core::{ContentHash, Role};
 use plimsoll_engine::{ContextCard, HistoryBatch};
 use serde_json::Value;
@@ -75,7 +76,7 @@ impl Run {
             tenant: journal.tenant().clone(),
             session: journal.session().clone(),
             content_hash: ContentHash::of(&marked).short(),
-            summary: shown.chars().take(200).collect(),
+            summary: head(&shown, Limit::Characters(200)).to_owned(),
             keywords: Vec::new(),
             embedding: None,
             estimated_tokens: plimsoll_core::tokens::estimate(&shown),

@@ -276,7 +276,7 @@ impl Run {
 fn shown(outputs: &[(usize, &str)]) -> String {
     let attempts = outputs.iter().map(|(index, output)| {
         let mut text = format!("ATTEMPT {index}:\n");
-        plimsoll_core::render::push_cut(&mut text, output, SHOWN);
+        plimsoll_core::text::push_shortened(&mut text, output, SHOWN);
         text
     });
     attempts.collect::<Vec<_>>().join("\n\n")

@@ -51,7 +51,7 @@ impl Run {
         let (mut output, is_error) = result
             .map_or_else(Default::default, |result| (result.text.to_string(), result.is_error));
         if is_error {
-            let why: String = output.chars().take(200).collect();
+            let why = plimsoll_core::text::shortened(&output, 200).into_owned();
             return Err(RunError::Failed { phase: name.to_owned(), why });
         }
         let mut value: Value =

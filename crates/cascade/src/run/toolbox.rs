@@ -170,7 +170,7 @@ impl Toolbox {
                 let lines = hits.map_err(unavailable)?.into_iter().map(|hit| {
                     let shown = hit.item.message.shown();
                     let mut cut = String::new();
-                    plimsoll_core::render::push_cut(&mut cut, &shown, HIT_WIDTH);
+                    plimsoll_core::text::push_shortened(&mut cut, &shown, HIT_WIDTH);
                     format!(
                         "[ref:message:{}] {}: {cut}",
                         hit.item.hash,

@@ -1,5 +1,6 @@
 //! Validators: whether an output will do, and why not.
 
+use plimsoll_core::text::{push_shortened, shortened};
 use serde_json::{Map, Value};
 
 use super::Run;
@@ -30,7 +31,7 @@ impl Verdict {
     /// Reads `{valid, reason}`; anything else is no yes.
     fn read(text: &str) -> Self {
         let Some(Value::Object(map)) = json_in(text) else {
-            let shown: String = text.chars().take(200).collect();
+            let shown = shortened(text, 200);
             return Self::invalid(format!(
                 "the validator did not say whether it is valid, but: {shown}"
             ));
@@ -200,8 +201,7 @@ impl Run {
             return Ok(Verdict::read(&result.text));
         }
         if result.is_error {
-            let reason: String = result.text.chars().take(2_000).collect();
-            return Ok(Verdict::invalid(reason));
+            return Ok(Verdict::invalid(shortened(&result.text, 2_000).into_owned()));
         }
         Ok(Verdict::valid())
     }
@@ -309,7 +309,7 @@ const VERDICT_SCHEMA: &str = r#"{"type":"object","properties":{"valid":{"type":"
 
 fn with_output(criterion: &str, output: &str) -> String {
     let mut shown = String::new();
-    plimsoll_core::render::push_cut(&mut shown, output, JUDGED);
+    push_shortened(&mut shown, output, JUDGED);
     format!("{criterion}\n\nCONTENT:\n{shown}\n\n{VERDICT}")
 }
 

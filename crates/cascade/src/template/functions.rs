@@ -342,10 +342,11 @@ fn truncate(
     if text.chars().count() <= length.saturating_add(leeway) {
         return Ok(text);
     }
-    let kept: String = text.chars().take(length.saturating_sub(end.chars().count())).collect();
+    let room = length.saturating_sub(end.chars().count());
+    let kept = plimsoll_core::text::head(&text, plimsoll_core::text::Limit::Characters(room));
     let kept = match kept.rfind(' ') {
         Some(space) if !killwords => &kept[..space],
-        _ => &kept,
+        _ => kept,
     };
     Ok(format!("{kept}{end}"))
 }

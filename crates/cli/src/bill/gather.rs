@@ -11,6 +11,7 @@ use plimsoll_core::bill::{
 };
 use plimsoll_core::cost::{Prices, Pricing, day};
 use plimsoll_core::safety::redact;
+use plimsoll_core::text::{Limit, head};
 use plimsoll_formats::{ReadOptions, Session};
 
 use crate::arguments::By;
@@ -250,7 +251,7 @@ fn label(session: &Session, id: &str) -> String {
         label += name;
         label.push(' ');
     }
-    label + &id.chars().take(8).collect::<String>()
+    label + head(id, Limit::Characters(8))
 }
 
 fn read(path: &Path) -> anyhow::Result<Session> {

@@ -103,7 +103,7 @@ pub(super) fn tokens(number: f64) -> String {
 }
 
 pub(super) fn counted(number: u64, noun: &str) -> String {
-    format!("{} {}", thousands(number), plimsoll_core::render::plural(number as usize, noun))
+    format!("{} {}", thousands(number), plimsoll_core::text::plural(number as usize, noun))
 }
 
 /// Returns one line for each thing that the figures do not tell by themselves.

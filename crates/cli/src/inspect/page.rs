@@ -295,7 +295,7 @@ fn count(number: usize) -> String {
 }
 
 fn plural(number: usize, noun: &str) -> String {
-    format!("{} {}", count(number), plimsoll_core::render::plural(number, noun))
+    format!("{} {}", count(number), plimsoll_core::text::plural(number, noun))
 }
 
 fn percent(part: u64, whole: u64) -> u64 {

@@ -241,5 +241,5 @@ fn percent(part: f64, whole: f64) -> String {
 }
 
 fn counted(number: u64, noun: &str) -> String {
-    format!("{} {}", thousands(number), plimsoll_core::render::plural(number as usize, noun))
+    format!("{} {}", thousands(number), plimsoll_core::text::plural(number as usize, noun))
 }

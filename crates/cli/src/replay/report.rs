@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::render::plural;
 use plimsoll_core::replay::{Replay, Totals};
 use plimsoll_core::reuse::Score;
+use plimsoll_core::text::plural;
 use serde::Serialize;
 
 use super::Run;

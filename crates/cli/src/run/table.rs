@@ -1,6 +1,7 @@
 //! The account of a run: per phase what was said, what was sent of it, and what that cost.
 
 use plimsoll_cascade::run::Event;
+use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::SessionId;
 use serde::Serialize;
 
@@ -108,7 +109,7 @@ impl Table {
             let share = saved.checked_div(row.full_tokens).unwrap_or(0);
             format!(
                 "{:width$} {:>5} {:>10} {:>10} {share:>5}% {:>9} {:>9}",
-                crate::output::plain(&row.phase).chars().take(width).collect::<String>(),
+                head(&crate::output::plain(&row.phase), Limit::Characters(width)),
                 row.turns,
                 thousands(row.full_tokens),
                 thousands(row.sent_tokens),

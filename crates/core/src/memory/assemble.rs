@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::MillisSinceEpoch;
-use crate::cut::head_within;
 use crate::memory::MemoryKind;
 use crate::memory::calibration::{Calibration, CalibrationSettings};
 use crate::memory::frame::Frame;
@@ -14,6 +13,7 @@ use crate::memory::quote;
 use crate::memory::refresh::RefreshSettings;
 use crate::memory::score::{Candidate, LeftOut, Scoring, rank};
 use crate::memory::select::{Item, Level, Written, fill, tokens};
+use crate::text::{Limit, head};
 use crate::tokens::Tokenizer;
 
 /// Settings of a memory context.
@@ -370,7 +370,8 @@ fn within(lines: Vec<(String, bool)>, room: u64, tokenizer: Tokenizer) -> (Vec<I
             (text, cost)
         } else {
             let most = room.saturating_sub(tokens("", tokenizer));
-            let head = if items.is_empty() { head_within(&text, tokenizer, most) } else { "" };
+            let head =
+                if items.is_empty() { head(&text, Limit::Tokens(tokenizer, most)) } else { "" };
             (head.trim_end().to_owned(), room)
         };
         room -= cost;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::recall::{is_stop_word, stem};
-use crate::words::each_word;
+use crate::text::each_word;
 
 /// Settings of likeness.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::attempts::Attempts;
-use crate::error_lines::mentions_error;
 use crate::hash::Ref;
 use crate::message::Role;
 use crate::plan::{Plan, Reason, Sent, Treatment};
 use crate::policy::{IntraPhase, PreserveErrors};
 use crate::render;
+use crate::text::mentions_error;
 use crate::transcript::{Position, Transcript};
 
 use super::{attempt_of, stub_of};

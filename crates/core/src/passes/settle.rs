@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use crate::attempts::Attempts;
 use crate::cost::Prices;
-use crate::error_lines::mentions_error;
 use crate::excerpt::excerpt;
 use crate::hash::Ref;
 use crate::message::Role;
@@ -21,6 +20,7 @@ use crate::plan::{Plan, Reason, Sent, Treatment, newest, sent_tokens};
 use crate::policy::{Bounds, PreserveErrors, Settle};
 use crate::said_once::{LineAt, SaidOnce};
 use crate::terms::{Surroundings, Terms};
+use crate::text::mentions_error;
 use crate::transcript::{Entry, Position, Transcript};
 
 use super::attempt_of;

@@ -64,7 +64,7 @@ fn an_issue_keeps_its_fields_and_its_error_lines() {
         ]
     );
     assert_eq!(view["kept"], json!(["error: could not find `x`"]));
-    assert!(view["body"].as_str().is_some_and(|body| body.ends_with("more characters left out]")));
+    assert!(view["body"].as_str().is_some_and(|body| body.ends_with("characters]")));
     assert!(found.left_out.characters > 400);
 }
 
@@ -147,7 +147,7 @@ fn other_json_and_text_are_cut_where_they_are_large() {
     let large = json!({"rows": (0..2000).collect::<Vec<_>>(), "log": "line one ".repeat(200)});
     let found = compressed(&large);
     assert_eq!((found.kind, found.left_out.items), (PayloadKind::Json, 1990));
-    assert!(found.text.contains(r#"9,"[1990 more items left out]"]"#), "{}", found.text);
+    assert!(found.text.contains(r#"9,"[… 1990 items]"]"#), "{}", found.text);
     let text = "a line of the log\n".repeat(2000);
     let found = compress(&text, Tokenizer::Estimate).expect("a large text");
     assert_eq!(found.kind, PayloadKind::Text);
@@ -160,7 +160,7 @@ fn a_cut_never_halves_a_url() {
     let shown = cut(&body, &mut left_out);
     assert!(!shown.contains("http"), "{shown}");
     let one = "x".repeat(400);
-    assert_eq!(cut(&one, &mut left_out), "[400 more characters left out]");
+    assert_eq!(cut(&one, &mut left_out), "[… 400 characters]");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use foldhash::HashMap;
 
 use super::stem::stem;
 use super::stop_words::is_stop_word;
-use crate::words::each_word;
+use crate::text::each_word;
 
 /// A word, by its number in [`Postings`].
 pub(super) type WordId = u32;

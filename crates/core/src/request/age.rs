@@ -56,7 +56,7 @@ mod tests {
         let at = |age| compressed(&message, age, &aging);
         assert_eq!(at(0), message.text);
         assert_eq!(at(1), message.text);
-        assert!(at(2).contains("characters left out"));
+        assert!(at(2).contains(" characters]"));
         assert!(at(4).ends_with("[ref:msg:0123456789abcdef]"));
         assert!(at(5).starts_with("word word") && at(5).len() < 200);
         let short = PastMessage { text: "Yes.".into(), ..message.clone() };

@@ -1,7 +1,7 @@
 //! The header: rules, tool directory and profile card, the same bytes on every turn.
 
 use super::{RequestInput, RequestSettings, ToolIntent};
-use crate::cut::head_within;
+use crate::text::{Limit, head};
 
 /// Returns the header; what does not fit gives way in the order profile, intents, tools, and says so.
 ///
@@ -12,7 +12,7 @@ pub(super) fn header(
     warnings: &mut Vec<String>,
 ) -> String {
     let tokenizer = input.tokenizer;
-    let profile = head_within(input.profile.trim(), tokenizer, settings.profile).trim_end();
+    let profile = head(input.profile.trim(), Limit::Tokens(tokenizer, settings.profile)).trim_end();
     if profile.len() < input.profile.trim().len() {
         warnings.push(format!("profile cut to {} tokens", settings.profile));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::message::{Block, Message, ToolCall};
-use crate::render::push_cut;
+use crate::text::push_shortened;
 
 /// Characters of a command that name a call; two that begin alike are told apart by a number.
 const LONGEST: usize = 20;
@@ -35,14 +35,14 @@ pub(super) fn label(call: &ToolCall, message: &Message) -> Arc<str> {
         return call.name.clone();
     }
     let mut out = String::from("`");
-    push_cut(&mut out, &words.join(" "), LONGEST);
+    push_shortened(&mut out, &words.join(" "), LONGEST);
     out.push('`');
     out.into()
 }
 
 fn named(tool: &str, file: &str) -> Arc<str> {
     let mut out = format!("{tool} ");
-    push_cut(&mut out, file, 3 * LONGEST);
+    push_shortened(&mut out, file, 3 * LONGEST);
     // A name of several lines would end the pointer's own.
     out.replace(['\n', '\r', ']'], " ").into()
 }

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use plimsoll_core::bound::{State, bound};
-use plimsoll_core::error_lines::is_error_line;
 use plimsoll_core::plan::{Reason, Sent, Treatment};
 use plimsoll_core::policy::{Cadence, Policy, PreserveErrors};
 use plimsoll_core::replay::{Stretch, replay_stretches};
 use plimsoll_core::terms::Terms;
+use plimsoll_core::text::is_error_line;
 use plimsoll_core::{
     Block, ContentHash, Message, Position, Ref, Role, Tokenizer, ToolResult, Transcript,
 };

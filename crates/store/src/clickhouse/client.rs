@@ -331,7 +331,7 @@ fn lost(error: reqwest::Error, effect: Effect) -> StoreError {
 
 /// Maps an answer that is an error.
 fn refused(status: StatusCode, code: Option<u32>, text: &str, effect: Effect) -> StoreError {
-    let line: String = text.lines().next().unwrap_or("").chars().take(300).collect();
+    let line = plimsoll_core::text::line(text.lines().next().unwrap_or(""), 300);
     let passes = match code {
         Some(code) => TEMPORARY.contains(&code),
         // A gateway before the server: of what it could not wait for, the server may have kept an insert.

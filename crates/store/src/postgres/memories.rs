@@ -164,7 +164,7 @@ pub(super) async fn get<C: GenericClient>(
         }
     };
     let Some(found) = found else {
-        let shown: String = id.0.chars().take(64).collect();
+        let shown = plimsoll_core::text::shortened(&id.0, 64);
         return Err(StoreError::NotFound { what: format!("memory {shown:?}") });
     };
     read(&found)

@@ -135,8 +135,8 @@ pub(super) fn find(
     if let Some(row) = rows.next()? {
         return read(tenant, row);
     }
-    let begins: String = id.0.chars().take(64).collect();
-    Err(StoreError::NotFound { what: format!("memory {begins:?}") }.into())
+    let shown = plimsoll_core::text::shortened(&id.0, 64);
+    Err(StoreError::NotFound { what: format!("memory {shown:?}") }.into())
 }
 
 /// Returns the present record of a row.

@@ -212,7 +212,7 @@ fn hit(out: &mut String, receipt: &Receipt, index: usize) {
     }
     if !receipt.changes.is_empty() {
         let count = receipt.changes.len();
-        let _ = write!(out, ", {count} {}", plimsoll_core::render::plural(count, "change"));
+        let _ = write!(out, ", {count} {}", plimsoll_core::text::plural(count, "change"));
     }
     out.push_str("</span></a></li>");
 }

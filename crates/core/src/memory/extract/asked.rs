@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::{Extraction, normalised, pattern};
-use crate::card::{check_source, first};
+use crate::card::check_source;
 use crate::memory::MemoryKind;
 use crate::message::Role;
+use crate::text::{Limit, head};
 
 /// Characters of a message that a model is sent (chosen: what a summary is made of, four times).
 const INPUT: usize = 12_000;
@@ -37,7 +38,7 @@ pub struct AskedFacts {
 
 /// Writes the request for the facts of a message; `content` has been made safe to send.
 pub fn facts_request(role: Role, content: &str, settings: &Extraction) -> String {
-    let content = first(content, INPUT);
+    let content = head(content, Limit::Characters(INPUT));
     format!(
         "List what the {role} message below states that is worth remembering in later conversations: decisions, entities with ids, \
          tasks, metrics, links, facts. One sentence each, at most {longest} characters and {most} of a kind; none if nothing is stated.\n\

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::cut::{Limit, head, tail};
+
 /// Words that begin a report of a failure, as tools write them: at a word boundary, with what usually follows.
 ///
 /// A line that only mentions such a word (`handle_error(`, `0 errors`) is no report; measured on recorded sessions, the
@@ -32,7 +34,8 @@ pub fn is_error_line(line: &str) -> bool {
     if line.len() <= 2 * ENDS {
         return REPORT.is_match(line);
     }
-    REPORT.is_match(head(line, ENDS)) || REPORT.is_match(tail(line, ENDS))
+    let ends = Limit::Bytes(ENDS);
+    REPORT.is_match(head(line, ends)) || REPORT.is_match(tail(line, ends))
 }
 
 /// Tells whether the literal rule of `auto-context.md` keeps `text`: it holds `error`, `exception` or `failed`.
@@ -43,14 +46,27 @@ pub fn mentions_error(text: &str) -> bool {
     WORD.is_match(text)
 }
 
-/// Returns the first `bytes` of `text`, cut back to a character.
-pub fn head(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
+/// Returns the lines of `text` that report errors, each once where it repeats in a row.
+pub fn error_lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut last = "";
+    text.lines().filter(move |line| {
+        let new = *line != last && is_error_line(line);
+        if new {
+            last = line;
+        }
+        new
+    })
 }
 
-/// Returns the last `bytes` of `text`, cut back to a character.
-pub fn tail(text: &str, bytes: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+/// Adds those lines of `text` that report errors and that `shown` does not hold, each once.
+pub fn with_error_lines(mut shown: String, text: &str) -> String {
+    for line in text.lines().map(str::trim_end).filter(|line| is_error_line(line)) {
+        if !shown.contains(line) {
+            shown.push('\n');
+            shown.push_str(line);
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
