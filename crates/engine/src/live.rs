@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_core::bound::{Receipt, State, bound};
-use plimsoll_core::cost::{Cache, Charge, Prices, Pricing};
+use plimsoll_core::cost::{Cache, Charge, Priced, Pricing};
 use plimsoll_core::plan::Sent;
 use plimsoll_core::plan::Treatment;
 use plimsoll_core::policy::Policy;
@@ -106,17 +106,25 @@ pub struct Bill {
     pub billed: f64,
     /// The full history under the same rules, scaled by how far our count was off for what was sent.
     pub without: f64,
+    /// Whether the table of prices does not list the model, so that both are estimates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimate: bool,
 }
 
 impl Bill {
     /// Computes it from what was reported of an answer that took `rounds` further requests for our own lookups.
-    pub fn of(prices: &Prices, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
+    pub fn of(priced: &Priced<'_>, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
+        let prices = &priced.prices;
         let billed = prices.dollars(prices.input_cost(&Charge::of(usage)));
         let counted = bounded.receipt.charge.prompt();
         let reported = usage.prompt_tokens as f64 / (rounds + 1) as f64;
         // A count that is off by more says nothing of this request.
         let scale = if counted > 0.0 { (reported / counted).clamp(0.25, 4.0) } else { 1.0 };
-        Self { billed, without: prices.dollars(bounded.note.full_cost) * scale }
+        Self {
+            billed,
+            without: prices.dollars(bounded.note.full_cost) * scale,
+            estimate: priced.is_estimate(),
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! The gateway: what all requests share.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use plimsoll_core::Message;
-use plimsoll_core::cost::Pricing;
+use plimsoll_core::cost::{Priced, Pricing, Unlisted};
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
 use tokio::sync::watch;
@@ -83,6 +83,8 @@ pub struct Gateway {
     pub(crate) work: Work,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) traces: Traces,
+    /// Warnings about models without a price, each given once.
+    unlisted: Mutex<(Unlisted, Vec<String>)>,
     guard: OnceLock<Guard>,
     /// New requests are no longer wanted.
     stopping: watch::Sender<bool>,
@@ -114,6 +116,7 @@ impl Gateway {
             in_flight: InFlight::new(config.limits.in_flight_bytes),
             work: Work::new(config.limits.waiting),
             metrics: Arc::default(),
+            unlisted: Mutex::default(),
             guard: OnceLock::new(),
             stopping: watch::Sender::new(false),
             ending: watch::Sender::new(false),
@@ -126,6 +129,25 @@ impl Gateway {
     /// Tells whether clients must show a key.
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
+    }
+
+    /// Returns what a model costs now, and warns once of one that the table of prices does not list.
+    pub(crate) fn priced(&self, model: Option<&str>) -> Priced<'_> {
+        let priced = self.pricing.of(model, Some(self.clock.now()));
+        if priced.is_estimate() {
+            let mut guard = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+            let (unlisted, warnings) = &mut *guard;
+            if let Some(warning) = unlisted.met(model, &priced) {
+                tracing::warn!("{warning}");
+                warnings.push(warning);
+            }
+        }
+        priced
+    }
+
+    /// Returns the warnings so far about models that the table of prices does not list.
+    pub fn unlisted(&self) -> Vec<String> {
+        self.unlisted.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 
     /// Takes note of the address that it is reached at.

@@ -74,7 +74,7 @@ pub(crate) struct Metrics {
     answers: Family<5>,
     refusals: Family<17>,
     tokens: Family<9>,
-    dollars: Family<2>,
+    dollars: Family<3>,
     misses: Family<7>,
     spans: Family<3>,
     expansions: Family<4>,
@@ -87,12 +87,12 @@ pub(crate) struct Metrics {
     connections: AtomicI64,
 }
 
-fn dollars() -> Family<2> {
+fn dollars() -> Family<3> {
     Family::new(
         "plimsoll_microdollars_total",
-        "Millionths of a US dollar of input: as billed by the provider's usage, and what the same requests would have been without Plimsoll.",
+        "Millionths of a US dollar of input: as billed by the provider's usage, what the same requests would have been without Plimsoll, and what of the bill is of models whose price is not known.",
         "kind",
-        ["billed", "without"],
+        ["billed", "without", "billed_estimate"],
     )
 }
 

@@ -257,7 +257,7 @@ impl Job {
     ) -> Option<Decided> {
         let gateway = &self.gateway;
         let now = gateway.clock.now();
-        let prices = gateway.pricing.of(request.model(), Some(now)).prices;
+        let prices = gateway.priced(request.model()).prices;
         let offer = if goes_out_as_it_came {
             Offer::default()
         } else {

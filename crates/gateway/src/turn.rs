@@ -131,12 +131,14 @@ impl Open {
         let message = said.message.map(|said| Message { time: Some(now), usage, ..said });
         let bill = usage.map(|usage| {
             let at = bounded.note.model.as_deref();
-            let prices = gateway.pricing.of(at, Some(now)).prices;
-            Bill::of(&prices, &bounded, &usage, said.rounds)
+            Bill::of(&gateway.pricing.of(at, Some(now)), &bounded, &usage, said.rounds)
         });
         if let Some(bill) = bill {
             gateway.metrics.dollars("billed", bill.billed);
             gateway.metrics.dollars("without", bill.without);
+            if bill.estimate {
+                gateway.metrics.dollars("billed_estimate", bill.billed);
+            }
         }
         let dropped = said.usage.map_or(0, |usage| usage.dropped_thinking);
         gateway.metrics.tokens("thinking_dropped", dropped);

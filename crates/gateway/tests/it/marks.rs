@@ -160,6 +160,7 @@ async fn a_receipt_has_the_bill_and_the_bill_without_us() {
     assert_eq!(receipts.len(), kept.len());
     for (receipt, request) in receipts.iter().zip(&kept) {
         let bill = &receipt["request"]["bill"];
+        assert_eq!(bill["estimate"], Value::Null, "the price of this model is known");
         let charged = request.bill.as_ref().expect("an answered turn").input;
         assert!((dollars(&bill["billed"]) - charged).abs() < 1e-9, "{bill}, not {charged}");
         billed += charged;
