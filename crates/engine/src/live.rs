@@ -21,7 +21,7 @@ use plimsoll_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::history::{HistoryBatch, MessageRecord, ReceiptRecord, SelectionType};
+use crate::history::{Bill, Bills, HistoryBatch, MessageRecord, ReceiptRecord, SelectionType};
 use crate::id::SessionId;
 use crate::record::receipt_record;
 
@@ -98,17 +98,6 @@ pub struct Note {
     /// What of all that is carried had no place in the request, by its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unplaced: Vec<usize>,
-}
-
-/// The input of a request in US dollars: as the provider counted it, and as it would have without us.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Bill {
-    pub billed: f64,
-    /// The full history under the same rules, scaled by how far our count was off for what was sent.
-    pub without: f64,
-    /// Whether the table of prices does not list the model, so that both are estimates.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub estimate: bool,
 }
 
 impl Bill {
@@ -202,6 +191,8 @@ pub struct LiveSession {
     kept: usize,
     unkept: Vec<ReceiptRecord>,
     carried: Vec<Arc<str>>,
+    /// Of its own requests; those before a branch began are of the session that it left.
+    bills: Bills,
     bytes: usize,
 }
 
@@ -238,6 +229,7 @@ impl LiveSession {
             kept: 0,
             unkept: Vec::new(),
             carried: Vec::new(),
+            bills: Bills::default(),
             // An empty one (measured).
             bytes: 3_000,
         }
@@ -256,6 +248,11 @@ impl LiveSession {
     /// Returns what requests left to be carried on, oldest first.
     pub fn carried(&self) -> &[Arc<str>] {
         &self.carried
+    }
+
+    /// Returns what its requests were billed so far.
+    pub fn bills(&self) -> Bills {
+        self.bills
     }
 
     /// Returns what the last request had around its messages.
@@ -465,6 +462,10 @@ impl LiveSession {
         record.session = self.id.clone();
         record.turn = note.number;
         record.trace_id = format!("{}:{}:{}", self.id, note.number, record.strategy);
+        record.bill = note.bill;
+        if let Some(bill) = &note.bill {
+            self.bills.add(bill);
+        }
         let written = Written { receipt: &bounded.receipt, request: note };
         record.receipt = serde_json::to_string(&written).unwrap_or_default();
         // The one that a branch began with says less.
@@ -545,6 +546,8 @@ impl Mark {
             anchor_hashes: Vec::new(),
             selected_hashes: Vec::new(),
             tokens_saved: 0,
+            // It stands with the session that the branch began from.
+            bill: None,
             receipt: serde_json::to_string(&Inherited {
                 position: self.position,
                 request: &self.note,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_core::policy::Policy;
 use plimsoll_core::{Message, Usage};
-use plimsoll_engine::live::{Bill, Bounded, Miss, Note};
-use plimsoll_engine::{HistoryBatch, StoreError};
+use plimsoll_engine::live::{Bounded, Miss, Note};
+use plimsoll_engine::{Bill, HistoryBatch, StoreError};
 use plimsoll_formats::provider::AnswerUsage;
 
 use crate::config::Durability;
