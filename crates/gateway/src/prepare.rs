@@ -10,7 +10,7 @@ use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, Bounded, Conversation, session_name};
-use plimsoll_engine::{SessionId, StoreError, TenantId};
+use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_formats::provider::{
     Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
@@ -132,6 +132,7 @@ struct Decided {
     offer: Offer,
     carried: Vec<Arc<str>>,
     session: SessionId,
+    bills: Bills,
     options: Options,
 }
 
@@ -280,8 +281,9 @@ impl Job {
         let (branch, bounded) = conversation.ask(&asked, &gateway.pricing)?;
         let options = Options::of(&self.wish.policy, &prices, &bounded, &around);
         let session = conversation.branch(branch)?;
-        let (carried, session) = (session.carried().to_vec(), session.id().clone());
-        Some(Decided { branch, bounded, offer, carried, session, options })
+        let (carried, bills) = (session.carried().to_vec(), session.bills());
+        let session = session.id().clone();
+        Some(Decided { branch, bounded, offer, carried, session, bills, options })
     }
 
     /// Bounds a request.
@@ -305,7 +307,7 @@ impl Job {
         let asked = request.clone();
         let done =
             self.work(move || job.decide(guard.as_mut()?, &asked, goes_out_as_it_came)).await?;
-        let Decided { branch, bounded, offer, carried, session, options } =
+        let Decided { branch, bounded, offer, carried, session, bills, options } =
             done.ok_or(Open::NoBranch)?;
         let mut report = Report {
             session: session.clone(),
@@ -317,6 +319,7 @@ impl Job {
             full_cost: bounded.note.full_cost,
             changes: bounded.receipt.changes.len(),
             misses: bounded.note.misses.clone(),
+            bills,
         };
         let restore = carried.iter().filter_map(|text| withheld::read(text)).collect();
         let messages = if self.gateway.config.add.redact {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{Last, LiveSession, Mark, Note};
 use crate::error::StoreError;
-use crate::history::HistoryStore;
+use crate::history::{Bills, HistoryStore};
 use crate::id::{SessionId, TenantId};
 use crate::record::receipt_record;
 
@@ -43,7 +43,11 @@ pub(super) async fn load(
     }
     let mut marks: Vec<Mark> = Vec::new();
     let mut carried = Vec::new();
+    let mut bills = Bills::default();
     for record in history.receipts(tenant, &id).await? {
+        if let Some(bill) = &record.bill {
+            bills.add(bill);
+        }
         // A session that was imported, or replayed into the store, has receipts without requests.
         let Ok(kept) = serde_json::from_str::<Kept>(&record.receipt) else { continue };
         let before = marks.last().map(|mark| &mark.policy);
@@ -67,6 +71,7 @@ pub(super) async fn load(
     session.kept = session.transcript.entries().len();
     session.marks = marks;
     session.carried = carried;
+    session.bills = bills;
     session.state = None;
     Ok(Some(session))
 }

@@ -1,6 +1,10 @@
 //! Marks of the provider's cache, our own tools where they pay, and the bill that comes of both.
 
+use std::sync::Arc;
+
+use plimsoll_engine::HistoryStore;
 use plimsoll_gateway::OwnTools;
+use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::provider::Kept;
 use serde_json::{Value, json};
 
@@ -142,6 +146,43 @@ async fn own_tools_are_offered_where_the_first_request_is_large() {
             assert_eq!(offered, expected, "{model}, {} bytes", task.len());
         }
     }
+}
+
+#[tokio::test]
+async fn headers_have_what_the_session_was_billed_before_this_request() {
+    let provider = provider((0..6).map(|turn| turn % 2)).await;
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
+    let start = async || Running::with_store(&provider.address(), store.clone(), |_| {}).await;
+    let mut gateway = start().await;
+    let mut agent = Agent::new(FREE, "Read all files.");
+    let mut billed = 0.0;
+    for turn in 0..6 {
+        // A restart forgets nothing of it.
+        if turn == 4 {
+            gateway = start().await;
+        }
+        let answer = agent.turn(&gateway).await;
+        let dollars = |name| answer.header(name).map(|text| text.parse::<f64>().expect("dollars"));
+        if turn == 0 {
+            assert_eq!(dollars("x-plimsoll-billed-usd"), None, "nothing was reported yet");
+            assert_eq!(dollars("x-plimsoll-saved-usd"), None);
+        } else {
+            let told = dollars("x-plimsoll-billed-usd").expect("a bill");
+            assert!((told - billed).abs() < 1e-6, "turn {turn}: {told}, not {billed}");
+            let kept = receipts(&*store, &answer).await;
+            let without = kept[..turn].iter().map(|one| one["request"]["bill"]["without"].as_f64());
+            let without: f64 = without.map(|one| one.expect("dollars")).sum();
+            let saved = dollars("x-plimsoll-saved-usd").expect("a figure");
+            assert!((saved - (without - billed)).abs() < 1e-6, "turn {turn}: {saved}");
+        }
+        assert_eq!(answer.header("x-plimsoll-bill-estimate"), None);
+        billed += provider.kept()[turn].bill.as_ref().expect("an answered turn").input;
+    }
+    // A model whose price nobody knows.
+    let mut agent = Agent::new("claude-novel-9", "Read a file.");
+    agent.turn(&gateway).await;
+    let answer = agent.turn(&gateway).await;
+    assert_eq!(answer.header("x-plimsoll-bill-estimate"), Some("true"));
 }
 
 #[tokio::test]
