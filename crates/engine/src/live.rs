@@ -193,7 +193,17 @@ pub struct LiveSession {
     carried: Vec<Arc<str>>,
     /// Of its own requests; those before a branch began are of the session that it left.
     bills: Bills,
+    /// When the cache was read once more by us, in order.
+    reads: Vec<Read>,
     bytes: usize,
+}
+
+/// A read that kept the provider's cache warm, as its receipt has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Read {
+    /// The number of the request that was read once more.
+    pub after: u32,
+    pub at: MillisSinceEpoch,
 }
 
 /// The last decision, for a request that comes again.
@@ -230,6 +240,7 @@ impl LiveSession {
             unkept: Vec::new(),
             carried: Vec::new(),
             bills: Bills::default(),
+            reads: Vec::new(),
             // An empty one (measured).
             bytes: 3_000,
         }
@@ -263,6 +274,26 @@ impl LiveSession {
     /// Returns when the last message was said, as far as that is known.
     pub fn last_time(&self) -> Option<MillisSinceEpoch> {
         self.transcript.time_before(self.transcript.entries().len())
+    }
+
+    /// Returns when the provider's cache was last used, as far as that is known.
+    pub fn last_use(&self) -> Option<MillisSinceEpoch> {
+        self.last_time().max(self.reads.last().map(|read| read.at))
+    }
+
+    /// Takes note that the last request was read once more by us at `at`, and billed.
+    fn read_again(&mut self, pricing: &Pricing, at: MillisSinceEpoch, bill: &Bill) -> Option<Read> {
+        let (after, model) = {
+            let last = &self.marks.last()?.note;
+            (last.number, last.model.clone())
+        };
+        let read = Read { after, at };
+        self.bills.add(bill);
+        self.reads.push(read);
+        if let Some(state) = &mut self.state {
+            state.read_again(&pricing.of(model.as_deref(), Some(at)).prices, at);
+        }
+        Some(read)
     }
 
     /// Returns about how much memory it takes.

@@ -20,6 +20,7 @@ use crate::sessions::Sessions;
 use crate::traces::Traces;
 use crate::turn::Policies;
 use crate::upstream::{UpstreamError, Upstreams};
+use crate::warm::Pauses;
 use crate::work::Work;
 
 /// What the gateway is given beside its settings.
@@ -77,6 +78,7 @@ pub struct Gateway {
     pub(crate) answers: Option<Arc<dyn Answers>>,
     pub(crate) lazy_tools: Option<LazySettings>,
     pub(crate) sessions: Sessions,
+    pub(crate) pauses: Pauses,
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
     pub(crate) in_flight: InFlight,
@@ -108,6 +110,7 @@ impl Gateway {
             keys: Keys::new(&config)?,
             traces: Traces::new(&config, environment)?,
             sessions: Sessions::new(config.limits.session_bytes),
+            pauses: Pauses::default(),
             policies,
             pricing,
             memory,

@@ -26,6 +26,7 @@ use crate::routes::{Access, Route};
 use crate::traces::Traces;
 use crate::turn::causes;
 use crate::upstream::Upstream;
+use crate::warm::Sent;
 use crate::watched::Watched;
 use crate::work::BrokeOff;
 
@@ -260,6 +261,15 @@ impl Passage {
         let model = asked.as_ref().and_then(|(request, _)| request.model());
         trace.decided(outcome, model, report.as_ref());
         let is_changed = outcome == "bounded" && body.is_some();
+        // Only what the session was asked, and not where nothing of ours may be sent.
+        let is_ours = mode == Mode::On && asked.is_some() && wire == Wire::AnthropicMessages;
+        let mut sent = (is_ours && gateway.config.keep_warm.on).then(|| {
+            let body = body.clone().unwrap_or_else(|| self.received.plain().clone());
+            let mut headers = self.headers.clone();
+            headers::plain(&mut headers, self.received.decoded.is_some());
+            let (upstream, path) = (self.upstream.clone(), self.path.clone());
+            Box::new(Sent { upstream, path, headers, body, at: gateway.clock.now() })
+        });
         let mut response = self.send(body).await?;
         let mut outcome = outcome;
         if is_changed && response.status() == StatusCode::BAD_REQUEST {
@@ -270,7 +280,7 @@ impl Passage {
                 "a bounded request was refused: the original goes out"
             );
             outcome = "failed_open";
-            (place, awaited) = (None, None);
+            (place, awaited, sent) = (None, None, None);
             let body = self.unbound(&original);
             response = self.send(body).await?;
         }
@@ -300,7 +310,8 @@ impl Passage {
             Kind::Whole if streams => Kind::Other,
             kind => kind,
         };
-        let answering = Answering::new(gateway, wire, ender, again).awaited(awaited).traced(trace);
+        let answering =
+            Answering::new(gateway, wire, ender, again).awaited(awaited).traced(trace).sent(sent);
         hand_on(answer, kind, response, answering, received.share).await
     }
 }

@@ -300,6 +300,7 @@ impl Job {
         };
         let goes_out_as_it_came = self.wish.mode != Mode::On || aside.is_some();
         let key = self.key(&request)?;
+        self.gateway.pauses.end(&key);
         self.is_rebuilt.store(!self.gateway.sessions.has(&key), Ordering::Relaxed);
         let held = self.gateway.sessions.get(&key);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
