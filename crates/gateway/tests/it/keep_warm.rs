@@ -216,8 +216,12 @@ async fn what_it_costs_stands_in_the_bill() {
     assert!((figure("plimsoll_cache_reads_total{result=\"read\"}") - 1.0).abs() < 1e-9);
 }
 
-#[tokio::test]
-async fn a_read_that_fails_is_the_last() {
+fn whole(status: u16, body: &Value) -> Scripted {
+    Scripted::body(status, body.to_string()).header("content-type", "application/json")
+}
+
+/// An answer to a request that wrote a large entry.
+fn answered() -> Scripted {
     let usage = json!({
         "input_tokens": 10, "cache_creation_input_tokens": 50_000,
         "cache_read_input_tokens": 0, "output_tokens": 5,
@@ -227,11 +231,21 @@ async fn a_read_that_fails_is_the_last() {
         "content": [{"type": "text", "text": "hello"}], "stop_reason": "end_turn",
         "stop_sequence": null,
     });
-    let json = |status, body: &Value| {
-        Scripted::body(status, body.to_string()).header("content-type", "application/json")
-    };
+    whole(200, &answer)
+}
+
+/// Asks something else, so that whatever waits has its turn; returns which requests were reads of ours.
+async fn after_another(gateway: &Running, upstream: &Upstream) -> Vec<bool> {
+    let other = Agent::new(FREE, "Something else.");
+    assert_eq!(other.ask(gateway).await.status, 200);
+    let requests = upstream.requests();
+    requests.iter().map(|one| one.text().contains("\"max_tokens\":0")).collect()
+}
+
+#[tokio::test]
+async fn a_read_that_fails_is_the_last() {
     let refused = json!({"type": "error", "error": {"type": "overloaded_error", "message": "no"}});
-    let script = [json(200, &answer), json(529, &refused), json(200, &answer), json(200, &answer)];
+    let script = [answered(), whole(529, &refused), answered(), answered()];
     let upstream = Upstream::start(script).await;
     let gateway = Running::start(upstream.address(), |config| {
         on(config);
@@ -243,10 +257,20 @@ async fn a_read_that_fails_is_the_last() {
     gateway.clock.advance(Duration::from_secs(270));
     upstream.received(2).await;
     gateway.clock.advance(Duration::from_secs(270));
-    // Another session, which is the third request.
-    let other = Agent::new(FREE, "Something else.");
-    assert_eq!(other.ask(&gateway).await.status, 200);
-    let asked: Vec<bool> =
-        upstream.requests().iter().map(|one| one.text().contains("\"max_tokens\":0")).collect();
-    assert_eq!(asked, [false, true, false]);
+    assert_eq!(after_another(&gateway, &upstream).await, [false, true, false]);
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_answered_yet_ends_the_pause() {
+    let upstream = Upstream::start([answered(), Scripted::never(), answered(), answered()]).await;
+    let gateway = Arc::new(Running::start(upstream.address(), on).await);
+    let agent = Agent::new(FREE, "Read all files.");
+    assert_eq!(agent.ask(&gateway).await.status, 200);
+    gateway.clock.advance(Duration::from_secs(200));
+    let again = gateway.clone();
+    let waiting = tokio::spawn(async move { agent.ask(&again).await });
+    upstream.received(2).await;
+    gateway.clock.advance(Duration::from_secs(70));
+    assert_eq!(after_another(&gateway, &upstream).await, [false; 3]);
+    waiting.abort();
 }
