@@ -36,7 +36,7 @@ pub struct KeepWarm {
 }
 
 impl Default for KeepWarm {
-    /// Chosen: off; the second read of a pause seldom pays, a third was never worth it; ten cents are two reads of 500,000 tokens.
+    /// Chosen: off; a third read was worth it in no recorded pause; ten cents are two reads of 500,000 tokens.
     fn default() -> Self {
         Self { on: false, most_reads: 2, most_dollars: 0.1, most_sessions: 32, return_chance: None }
     }
@@ -114,9 +114,10 @@ mod tests {
 
     #[test]
     fn a_read_is_held_against_the_chance_that_the_client_comes_back() {
-        // A read at 0.1 pays from a chance of 0.1 / 1.15 = 0.087 on, one at 0.05 from 0.042: 0.17, 0.085, 0.043, 0.02.
+        // A read at 0.1 pays from a chance of 0.1 / 1.15 = 0.087 on, one at 0.05 from
+        // 0.05 / 1.2 = 0.042 on, and a little more for what stands behind the entry. The chances are 0.17, 0.085, 0.0425.
         assert_eq!(reads("claude-sonnet-4-6", PAUSE, &on()), 1);
-        assert_eq!(reads("claude-opus-5-5", PAUSE, &on()), 3);
+        assert_eq!(reads("claude-opus-5-5", PAUSE, &on()), 2);
         let certain = KeepWarm { return_chance: Some(1.0), ..on() };
         assert_eq!(reads("claude-sonnet-4-6", PAUSE, &certain), 4);
         let never = KeepWarm { return_chance: Some(0.0), ..on() };
@@ -155,7 +156,7 @@ mod tests {
             reads("claude-sonnet-4-6", PAUSE, &KeepWarm { on: false, ..certain.clone() }),
             0
         );
-        for model in ["gpt-5.4", "gemini-2.5-pro", "nobody-knows"] {
+        for model in ["gpt-5.4", "gemini-2.5-pro"] {
             assert_eq!(reads(model, PAUSE, &certain), 0, "{model}");
         }
         let small = Pause { cached: 500.0, behind: 0.0, ..PAUSE };

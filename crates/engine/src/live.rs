@@ -77,6 +77,9 @@ pub struct Note {
     pub around: Option<Surroundings>,
     /// Whether the request went out as it came.
     pub observed: bool,
+    /// Whether it went out as it came since it was not bounded in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
     pub misses: Vec<Miss>,
     /// What the full history would have cost, in plain input tokens, as `cost` counts.
     pub full_cost: f64,
@@ -276,6 +279,11 @@ impl LiveSession {
         self.transcript.time_before(self.transcript.entries().len())
     }
 
+    /// Tells whether a request went out as it came: what the model thought then is bound to that, and not to our forms.
+    pub fn went_out_as_it_came(&self) -> bool {
+        self.marks.iter().any(|mark| mark.note.observed || mark.note.late)
+    }
+
     /// Returns when the provider's cache was last used, as far as that is known.
     pub fn last_use(&self) -> Option<MillisSinceEpoch> {
         self.last_time().max(self.reads.last().map(|read| read.at))
@@ -398,6 +406,7 @@ impl LiveSession {
             tools: asked.tools,
             system: system(asked.messages),
             observed: asked.observed,
+            late: false,
             misses: Vec::new(),
             full_cost: 0.0,
             usage: None,

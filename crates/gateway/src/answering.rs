@@ -38,7 +38,7 @@ impl Ender {
         match std::mem::replace(self, Self::None) {
             Self::Now(mut turn) => turn.end(said).await,
             Self::Later(task) => match task.await {
-                Ok(Ok(mut prepared)) => prepared.turn.end(said).await,
+                Ok(Ok(mut prepared)) => prepared.turn.end(Said { late: true, ..said }).await,
                 _ => Ok(()),
             },
             Self::None => Ok(()),
@@ -205,6 +205,7 @@ impl Answering {
             carried: held_back.iter().map(withheld::write).collect(),
             cached: None,
             rounds: self.rounds,
+            late: false,
             // Where it was asked further, the newest entry is of another request.
             sent: self.sent.take().filter(|_| self.rounds == 0),
         };

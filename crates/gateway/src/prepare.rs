@@ -279,8 +279,9 @@ impl Job {
             now,
         };
         let (branch, bounded) = conversation.ask(&asked, &gateway.pricing)?;
-        let options = Options::of(&self.wish.policy, &prices, &bounded, &around);
         let session = conversation.branch(branch)?;
+        let as_it_came = session.went_out_as_it_came();
+        let options = Options::of(&self.wish.policy, &prices, &bounded, &around, as_it_came);
         let (carried, bills) = (session.carried().to_vec(), session.bills());
         let session = session.id().clone();
         Some(Decided { branch, bounded, offer, carried, session, bills, options })

@@ -42,6 +42,8 @@ pub(crate) struct Said {
     pub(crate) cached: Option<Arc<str>>,
     /// How often the provider was asked further for lookups of ours.
     pub(crate) rounds: usize,
+    /// Whether the request went out as it came, for it was not ready in time.
+    pub(crate) late: bool,
     /// The request, where its cache entry may be kept warm.
     pub(crate) sent: Option<Box<Sent>>,
 }
@@ -136,6 +138,7 @@ impl Open {
             dropped_thinking: dropped,
             carried: said.carried,
             cached: said.cached,
+            late: said.late,
             ..bounded.note.clone()
         };
         let is_whole = message.is_some();

@@ -34,6 +34,7 @@ impl Default for Gate {
 
 impl Gate {
     pub(crate) fn close(&self) {
+        self.waiting.send_replace(false);
         self.is_open.send_replace(false);
     }
 
