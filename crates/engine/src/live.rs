@@ -104,6 +104,12 @@ pub struct Note {
 }
 
 impl Bill {
+    /// Returns it for a request that went out as it came: without us it would have been the same.
+    #[must_use]
+    pub fn as_it_came(self) -> Self {
+        Self { without: self.billed, ..self }
+    }
+
     /// Computes it from what was reported of an answer that took `rounds` further requests for our own lookups.
     pub fn of(priced: &Priced<'_>, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
         let prices = &priced.prices;

@@ -125,7 +125,9 @@ impl Open {
         let message = said.message.map(|said| Message { time: Some(now), usage, ..said });
         let bill = usage.map(|usage| {
             let at = bounded.note.model.as_deref();
-            Bill::of(&gateway.pricing.of(at, Some(now)), &bounded, &usage, said.rounds)
+            let priced = gateway.pricing.of(at, Some(now));
+            let bill = Bill::of(&priced, &bounded, &usage, said.rounds);
+            if bounded.note.observed || said.late { bill.as_it_came() } else { bill }
         });
         if let Some(usage) = &usage {
             gateway.metrics.billed(usage, bill.as_ref());

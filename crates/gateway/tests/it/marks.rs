@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_engine::HistoryStore;
-use plimsoll_gateway::OwnTools;
+use plimsoll_gateway::{Mode, OwnTools};
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::provider::Kept;
 use serde_json::{Value, json};
@@ -216,4 +216,20 @@ async fn a_receipt_has_the_bill_and_the_bill_without_us() {
         // Each request is rounded by itself.
         assert!((figure - sum * 1e6).abs() <= 12.0, "{kind}: {figure}, not {sum}");
     }
+}
+
+#[tokio::test]
+async fn nothing_is_saved_where_requests_are_only_observed() {
+    let provider = provider((0..8).map(|turn| turn % 2)).await;
+    let gateway = Running::start(&provider.address(), |config| config.mode = Mode::Observe).await;
+    let mut agent = Agent::new(FREE, "Read all files.");
+    let mut answer = agent.turn(&gateway).await;
+    for _ in 1..8 {
+        answer = agent.turn(&gateway).await;
+    }
+    for receipt in receipts(&*gateway.store, &answer).await {
+        let bill = &receipt["request"]["bill"];
+        assert!(bill["billed"].is_number() && bill["billed"] == bill["without"], "{bill}");
+    }
+    assert_eq!(answer.header("x-plimsoll-saved-usd"), Some("0.000000"));
 }
