@@ -160,7 +160,7 @@ impl Bills {
 
     /// Returns what was saved, negative where the requests cost more; `None` where no usage was reported.
     pub fn saved(&self) -> Option<f64> {
-        (self.requests_billed > 0).then(|| self.dollars_without - self.dollars_billed)
+        (self.requests_billed > 0).then_some(self.dollars_without - self.dollars_billed)
     }
 }
 

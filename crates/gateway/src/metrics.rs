@@ -100,6 +100,15 @@ fn dollars() -> Family<3> {
     )
 }
 
+fn warmed() -> Family<3> {
+    Family::new(
+        "plimsoll_cache_reads_total",
+        "Requests of our own that kept the provider's cache warm, by what it had.",
+        "result",
+        ["read", "missed", "failed"],
+    )
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         Self {
@@ -192,12 +201,7 @@ impl Default for Metrics {
                 "result",
                 ["exact", "similar", "miss", "kept", "not_kept"],
             ),
-            warmed: Family::new(
-                "plimsoll_cache_reads_total",
-                "Requests of our own that kept the provider's cache warm, by what it had.",
-                "result",
-                ["read", "missed", "failed"],
-            ),
+            warmed: warmed(),
             buckets: std::array::from_fn(|_| AtomicU64::new(0)),
             overhead_count: AtomicU64::new(0),
             overhead_micros: AtomicU64::new(0),

@@ -197,7 +197,7 @@ async fn what_it_costs_stands_in_the_bill() {
     let dollars = |kept: &Kept| kept.bill.as_ref().expect("an answered turn").input;
     let kept = session.provider.kept();
     let all: f64 = kept.iter().map(dollars).sum();
-    let before: f64 = kept[..TURNS + 1].iter().map(dollars).sum();
+    let before: f64 = kept[..=TURNS].iter().map(dollars).sum();
     assert!(dollars(&kept[TURNS]) > 0.0);
     let told = answer.header("x-plimsoll-billed-usd").and_then(|text| text.parse::<f64>().ok());
     assert!((told.expect("dollars") - before).abs() < 1e-6, "{told:?}, not {before}");
