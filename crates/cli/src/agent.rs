@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 
-use plimsoll_gateway::serve;
+use plimsoll_gateway::{Gateway, serve};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -16,6 +16,7 @@ use crate::client::{Client, usual_variables};
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
 use crate::output::{self, thousands};
+use crate::pricing::mark;
 use crate::probe;
 use crate::serve::{LOG, log, open, runtime};
 
@@ -36,6 +37,10 @@ pub(crate) fn run(arguments: &RunAgentArguments) -> Result<ExitCode, CommandErro
     let before = Figures::read(address);
     let status = child(program, rest, address)?;
     if let (Some(before), Some(after)) = (before, Figures::read(address)) {
+        // A gateway that ran before has them in its log.
+        for warning in own.iter().flat_map(|own| own.gateway.unlisted()) {
+            output::warning(&warning);
+        }
         output::note(&after.since(&before).told());
     }
     if let Some(own) = own {
@@ -47,6 +52,7 @@ pub(crate) fn run(arguments: &RunAgentArguments) -> Result<ExitCode, CommandErro
 /// A gateway of our own, for as long as the client runs.
 struct Own {
     runtime: Runtime,
+    gateway: Arc<Gateway>,
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     server: JoinHandle<()>,
@@ -64,13 +70,15 @@ impl Own {
         let (gateway, listener) = runtime.block_on(open(config, store))?;
         let address = listener.local_addr().map_err(CommandError::failure)?;
         let (stop, stopped) = oneshot::channel::<()>();
+        let gateway = Arc::new(gateway);
+        let served = gateway.clone();
         let server = runtime.spawn(async move {
             let stopped = async {
                 let _ = stopped.await;
             };
-            let _ = serve(listener, Arc::new(gateway), stopped).await;
+            let _ = serve(listener, served, stopped).await;
         });
-        Ok(Self { runtime, address, stop, server })
+        Ok(Self { runtime, gateway, address, stop, server })
     }
 
     /// Lets what is under way end.
@@ -119,6 +127,8 @@ struct Figures {
     /// Millionths of a US dollar.
     billed: u64,
     without: u64,
+    /// Of the bill, for models whose price is not known.
+    billed_estimate: u64,
 }
 
 impl Figures {
@@ -143,6 +153,7 @@ impl Figures {
             sent: tokens("sent"),
             billed: dollars("billed"),
             without: dollars("without"),
+            billed_estimate: dollars("billed_estimate"),
         }
     }
 
@@ -153,6 +164,7 @@ impl Figures {
             sent: self.sent.saturating_sub(before.sent),
             billed: self.billed.saturating_sub(before.billed),
             without: self.without.saturating_sub(before.without),
+            billed_estimate: self.billed_estimate.saturating_sub(before.billed_estimate),
         }
     }
 
@@ -171,13 +183,22 @@ impl Figures {
         let dollars = |millionths: u64| millionths as f64 / 1e6;
         if self.without > 0 {
             let saved = share(self.billed, self.without);
+            let is_estimate = self.billed_estimate > 0;
+            let mark = mark(is_estimate);
             let (word, percent) = if saved < 0 { ("dearer", -saved) } else { ("cheaper", saved) };
             let _ = write!(
                 told,
-                "; input billed ${:.4}, about ${:.4} without ({percent} % {word})",
+                "; input billed {mark}${:.4}, about ${:.4} without ({percent} % {word})",
                 dollars(self.billed),
                 dollars(self.without),
             );
+            if is_estimate {
+                let _ = write!(
+                    told,
+                    "; {mark}: ${:.4} of it is for models without a known price",
+                    dollars(self.billed_estimate),
+                );
+            }
         } else {
             told.push_str("; the provider reported no usage, so nothing is known of the bill");
         }
@@ -188,6 +209,20 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bill_at_the_price_of_another_model_is_marked_as_an_estimate() {
+        let figures = |estimate: u64| Figures {
+            billed: 9000,
+            without: 10_000,
+            billed_estimate: estimate,
+            ..Figures::default()
+        };
+        let told = figures(4000).told();
+        let end = "; input billed ~$0.0090, about $0.0100 without (10 % cheaper); ~: $0.0040 of it is for models without a known price";
+        assert!(told.ends_with(end), "{told}");
+        assert!(!figures(0).told().contains('~'));
+    }
 
     #[test]
     fn savings_are_read_from_the_figures() {

@@ -182,9 +182,12 @@ pub(crate) struct DoctorArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArguments {
-    /// `stats`: how efficient the contexts were, by cascade
+    /// `stats`: how efficient the contexts were, and what providers billed
     #[arg(value_parser = ["stats"])]
     pub(crate) what: Option<String>,
+    /// A row of `stats` for each cascade or each session
+    #[arg(long, value_name = "WHAT", value_parser = ["cascade", "session"], default_value = "cascade")]
+    pub(crate) by: String,
     #[command(flatten)]
     pub(crate) store: StoreArguments,
     /// Only rows of this session

@@ -3,19 +3,26 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::safety::{Action, Handling, redact};
-use plimsoll_engine::{Efficiency, LogQuery, LogRow};
+use plimsoll_engine::{Efficiency, Gathering, LogQuery, LogRow, SessionId};
+use serde::Serialize;
 
 use crate::arguments::LogArguments;
 use crate::config;
 use crate::error::CommandError;
 use crate::output::{self, BOLD, DIM, RESET, thousands};
+use crate::pricing::mark;
 use crate::store::{Store, session_id};
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<(), CommandError> {
     let store = Store::open(arguments.store.store.as_deref())?;
     if arguments.what.is_some() {
-        let rows = store.history(async |history, tenant| history.efficiency(tenant).await)?;
-        return output::data(&if arguments.json { json(&rows)? } else { stats(&rows) });
+        let by = match &*arguments.by {
+            "session" => Gathering::Session,
+            _ => Gathering::Cascade,
+        };
+        let rows = store.history(async |history, tenant| history.efficiency(tenant, by).await)?;
+        let rows: Vec<Row> = rows.into_iter().map(Row::of).collect();
+        return output::data(&if arguments.json { json(&rows)? } else { stats(&rows, by) });
     }
     let query = LogQuery {
         session: arguments.session.as_deref().map(session_id).transpose()?,
@@ -64,22 +71,116 @@ fn table(rows: &[LogRow]) -> String {
     out
 }
 
-fn stats(rows: &[Efficiency]) -> String {
+/// A row of the statistics.
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    efficiency: Efficiency,
+    /// `None` where no provider reported usage.
+    dollars_saved: Option<f64>,
+}
+
+impl Row {
+    fn of(efficiency: Efficiency) -> Self {
+        Self { dollars_saved: efficiency.bills.saved(), efficiency }
+    }
+
+    fn name(&self) -> String {
+        let session = self.efficiency.session.as_ref().map(SessionId::as_str);
+        output::line(session.or(self.efficiency.cascade_id.as_deref()).unwrap_or("none"), 24)
+    }
+
+    /// Returns how many requests were billed, and in dollars: billed, without Plimsoll, saved.
+    fn bills(&self) -> [String; 4] {
+        let bills = self.efficiency.bills;
+        let Some(saved) = self.dollars_saved else {
+            return ["0", "", "", ""].map(str::to_owned);
+        };
+        let mark = mark(bills.bills_estimated > 0);
+        let dollars = |dollars: f64| {
+            let sign = if dollars < 0.0 { "-" } else { "" };
+            format!("{mark}{sign}${:.4}", dollars.abs())
+        };
+        let [billed, without] = [bills.dollars_billed, bills.dollars_without].map(dollars);
+        [bills.requests_billed.to_string(), billed, without, dollars(saved)]
+    }
+}
+
+fn stats(rows: &[Row], by: Gathering) -> String {
+    let name = match by {
+        Gathering::Cascade => "cascade",
+        Gathering::Session => "session",
+    };
     let mut out = format!(
-        "{BOLD}{:24} {:>10} {:>10} {:>10} {:>12} {:>14}{RESET}\n",
-        "cascade", "selections", "messages", "sent", "saved each", "tokens saved"
+        "{BOLD}{name:24} {:>10} {:>8} {:>8} {:>10} {:>12} {:>9} {:>10} {:>10} {:>10}{RESET}\n",
+        "selections",
+        "messages",
+        "sent",
+        "saved each",
+        "tokens saved",
+        "reported",
+        "billed",
+        "without",
+        "saved"
     );
     for row in rows {
+        let [reported, billed, without, saved] = row.bills();
+        let efficiency = &row.efficiency;
         let _ = writeln!(
             out,
-            "{:24} {:>10} {:>10.1} {:>10.1} {:>12.0} {:>14}",
-            row.cascade_id.as_deref().unwrap_or("none"),
-            row.selections,
-            row.avg_full_size,
-            row.avg_context_size,
-            row.avg_tokens_saved,
-            row.tokens_saved,
+            "{:24} {:>10} {:>8.1} {:>8.1} {:>10.0} {:>12} {reported:>9} {billed:>10} {without:>10} {saved:>10}",
+            row.name(),
+            efficiency.selections,
+            efficiency.avg_full_size,
+            efficiency.avg_context_size,
+            efficiency.avg_tokens_saved,
+            efficiency.tokens_saved,
         );
     }
+    out.push_str(
+        "\ntokens are by our own count; dollars are input as billed for the requests whose provider reported usage",
+    );
+    if rows.iter().any(|row| row.efficiency.bills.bills_estimated > 0) {
+        out.push_str("; ~: a model's price is not known");
+    }
+    out.push('\n');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_engine::Bills;
+
+    use super::*;
+
+    fn row(bills: Bills) -> Row {
+        Row::of(Efficiency {
+            cascade_id: None,
+            session: None,
+            selections: 3,
+            avg_full_size: 4.0,
+            avg_context_size: 3.0,
+            avg_tokens_saved: 10.0,
+            tokens_saved: 30,
+            bills,
+        })
+    }
+
+    #[test]
+    fn savings_are_what_was_billed_and_may_be_negative() {
+        let bills = Bills {
+            requests_billed: 2,
+            dollars_billed: 0.5,
+            dollars_without: 0.25,
+            bills_estimated: 0,
+        };
+        assert_eq!(row(bills).bills(), ["2", "$0.5000", "$0.2500", "-$0.2500"]);
+        assert_eq!(row(Bills::default()).bills(), ["0", "", "", ""], "nothing was reported");
+        let estimate = Bills { bills_estimated: 1, ..bills };
+        assert_eq!(row(estimate).bills(), ["2", "~$0.5000", "~$0.2500", "~-$0.2500"]);
+        assert!(stats(&[row(estimate)], Gathering::Cascade).contains("~: a model's price"));
+        let json = serde_json::to_value(row(bills)).expect("JSON");
+        assert_eq!(json["dollars_saved"], -0.25);
+        assert_eq!((&json["requests_billed"], &json["tokens_saved"]), (&2.into(), &30.into()));
+    }
 }

@@ -1,12 +1,11 @@
 //! Prices: the shipped table, the user's over it, that of `--pricing` over both; and a word on models that none lists.
 
-use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use etcetera::BaseStrategy as _;
-use plimsoll_core::cost::{Match, Priced, Pricing, PricingError};
+use plimsoll_core::cost::{self, Priced, Pricing, PricingError};
 
 use crate::error::CommandError;
 use crate::output;
@@ -67,22 +66,14 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
     Ok(bytes)
 }
 
-/// Says once for each model that the table does not list it, and what it is priced as.
+/// Warns once of each model that the table does not list.
 #[derive(Debug, Default)]
-pub(crate) struct Unlisted(Mutex<BTreeSet<String>>);
+pub(crate) struct Unlisted(Mutex<cost::Unlisted>);
 
 impl Unlisted {
     /// Returns the warning for `model` when it is met first.
     pub(crate) fn met(&self, model: Option<&str>, priced: &Priced<'_>) -> Option<String> {
-        let model = model.filter(|_| priced.found == Match::Estimate)?;
-        let mut met = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        met.insert(model.to_owned()).then(|| {
-            format!(
-                "no price is known for `{}`: it is priced as {}, and its figures are estimates",
-                output::line(model, 80),
-                priced.name
-            )
-        })
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).met(model, priced)
     }
 
     /// As [`Unlisted::met`], printed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::attempts::Attempts;
-use crate::cost::{Cache, CacheKind, Charge};
+use crate::cost::{Cache, CacheKind, Charge, Prices};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Given, Settled};
 use crate::plan::{Change, Context, Decision, Plan, Reason, Sent, Treatment, newest};
@@ -37,6 +37,12 @@ impl State {
     /// Returns the plan of the last request.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Takes note that the last request was read once more at `at`, so that the cache which it left lives on.
+    pub fn read_again(&mut self, prices: &Prices, at: MillisSinceEpoch) {
+        self.cache.read_again(prices, at);
+        self.last_time = self.last_time.max(Some(at));
     }
 }
 

@@ -7,6 +7,7 @@ mod cache;
 mod name;
 mod prices;
 mod pricing;
+mod unlisted;
 
 pub use cache::{Cache, Charge, Life, MOST_MARKS, Piece};
 pub use name::normal as model_name;
@@ -14,3 +15,4 @@ pub use prices::{Band, CacheKind, Prices, WriteTier};
 pub use pricing::{
     Entry, Fallback, Match, Peak, Priced, Pricing, PricingError, SHIPPED_PRICING, day,
 };
+pub use unlisted::Unlisted;

@@ -31,6 +31,17 @@ pub enum SelectionType {
     InterPhase,
 }
 
+/// The input of a request in US dollars: as the provider counted it, and as it would have without us.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bill {
+    pub billed: f64,
+    /// The full history under the same rules, scaled by how far our count was off for what was sent.
+    pub without: f64,
+    /// Whether the table of prices does not list the model, so that both are estimates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimate: bool,
+}
+
 /// A context decision: a `context_selection` row of the unified log, with the fields of `auto-context.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReceiptRecord {
@@ -48,6 +59,9 @@ pub struct ReceiptRecord {
     pub anchor_hashes: Vec<String>,
     pub selected_hashes: Vec<String>,
     pub tokens_saved: i64,
+    /// Of the request that was decided about, where its provider reported usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bill: Option<Bill>,
     /// The whole receipt as the core made it, as JSON.
     pub receipt: String,
     pub recorded_at: MillisSinceEpoch,
@@ -98,16 +112,56 @@ pub struct LogQuery {
     pub limit: usize,
 }
 
-/// Context efficiency of one cascade: the query of `auto-context.md`, Metrics.
+/// By what context decisions are gathered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gathering {
+    /// In the order of cascade ids, `None` first.
+    Cascade,
+    /// In the order of session ids.
+    Session,
+}
+
+/// Context efficiency of one cascade or session: the query of `auto-context.md`, Metrics, and what providers billed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Efficiency {
-    /// `None` gathers what belongs to no cascade.
+    /// `None` gathers what belongs to no cascade; by session, no cascade is named.
     pub cascade_id: Option<String>,
+    /// Set where decisions are gathered by session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     pub selections: u64,
     pub avg_full_size: f64,
     pub avg_context_size: f64,
     pub avg_tokens_saved: f64,
     pub tokens_saved: i64,
+    #[serde(flatten)]
+    pub bills: Bills,
+}
+
+/// The bills of several requests together, in US dollars of input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bills {
+    /// Requests whose provider reported usage; only these are in the sums.
+    pub requests_billed: u64,
+    pub dollars_billed: f64,
+    pub dollars_without: f64,
+    /// Requests of models whose price is not known.
+    pub bills_estimated: u64,
+}
+
+impl Bills {
+    /// Adds the bill of a request.
+    pub fn add(&mut self, bill: &Bill) {
+        self.requests_billed += 1;
+        self.dollars_billed += bill.billed;
+        self.dollars_without += bill.without;
+        self.bills_estimated += u64::from(bill.estimate);
+    }
+
+    /// Returns what was saved, negative where the requests cost more; `None` where no usage was reported.
+    pub fn saved(&self) -> Option<f64> {
+        (self.requests_billed > 0).then_some(self.dollars_without - self.dollars_billed)
+    }
 }
 
 /// A session at a glance.
@@ -214,8 +268,14 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
     /// Returns rows of the unified log in the order of their time, then of their arrival.
     async fn log(&self, tenant: &TenantId, query: &LogQuery) -> Result<Vec<LogRow>, StoreError>;
 
-    /// Returns the efficiency of context decisions by cascade, in the order of cascade ids, `None` first.
-    async fn efficiency(&self, tenant: &TenantId) -> Result<Vec<Efficiency>, StoreError>;
+    /// Returns the efficiency of context decisions by cascade or by session, in the order that [`Gathering`] says.
+    ///
+    /// Bills are summed over the receipts that have one; the others count among the selections only.
+    async fn efficiency(
+        &self,
+        tenant: &TenantId,
+        by: Gathering,
+    ) -> Result<Vec<Efficiency>, StoreError>;
 
     /// Hashes every message again and counts the mismatches.
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError>;

@@ -45,8 +45,8 @@ pub use clock::Clock;
 pub use embedder::Embedder;
 pub use error::StoreError;
 pub use history::{
-    Appended, Efficiency, HistoryBatch, HistoryStore, LogQuery, LogRow, MessageRecord, Rebuilt,
-    ReceiptRecord, SelectionType, SessionSummary,
+    Appended, Bill, Bills, Efficiency, Gathering, HistoryBatch, HistoryStore, LogQuery, LogRow,
+    MessageRecord, Rebuilt, ReceiptRecord, SelectionType, SessionSummary,
 };
 pub use id::{InvalidId, SessionId, TenantId};
 pub use import::{Imported, import};

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_core::bound::{Receipt, State, bound};
-use plimsoll_core::cost::{Cache, Charge, Prices, Pricing};
+use plimsoll_core::cost::{Cache, Charge, Priced, Pricing};
 use plimsoll_core::plan::Sent;
 use plimsoll_core::plan::Treatment;
 use plimsoll_core::policy::Policy;
@@ -21,7 +21,7 @@ use plimsoll_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::history::{HistoryBatch, MessageRecord, ReceiptRecord, SelectionType};
+use crate::history::{Bill, Bills, HistoryBatch, MessageRecord, ReceiptRecord, SelectionType};
 use crate::id::SessionId;
 use crate::record::receipt_record;
 
@@ -77,6 +77,9 @@ pub struct Note {
     pub around: Option<Surroundings>,
     /// Whether the request went out as it came.
     pub observed: bool,
+    /// Whether it went out as it came since it was not bounded in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
     pub misses: Vec<Miss>,
     /// What the full history would have cost, in plain input tokens, as `cost` counts.
     pub full_cost: f64,
@@ -100,23 +103,26 @@ pub struct Note {
     pub unplaced: Vec<usize>,
 }
 
-/// The input of a request in US dollars: as the provider counted it, and as it would have without us.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Bill {
-    pub billed: f64,
-    /// The full history under the same rules, scaled by how far our count was off for what was sent.
-    pub without: f64,
-}
-
 impl Bill {
+    /// Returns it for a request that went out as it came: without us it would have been the same.
+    #[must_use]
+    pub fn as_it_came(self) -> Self {
+        Self { without: self.billed, ..self }
+    }
+
     /// Computes it from what was reported of an answer that took `rounds` further requests for our own lookups.
-    pub fn of(prices: &Prices, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
+    pub fn of(priced: &Priced<'_>, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
+        let prices = &priced.prices;
         let billed = prices.dollars(prices.input_cost(&Charge::of(usage)));
         let counted = bounded.receipt.charge.prompt();
         let reported = usage.prompt_tokens as f64 / (rounds + 1) as f64;
         // A count that is off by more says nothing of this request.
         let scale = if counted > 0.0 { (reported / counted).clamp(0.25, 4.0) } else { 1.0 };
-        Self { billed, without: prices.dollars(bounded.note.full_cost) * scale }
+        Self {
+            billed,
+            without: prices.dollars(bounded.note.full_cost) * scale,
+            estimate: priced.is_estimate(),
+        }
     }
 }
 
@@ -194,7 +200,19 @@ pub struct LiveSession {
     kept: usize,
     unkept: Vec<ReceiptRecord>,
     carried: Vec<Arc<str>>,
+    /// Of its own requests; those before a branch began are of the session that it left.
+    bills: Bills,
+    /// When the cache was read once more by us, in order.
+    reads: Vec<Read>,
     bytes: usize,
+}
+
+/// A read that kept the provider's cache warm, as its receipt has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Read {
+    /// The number of the request that was read once more.
+    pub after: u32,
+    pub at: MillisSinceEpoch,
 }
 
 /// The last decision, for a request that comes again.
@@ -230,6 +248,8 @@ impl LiveSession {
             kept: 0,
             unkept: Vec::new(),
             carried: Vec::new(),
+            bills: Bills::default(),
+            reads: Vec::new(),
             // An empty one (measured).
             bytes: 3_000,
         }
@@ -250,6 +270,11 @@ impl LiveSession {
         &self.carried
     }
 
+    /// Returns what its requests were billed so far.
+    pub fn bills(&self) -> Bills {
+        self.bills
+    }
+
     /// Returns what the last request had around its messages.
     pub fn around(&self) -> Option<&Surroundings> {
         self.marks.last().map(|mark| &mark.around)
@@ -258,6 +283,31 @@ impl LiveSession {
     /// Returns when the last message was said, as far as that is known.
     pub fn last_time(&self) -> Option<MillisSinceEpoch> {
         self.transcript.time_before(self.transcript.entries().len())
+    }
+
+    /// Tells whether a request went out as it came: what the model thought then is bound to that, and not to our forms.
+    pub fn went_out_as_it_came(&self) -> bool {
+        self.marks.iter().any(|mark| mark.note.observed || mark.note.late)
+    }
+
+    /// Returns when the provider's cache was last used, as far as that is known.
+    pub fn last_use(&self) -> Option<MillisSinceEpoch> {
+        self.last_time().max(self.reads.last().map(|read| read.at))
+    }
+
+    /// Takes note that the last request was read once more by us at `at`, and billed.
+    fn read_again(&mut self, pricing: &Pricing, at: MillisSinceEpoch, bill: &Bill) -> Option<Read> {
+        let (after, model) = {
+            let last = &self.marks.last()?.note;
+            (last.number, last.model.clone())
+        };
+        let read = Read { after, at };
+        self.bills.add(bill);
+        self.reads.push(read);
+        if let Some(state) = &mut self.state {
+            state.read_again(&pricing.of(model.as_deref(), Some(at)).prices, at);
+        }
+        Some(read)
     }
 
     /// Returns about how much memory it takes.
@@ -362,6 +412,7 @@ impl LiveSession {
             tools: asked.tools,
             system: system(asked.messages),
             observed: asked.observed,
+            late: false,
             misses: Vec::new(),
             full_cost: 0.0,
             usage: None,
@@ -457,6 +508,10 @@ impl LiveSession {
         record.session = self.id.clone();
         record.turn = note.number;
         record.trace_id = format!("{}:{}:{}", self.id, note.number, record.strategy);
+        record.bill = note.bill;
+        if let Some(bill) = &note.bill {
+            self.bills.add(bill);
+        }
         let written = Written { receipt: &bounded.receipt, request: note };
         record.receipt = serde_json::to_string(&written).unwrap_or_default();
         // The one that a branch began with says less.
@@ -537,6 +592,8 @@ impl Mark {
             anchor_hashes: Vec::new(),
             selected_hashes: Vec::new(),
             tokens_saved: 0,
+            // It stands with the session that the branch began from.
+            bill: None,
             receipt: serde_json::to_string(&Inherited {
                 position: self.position,
                 request: &self.note,

@@ -64,6 +64,7 @@ pub fn receipt_record(
             .map(|sent| hash(sent.hash))
             .collect(),
         tokens_saved: receipt.full_tokens.cast_signed() - receipt.tokens.cast_signed(),
+        bill: None,
         receipt: serde_json::to_string(receipt).unwrap_or_default(),
         recorded_at,
     }

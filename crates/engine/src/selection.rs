@@ -229,6 +229,7 @@ fn receipt(
         anchor_hashes: hashes(&selection.anchors),
         selected_hashes: hashes(&selection.chosen),
         tokens_saved: all_tokens.cast_signed() - selection.tokens.cast_signed(),
+        bill: None,
         receipt: serde_json::to_string(selection).unwrap_or_default(),
         recorded_at: now,
     }

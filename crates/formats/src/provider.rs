@@ -16,6 +16,7 @@ mod reply;
 mod request;
 mod rewrite;
 mod route;
+mod warming;
 
 pub use answer::{Answer, AnswerUsage, Ending, Moment, Watch};
 pub use check::{Violation, check, check_rewritten};

@@ -20,6 +20,7 @@ use crate::relay::Incoming;
 use crate::traces::Trace;
 use crate::turn::{Said, Turn};
 use crate::upstream::Upstream;
+use crate::warm::Sent;
 use crate::withheld;
 
 /// The turn that an answer ends, where it has one.
@@ -37,7 +38,7 @@ impl Ender {
         match std::mem::replace(self, Self::None) {
             Self::Now(mut turn) => turn.end(said).await,
             Self::Later(task) => match task.await {
-                Ok(Ok(mut prepared)) => prepared.turn.end(said).await,
+                Ok(Ok(mut prepared)) => prepared.turn.end(Said { late: true, ..said }).await,
                 _ => Ok(()),
             },
             Self::None => Ok(()),
@@ -71,6 +72,8 @@ pub(crate) struct Answering {
     /// What the answer cache is told when it is kept.
     awaited: Option<Awaited>,
     trace: Trace,
+    /// What was sent, where its cache entry may be kept warm.
+    sent: Option<Box<Sent>>,
 }
 
 impl Answering {
@@ -84,7 +87,18 @@ impl Answering {
         let own = again.iter().flat_map(|again| &again.edits.add_tools);
         let reply = Reply::new(wire, own.map(|tool| tool.name.clone()));
         let (usage, trace) = (AnswerUsage::default(), Trace::default());
-        Self { gateway, wire, reply, ender, again, usage, rounds: 0, awaited: None, trace }
+        Self {
+            gateway,
+            wire,
+            reply,
+            ender,
+            again,
+            usage,
+            rounds: 0,
+            awaited: None,
+            trace,
+            sent: None,
+        }
     }
 
     /// Lets the answer cache have the answer.
@@ -96,6 +110,12 @@ impl Answering {
     /// Ends a span with the answer.
     pub(crate) fn traced(mut self, trace: Trace) -> Self {
         self.trace = trace;
+        self
+    }
+
+    /// Lets the cache entry of the request be kept warm when it is answered.
+    pub(crate) fn sent(mut self, sent: Option<Box<Sent>>) -> Self {
+        self.sent = sent;
         self
     }
 
@@ -185,6 +205,9 @@ impl Answering {
             carried: held_back.iter().map(withheld::write).collect(),
             cached: None,
             rounds: self.rounds,
+            late: false,
+            // Where it was asked further, the newest entry is of another request.
+            sent: self.sent.take().filter(|_| self.rounds == 0),
         };
         self.ender.end(said).await?;
         if let Some(awaited) = self.awaited.take() {

@@ -86,7 +86,7 @@ pub(crate) fn offers_lookups(
         && let Some(around) = session.around()
     {
         let life = request.marks().messages.last().map_or(Life::Short, |(_, life)| *life);
-        if around.lookups || !prices.living(life).is_cold(session.last_time(), Some(now)) {
+        if around.lookups || !prices.living(life).is_cold(session.last_use(), Some(now)) {
             return around.lookups;
         }
     }

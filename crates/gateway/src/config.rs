@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use plimsoll_core::keep_warm::KeepWarm;
 use serde::{Deserialize, Serialize};
 
 /// What is done with requests.
@@ -246,6 +247,8 @@ pub struct GatewayConfig {
     /// Whether requests get marks of the provider's cache: those of agents that set none, and one more where a change would
     /// leave the client's behind nothing that the cache holds.
     pub marks: bool,
+    /// Whether the provider's cache is kept warm through pauses.
+    pub keep_warm: KeepWarm,
     pub limits: Limits,
     pub timeouts: Timeouts,
     /// Whether log lines are JSON.
@@ -270,6 +273,7 @@ impl Default for GatewayConfig {
             origins: Vec::new(),
             add: Additions::default(),
             marks: true,
+            keep_warm: KeepWarm::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log_json: false,

@@ -1,11 +1,11 @@
 //! The gateway: what all requests share.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use plimsoll_core::Message;
-use plimsoll_core::cost::Pricing;
+use plimsoll_core::cost::{Priced, Pricing, Unlisted};
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
 use tokio::sync::watch;
@@ -20,6 +20,7 @@ use crate::sessions::Sessions;
 use crate::traces::Traces;
 use crate::turn::Policies;
 use crate::upstream::{UpstreamError, Upstreams};
+use crate::warm::Pauses;
 use crate::work::Work;
 
 /// What the gateway is given beside its settings.
@@ -77,12 +78,15 @@ pub struct Gateway {
     pub(crate) answers: Option<Arc<dyn Answers>>,
     pub(crate) lazy_tools: Option<LazySettings>,
     pub(crate) sessions: Sessions,
+    pub(crate) pauses: Pauses,
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
     pub(crate) in_flight: InFlight,
     pub(crate) work: Work,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) traces: Traces,
+    /// Warnings about models without a price, each given once.
+    unlisted: Mutex<(Unlisted, Vec<String>)>,
     guard: OnceLock<Guard>,
     /// New requests are no longer wanted.
     stopping: watch::Sender<bool>,
@@ -106,6 +110,7 @@ impl Gateway {
             keys: Keys::new(&config)?,
             traces: Traces::new(&config, environment)?,
             sessions: Sessions::new(config.limits.session_bytes),
+            pauses: Pauses::default(),
             policies,
             pricing,
             memory,
@@ -114,6 +119,7 @@ impl Gateway {
             in_flight: InFlight::new(config.limits.in_flight_bytes),
             work: Work::new(config.limits.waiting),
             metrics: Arc::default(),
+            unlisted: Mutex::default(),
             guard: OnceLock::new(),
             stopping: watch::Sender::new(false),
             ending: watch::Sender::new(false),
@@ -126,6 +132,25 @@ impl Gateway {
     /// Tells whether clients must show a key.
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
+    }
+
+    /// Returns what a model costs now, and warns once of one that the table of prices does not list.
+    pub(crate) fn priced(&self, model: Option<&str>) -> Priced<'_> {
+        let priced = self.pricing.of(model, Some(self.clock.now()));
+        if priced.is_estimate() {
+            let mut guard = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+            let (unlisted, warnings) = &mut *guard;
+            if let Some(warning) = unlisted.met(model, &priced) {
+                tracing::warn!("{warning}");
+                warnings.push(warning);
+            }
+        }
+        priced
+    }
+
+    /// Returns the warnings so far about models that the table of prices does not list.
+    pub fn unlisted(&self) -> Vec<String> {
+        self.unlisted.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 
     /// Takes note of the address that it is reached at.

@@ -26,6 +26,7 @@ use crate::routes::{Access, Route};
 use crate::traces::Traces;
 use crate::turn::causes;
 use crate::upstream::Upstream;
+use crate::warm::Sent;
 use crate::watched::Watched;
 use crate::work::BrokeOff;
 
@@ -175,6 +176,15 @@ impl Passage {
         ask(&self.gateway, &self.upstream, self.method.clone(), &self.path, headers, body).await
     }
 
+    /// Returns what is sent with a body, the client's own where none is given.
+    fn sent(&self, body: Option<&Bytes>) -> Sent {
+        let body = body.unwrap_or_else(|| self.received.plain()).clone();
+        let mut headers = self.headers.clone();
+        headers::plain(&mut headers, self.received.decoded.is_some());
+        let (upstream, path) = (self.upstream.clone(), self.path.clone());
+        Sent { upstream, path, headers, body, at: self.gateway.clock.now() }
+    }
+
     /// Returns the original for a provider that checks what thinking is bound to, `None` where it goes as it came.
     ///
     /// The model thought behind what we sent, which may be other than what the client sends: whatever does not fit is to be
@@ -260,6 +270,10 @@ impl Passage {
         let model = asked.as_ref().and_then(|(request, _)| request.model());
         trace.decided(outcome, model, report.as_ref());
         let is_changed = outcome == "bounded" && body.is_some();
+        // Only what the session was asked, and not where nothing of ours may be sent.
+        let is_ours = mode == Mode::On && asked.is_some() && wire == Wire::AnthropicMessages;
+        let mut sent =
+            (is_ours && gateway.config.keep_warm.on).then(|| Box::new(self.sent(body.as_ref())));
         let mut response = self.send(body).await?;
         let mut outcome = outcome;
         if is_changed && response.status() == StatusCode::BAD_REQUEST {
@@ -270,7 +284,7 @@ impl Passage {
                 "a bounded request was refused: the original goes out"
             );
             outcome = "failed_open";
-            (place, awaited) = (None, None);
+            (place, awaited, sent) = (None, None, None);
             let body = self.unbound(&original);
             response = self.send(body).await?;
         }
@@ -300,7 +314,8 @@ impl Passage {
             Kind::Whole if streams => Kind::Other,
             kind => kind,
         };
-        let answering = Answering::new(gateway, wire, ender, again).awaited(awaited).traced(trace);
+        let answering =
+            Answering::new(gateway, wire, ender, again).awaited(awaited).traced(trace).sent(sent);
         hand_on(answer, kind, response, answering, received.share).await
     }
 }

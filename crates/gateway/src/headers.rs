@@ -19,6 +19,9 @@ pub(crate) const TOKENS_BEFORE: HeaderName = HeaderName::from_static("x-plimsoll
 pub(crate) const TOKENS_AFTER: HeaderName = HeaderName::from_static("x-plimsoll-tokens-after");
 pub(crate) const TOKENS_SAVED: HeaderName = HeaderName::from_static("x-plimsoll-tokens-saved");
 pub(crate) const PRESSURE: HeaderName = HeaderName::from_static("x-plimsoll-pressure");
+pub(crate) const BILLED: HeaderName = HeaderName::from_static("x-plimsoll-billed-usd");
+pub(crate) const SAVED: HeaderName = HeaderName::from_static("x-plimsoll-saved-usd");
+pub(crate) const BILL_ESTIMATE: HeaderName = HeaderName::from_static("x-plimsoll-bill-estimate");
 pub(crate) const ANSWER_KEY: HeaderName = HeaderName::from_static("x-plimsoll-answer-key");
 
 /// Belongs to a connection, and so never to what is forwarded (RFC 9110, 7.6.1).

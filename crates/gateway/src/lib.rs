@@ -30,6 +30,7 @@ mod timers;
 mod traces;
 mod turn;
 mod upstream;
+mod warm;
 mod watched;
 mod withheld;
 mod work;

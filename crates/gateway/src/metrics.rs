@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use plimsoll_core::Usage;
+use plimsoll_engine::Bill;
+
 /// A counter for each word of a closed list.
 #[derive(Debug)]
 struct Family<const N: usize> {
@@ -74,12 +77,13 @@ pub(crate) struct Metrics {
     answers: Family<5>,
     refusals: Family<17>,
     tokens: Family<9>,
-    dollars: Family<2>,
+    dollars: Family<3>,
     misses: Family<7>,
     spans: Family<3>,
     expansions: Family<4>,
     store: Family<3>,
     cached: Family<5>,
+    warmed: Family<3>,
     buckets: [AtomicU64; BUCKETS.len()],
     overhead_count: AtomicU64,
     overhead_micros: AtomicU64,
@@ -87,12 +91,21 @@ pub(crate) struct Metrics {
     connections: AtomicI64,
 }
 
-fn dollars() -> Family<2> {
+fn dollars() -> Family<3> {
     Family::new(
         "plimsoll_microdollars_total",
-        "Millionths of a US dollar of input: as billed by the provider's usage, and what the same requests would have been without Plimsoll.",
+        "Millionths of a US dollar of input: as billed by the provider's usage, what the same requests would have been without Plimsoll, and what of the bill is of models whose price is not known.",
         "kind",
-        ["billed", "without"],
+        ["billed", "without", "billed_estimate"],
+    )
+}
+
+fn warmed() -> Family<3> {
+    Family::new(
+        "plimsoll_cache_reads_total",
+        "Requests of our own that kept the provider's cache warm, by what it had.",
+        "result",
+        ["read", "missed", "failed"],
     )
 }
 
@@ -188,6 +201,7 @@ impl Default for Metrics {
                 "result",
                 ["exact", "similar", "miss", "kept", "not_kept"],
             ),
+            warmed: warmed(),
             buckets: std::array::from_fn(|_| AtomicU64::new(0)),
             overhead_count: AtomicU64::new(0),
             overhead_micros: AtomicU64::new(0),
@@ -245,7 +259,7 @@ impl Metrics {
     }
 
     /// Adds US dollars.
-    pub(crate) fn dollars(&self, kind: &str, dollars: f64) {
+    fn dollars(&self, kind: &str, dollars: f64) {
         self.dollars.add(kind, (dollars * 1e6).round().max(0.0) as u64);
     }
 
@@ -268,6 +282,23 @@ impl Metrics {
 
     pub(crate) fn cached(&self, result: &str) {
         self.cached.add(result, 1);
+    }
+
+    pub(crate) fn warmed(&self, result: &str) {
+        self.warmed.add(result, 1);
+    }
+
+    /// Adds what a provider reported of a request, and what it comes to.
+    pub(crate) fn billed(&self, usage: &Usage, bill: Option<&Bill>) {
+        self.tokens("billed", usage.prompt_tokens);
+        self.tokens("billed_cached", usage.cached_tokens);
+        self.tokens("billed_output", usage.output_tokens);
+        let Some(bill) = bill else { return };
+        self.dollars("billed", bill.billed);
+        self.dollars("without", bill.without);
+        if bill.estimate {
+            self.dollars("billed_estimate", bill.billed);
+        }
     }
 
     pub(crate) fn streams(&self, change: i64) {
@@ -302,6 +333,7 @@ impl Metrics {
         self.spans.write(&mut out);
         self.store.write(&mut out);
         self.cached.write(&mut out);
+        self.warmed.write(&mut out);
         let name = "plimsoll_overhead_seconds";
         let _ = writeln!(
             out,

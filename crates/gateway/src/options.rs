@@ -21,7 +21,13 @@ pub(crate) struct Options {
 
 impl Options {
     /// Decides what a request needs; one that goes out as it came needs nothing.
-    pub(crate) fn of(policy: &Policy, prices: &Prices, bounded: &Bounded, around: &Around) -> Self {
+    pub(crate) fn of(
+        policy: &Policy,
+        prices: &Prices,
+        bounded: &Bounded,
+        around: &Around,
+        went_out_as_it_came: bool,
+    ) -> Self {
         if bounded.note.observed {
             return Self::default();
         }
@@ -37,7 +43,8 @@ impl Options {
         let context_editing = (provider && prices.bound_thinking).then(|| editing(prices));
         Self {
             marks,
-            drop_thinking: prices.bound_thinking && bounded.receipt.rewritten,
+            drop_thinking: prices.bound_thinking
+                && (bounded.receipt.rewritten || went_out_as_it_came),
             context_editing,
         }
     }

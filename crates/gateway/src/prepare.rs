@@ -10,7 +10,7 @@ use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, Bounded, Conversation, session_name};
-use plimsoll_engine::{SessionId, StoreError, TenantId};
+use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_formats::provider::{
     Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
@@ -132,6 +132,7 @@ struct Decided {
     offer: Offer,
     carried: Vec<Arc<str>>,
     session: SessionId,
+    bills: Bills,
     options: Options,
 }
 
@@ -257,7 +258,7 @@ impl Job {
     ) -> Option<Decided> {
         let gateway = &self.gateway;
         let now = gateway.clock.now();
-        let prices = gateway.pricing.of(request.model(), Some(now)).prices;
+        let prices = gateway.priced(request.model()).prices;
         let offer = if goes_out_as_it_came {
             Offer::default()
         } else {
@@ -278,10 +279,12 @@ impl Job {
             now,
         };
         let (branch, bounded) = conversation.ask(&asked, &gateway.pricing)?;
-        let options = Options::of(&self.wish.policy, &prices, &bounded, &around);
         let session = conversation.branch(branch)?;
-        let (carried, session) = (session.carried().to_vec(), session.id().clone());
-        Some(Decided { branch, bounded, offer, carried, session, options })
+        let as_it_came = session.went_out_as_it_came();
+        let options = Options::of(&self.wish.policy, &prices, &bounded, &around, as_it_came);
+        let (carried, bills) = (session.carried().to_vec(), session.bills());
+        let session = session.id().clone();
+        Some(Decided { branch, bounded, offer, carried, session, bills, options })
     }
 
     /// Bounds a request.
@@ -298,6 +301,7 @@ impl Job {
         };
         let goes_out_as_it_came = self.wish.mode != Mode::On || aside.is_some();
         let key = self.key(&request)?;
+        self.gateway.pauses.end(&key);
         self.is_rebuilt.store(!self.gateway.sessions.has(&key), Ordering::Relaxed);
         let held = self.gateway.sessions.get(&key);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
@@ -305,7 +309,7 @@ impl Job {
         let asked = request.clone();
         let done =
             self.work(move || job.decide(guard.as_mut()?, &asked, goes_out_as_it_came)).await?;
-        let Decided { branch, bounded, offer, carried, session, options } =
+        let Decided { branch, bounded, offer, carried, session, bills, options } =
             done.ok_or(Open::NoBranch)?;
         let mut report = Report {
             session: session.clone(),
@@ -317,6 +321,7 @@ impl Job {
             full_cost: bounded.note.full_cost,
             changes: bounded.receipt.changes.len(),
             misses: bounded.note.misses.clone(),
+            bills,
         };
         let restore = carried.iter().filter_map(|text| withheld::read(text)).collect();
         let messages = if self.gateway.config.add.redact {

@@ -1,8 +1,8 @@
 //! What a turn came to, for the client, the log and the figures.
 
 use http::{HeaderMap, HeaderValue};
-use plimsoll_engine::SessionId;
 use plimsoll_engine::live::Miss;
+use plimsoll_engine::{Bills, SessionId};
 
 use crate::gateway::Gateway;
 use crate::headers;
@@ -20,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) full_cost: f64,
     pub(crate) changes: usize,
     pub(crate) misses: Vec<Miss>,
+    /// Of the session before this request: when an answer begins, its own usage is not known.
+    pub(crate) bills: Bills,
 }
 
 impl Report {
@@ -68,7 +70,15 @@ impl Report {
             (headers::TOKENS_SAVED, saved.to_string()),
             (headers::PRESSURE, self.pressure.to_string()),
         ];
-        for (name, value) in pairs {
+        let bills = self.bills.saved().map(|saved| {
+            [
+                (headers::BILLED, format!("{:.6}", self.bills.dollars_billed)),
+                (headers::SAVED, format!("{saved:.6}")),
+            ]
+        });
+        let estimate =
+            (self.bills.bills_estimated > 0).then(|| (headers::BILL_ESTIMATE, "true".to_owned()));
+        for (name, value) in pairs.into_iter().chain(bills.into_iter().flatten()).chain(estimate) {
             // A policy's name came from a header, and an id has plain characters.
             if let Ok(value) = HeaderValue::try_from(value) {
                 answer.insert(name, value);

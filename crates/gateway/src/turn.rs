@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::Message;
 use plimsoll_core::policy::Policy;
-use plimsoll_core::{Message, Usage};
-use plimsoll_engine::live::{Bill, Bounded, Miss, Note};
-use plimsoll_engine::{HistoryBatch, StoreError};
+use plimsoll_engine::live::{Bounded, Miss, Note};
+use plimsoll_engine::{Bill, HistoryBatch, StoreError};
 use plimsoll_formats::provider::AnswerUsage;
 
 use crate::config::Durability;
 use crate::gateway::Gateway;
 use crate::lookup::Place;
 use crate::sessions::{Held, Key, read};
+use crate::warm::{self, Account, Sent, usage_of};
 
 /// A request that its session knows of; it ends by [`Turn::end`], or without an answer when it is dropped.
 #[derive(Debug)]
@@ -41,6 +42,10 @@ pub(crate) struct Said {
     pub(crate) cached: Option<Arc<str>>,
     /// How often the provider was asked further for lookups of ours.
     pub(crate) rounds: usize,
+    /// Whether the request went out as it came, for it was not ready in time.
+    pub(crate) late: bool,
+    /// The request, where its cache entry may be kept warm.
+    pub(crate) sent: Option<Box<Sent>>,
 }
 
 impl Turn {
@@ -116,27 +121,16 @@ impl Open {
     async fn keep(self: Box<Self>, gateway: Arc<Gateway>, said: Said) -> Result<(), StoreError> {
         let Self { key, held, branch, bounded } = *self;
         let now = gateway.clock.now();
-        let usage = said.usage.map(|usage| Usage {
-            prompt_tokens: usage.input,
-            cached_tokens: usage.cached,
-            written_tokens: usage.written,
-            written_long_tokens: usage.written_long,
-            output_tokens: usage.output,
-        });
-        if let Some(usage) = usage {
-            gateway.metrics.tokens("billed", usage.prompt_tokens);
-            gateway.metrics.tokens("billed_cached", usage.cached_tokens);
-            gateway.metrics.tokens("billed_output", usage.output_tokens);
-        }
+        let usage = said.usage.map(usage_of);
         let message = said.message.map(|said| Message { time: Some(now), usage, ..said });
         let bill = usage.map(|usage| {
             let at = bounded.note.model.as_deref();
-            let prices = gateway.pricing.of(at, Some(now)).prices;
-            Bill::of(&prices, &bounded, &usage, said.rounds)
+            let priced = gateway.pricing.of(at, Some(now));
+            let bill = Bill::of(&priced, &bounded, &usage, said.rounds);
+            if bounded.note.observed || said.late { bill.as_it_came() } else { bill }
         });
-        if let Some(bill) = bill {
-            gateway.metrics.dollars("billed", bill.billed);
-            gateway.metrics.dollars("without", bill.without);
+        if let Some(usage) = &usage {
+            gateway.metrics.billed(usage, bill.as_ref());
         }
         let dropped = said.usage.map_or(0, |usage| usage.dropped_thinking);
         gateway.metrics.tokens("thinking_dropped", dropped);
@@ -146,8 +140,10 @@ impl Open {
             dropped_thinking: dropped,
             carried: said.carried,
             cached: said.cached,
+            late: said.late,
             ..bounded.note.clone()
         };
+        let is_whole = message.is_some();
         let taken = {
             let mut guard = read(held.clone(), &key, &*gateway.history).await?;
             let conversation = guard.as_mut();
@@ -163,6 +159,11 @@ impl Open {
         match appended {
             Ok(_) => {
                 kept(&gateway, &key, &held, branch, &batch).await;
+                if let (Some(sent), Some(usage), true) = (said.sent, usage, is_whole)
+                    && let Some(account) = account(&key, held, branch, note.model).await
+                {
+                    warm::begin(&gateway, account, *sent, &usage);
+                }
                 Ok(())
             }
             Err(error) => {
@@ -182,6 +183,16 @@ async fn kept(gateway: &Gateway, key: &Key, held: &Held, branch: usize, batch: &
         conversation.keep(branch, batch);
         gateway.sessions.resize(key, conversation.bytes());
     }
+}
+
+/// Returns where reads of the cache are accounted for while a branch pauses.
+async fn account(key: &Key, held: Held, branch: usize, model: Option<Arc<str>>) -> Option<Account> {
+    let (session, life) = {
+        let guard = held.lock().await;
+        let session = guard.as_ref()?.branch(branch)?;
+        (session.id().clone(), session.around()?.life())
+    };
+    Some(Account { key: key.clone(), held, branch, session, model, life })
 }
 
 /// Writes an error with its causes.

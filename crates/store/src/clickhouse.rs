@@ -12,9 +12,9 @@ mod search;
 
 use async_trait::async_trait;
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, HistoryBatch, HistoryStore, Hit, LogQuery, LogRow,
-    MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary, StoreError,
-    TenantId,
+    Appended, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
+    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
+    StoreError, TenantId,
 };
 use tokio::sync::Mutex;
 
@@ -137,8 +137,12 @@ impl HistoryStore for ClickHouseStore {
         log::log(&self.client, tenant, query).await
     }
 
-    async fn efficiency(&self, tenant: &TenantId) -> Result<Vec<Efficiency>, StoreError> {
-        receipts::efficiency(&self.client, tenant).await
+    async fn efficiency(
+        &self,
+        tenant: &TenantId,
+        by: Gathering,
+    ) -> Result<Vec<Efficiency>, StoreError> {
+        receipts::efficiency(&self.client, tenant, by).await
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

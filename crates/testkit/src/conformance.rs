@@ -29,6 +29,7 @@ macro_rules! history_conformance {
             words_and_vectors_are_fused,
             the_log_returns_the_newest_rows,
             efficiency_is_counted_by_cascade,
+            bills_are_summed_by_cascade_and_by_session,
             everything_verifies,
             tenants_never_meet,
             appends_at_once_are_all_kept,

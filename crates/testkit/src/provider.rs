@@ -165,6 +165,14 @@ impl Provider {
     }
 }
 
+impl Provider {
+    /// Returns when so many requests were answered and kept in memory.
+    pub async fn answered(&self, number: usize) {
+        // The sender lives as long as the provider.
+        let _ = self.shared.ended.subscribe().wait_for(|ended| *ended >= number).await;
+    }
+}
+
 impl Drop for Provider {
     fn drop(&mut self) {
         self.server.abort();

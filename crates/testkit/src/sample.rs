@@ -62,6 +62,7 @@ pub fn receipt(session_name: &str, turn: u32, strategy: &str) -> ReceiptRecord {
         anchor_hashes: vec!["0011223344556677".to_owned()],
         selected_hashes: vec!["8899aabbccddeeff".to_owned(), "0011223344556677".to_owned()],
         tokens_saved: 100,
+        bill: None,
         receipt: "{\"whole\": true}".to_owned(),
         recorded_at: MillisSinceEpoch(2_000 + i64::from(turn)),
     }

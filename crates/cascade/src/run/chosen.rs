@@ -191,6 +191,7 @@ impl Run {
             anchor_hashes: own.chain(marked).collect(),
             selected_hashes: selection.chosen.iter().map(|chosen| chosen.hash.clone()).collect(),
             tokens_saved: left_out,
+            bill: None,
             receipt: serde_json::to_string(selection).unwrap_or_default(),
             recorded_at: self.runner.clock.now(),
         };

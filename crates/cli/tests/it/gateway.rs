@@ -251,6 +251,24 @@ fn a_client_runs_behind_a_gateway_and_its_status_is_ours() {
     assert!(out.contains("hello"), "{out} {told}");
     assert_eq!(output.status.code(), Some(7));
     assert!(told.contains("plimsoll: 1 turns;"), "{told}");
+    // Nobody lists the model `m`: its bill is an estimate, and one line says why.
+    assert_eq!(told.matches("warning: no price is known for `m`").count(), 1, "{told}");
+    assert!(told.contains("input billed ~$"), "{told}");
+}
+
+#[test]
+fn a_model_without_a_price_is_logged_once() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    let told = std::fs::File::create(folder.path().join("told")).expect("a file");
+    let (gateway, _) = served_telling(&folder, BODY, told.into());
+    gateway.ask(BODY);
+    gateway.ask(&BODY.replace("\"m\"", "\"gpt-5.4\""));
+    gateway.ask(&BODY.replace("\"m\"", "\"novel\""));
+    drop(gateway);
+    let told = std::fs::read_to_string(folder.path().join("told")).expect("a log");
+    let warned = |model: &str| told.matches(&format!("no price is known for `{model}`")).count();
+    assert_eq!((warned("m"), warned("gpt-5.4"), warned("novel")), (1, 0, 1), "{told}");
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn an_unknown_model_is_told_once_and_its_figures_are_estimates() {
         assert_eq!(
             ran.stderr.lines().next(),
             Some(
-                "warning: no price is known for `claude-novel-9`: it is priced as claude-sonnet-5-5, and its figures are estimates"
+                "warning: no price is known for `claude-novel-9`: it is priced as claude-sonnet-5-5, and its figures are estimates; a price in `pricing.toml` of Plimsoll's configuration folder is used instead (`plimsoll models prices --import` writes one)"
             ),
             "{command:?}"
         );

@@ -132,6 +132,14 @@ impl Cache {
         !self.entries.is_empty() && !self.entries.values().any(living)
     }
 
+    /// Takes note that all that lives at `at` was read then.
+    pub fn read_again(&mut self, prices: &Prices, at: MillisSinceEpoch) {
+        for entry in self.entries.values_mut().filter(|entry| lives(prices, **entry, Some(at))) {
+            entry.used = entry.used.max(Some(at));
+        }
+        self.last_used = self.last_used.max(Some(at));
+    }
+
     /// Returns the places behind which a mark would find an entry at `now`: indexes of `pieces` that end a living one.
     pub fn ends(
         &self,

@@ -104,6 +104,7 @@ pub async fn record_assembly(
         anchor_hashes: Vec::new(),
         selected_hashes: Vec::new(),
         tokens_saved: receipt.full_tokens.cast_signed() - receipt.request_used.cast_signed(),
+        bill: None,
         receipt: serde_json::to_string(receipt)
             .map_err(|error| StoreError::Other(Box::new(error)))?,
         recorded_at: now,

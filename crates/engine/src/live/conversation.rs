@@ -10,9 +10,9 @@ use plimsoll_core::cost::Pricing;
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
 
 use super::rebuild::load;
-use super::{Asked, Bounded, LiveSession, Note};
+use super::{Asked, Bounded, LiveSession, Note, Read};
 use crate::error::StoreError;
-use crate::history::{HistoryBatch, HistoryStore};
+use crate::history::{Bill, HistoryBatch, HistoryStore};
 use crate::id::{SessionId, TenantId};
 
 /// Branches that are looked at and kept in memory, the newest ones (chosen: who goes back, goes back to what is new).
@@ -204,6 +204,17 @@ impl Conversation {
         let session = self.branches.get_mut(&other)?;
         session.answered(bounded, answer, note);
         Some((other, session.unkept(now)))
+    }
+
+    /// Takes note that the provider's cache of a branch was kept warm by a read at `at`; returns what its receipt must say.
+    pub fn read_again(
+        &mut self,
+        branch: usize,
+        pricing: &Pricing,
+        at: MillisSinceEpoch,
+        bill: &Bill,
+    ) -> Option<Read> {
+        self.branches.get_mut(&branch)?.read_again(pricing, at, bill)
     }
 
     /// Takes note that the store has a batch of a branch.

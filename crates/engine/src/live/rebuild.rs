@@ -8,9 +8,9 @@ use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
 use serde::Deserialize;
 
-use super::{Last, LiveSession, Mark, Note};
+use super::{Last, LiveSession, Mark, Note, Read};
 use crate::error::StoreError;
-use crate::history::HistoryStore;
+use crate::history::{Bills, HistoryStore};
 use crate::id::{SessionId, TenantId};
 use crate::record::receipt_record;
 
@@ -22,6 +22,12 @@ const PAGE: usize = 10_000;
 struct Kept {
     position: Position,
     request: Note,
+}
+
+/// The receipt of a read that kept the cache warm.
+#[derive(Debug, Deserialize)]
+struct KeptWarm {
+    kept_warm: Read,
 }
 
 /// Reads a session; `None` where the store has none of this name.
@@ -43,7 +49,14 @@ pub(super) async fn load(
     }
     let mut marks: Vec<Mark> = Vec::new();
     let mut carried = Vec::new();
+    let (mut bills, mut reads) = (Bills::default(), Vec::new());
     for record in history.receipts(tenant, &id).await? {
+        if let Some(bill) = &record.bill {
+            bills.add(bill);
+        }
+        if let Ok(kept) = serde_json::from_str::<KeptWarm>(&record.receipt) {
+            reads.push(kept.kept_warm);
+        }
         // A session that was imported, or replayed into the store, has receipts without requests.
         let Ok(kept) = serde_json::from_str::<Kept>(&record.receipt) else { continue };
         let before = marks.last().map(|mark| &mark.policy);
@@ -67,6 +80,9 @@ pub(super) async fn load(
     session.kept = session.transcript.entries().len();
     session.marks = marks;
     session.carried = carried;
+    session.bills = bills;
+    reads.sort_by_key(|read| read.at);
+    session.reads = reads;
     session.state = None;
     Ok(Some(session))
 }
@@ -95,6 +111,10 @@ impl LiveSession {
                 let record =
                     receipt_record(&self.id, &mark.strategy, &receipt, &context, state.plan(), at);
                 self.last = Some(Last { position: mark.position, receipt, record });
+            }
+            for read in self.reads.iter().filter(|read| read.after == mark.note.number) {
+                let model = mark.note.model.as_deref();
+                state.read_again(&pricing.of(model, Some(read.at)).prices, read.at);
             }
             before = Some(mark);
         }

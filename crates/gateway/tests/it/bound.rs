@@ -110,6 +110,71 @@ async fn a_request_that_goes_out_without_us_asks_that_thinking_is_dropped() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_late_asks_that_thinking_is_dropped() {
+    let provider = provider((0..16).map(|turn| turn % 3)).await;
+    let gate = Arc::new(Gate::default());
+    let start = async || {
+        Running::with_store(&provider.address(), gate.clone(), |config| {
+            config.timeouts.rebuild_ms = 500;
+        })
+        .await
+    };
+    let gateway = start().await;
+    let mut agent = Agent::new(BOUND, "Read all files.");
+    for _ in 0..8 {
+        agent.turn(&gateway).await;
+    }
+    // A new gateway has to read the session, and the store takes its time.
+    let gateway = start().await;
+    gate.close();
+    let mut expected = agent.body.clone();
+    let (answer, ()) = tokio::join!(agent.turn(&gateway), async {
+        gate.waiting().await;
+        gateway.clock.advance(Duration::from_secs(1));
+        provider.answered(9).await;
+        gate.open();
+    });
+    assert_eq!(answer.header("x-plimsoll-outcome"), Some("late"));
+    let kept = provider.kept();
+    let last = &kept[8];
+    let betas = last.headers.get("anthropic-beta").and_then(|value| value.to_str().ok());
+    assert_eq!(betas, Some(BINDING_BETA));
+    expected["thinking"]["block_binding"] = json!({"prefix_mismatch_behavior": "drop_block"});
+    assert_eq!(body(last), expected);
+    assert_eq!((kept.len(), last.status), (9, 200));
+    assert!(last.thinking.invalid > 0, "it would have been refused");
+    assert_eq!(last.thinking.dropped, last.thinking.invalid);
+    for turn in 9..16 {
+        let answer = agent.turn(&gateway).await;
+        assert_eq!(answer.header("x-plimsoll-outcome"), Some("bounded"), "turn {turn}");
+    }
+    let kept = provider.kept();
+    assert_eq!(kept.len(), 16, "no request was sent twice");
+    assert!(kept.iter().all(|request| request.status == 200));
+}
+
+#[tokio::test]
+async fn a_request_that_comes_again_loses_no_thinking() {
+    let provider = provider((0..10).map(|turn| turn % 3)).await;
+    let gateway = Running::start(&provider.address(), |_| {}).await;
+    let mut agent = Agent::new(BOUND, "Read all files.");
+    for _ in 0..10 {
+        // The client did not get the answer, and asks again.
+        assert_eq!(agent.ask(&gateway).await.status, 200);
+        agent.turn(&gateway).await;
+    }
+    let kept = provider.kept();
+    assert_eq!(kept.len(), 20);
+    for pair in kept.chunks(2) {
+        assert_eq!(pair[0].request, pair[1].request, "the same bytes");
+        for request in pair {
+            let thinking = request.thinking;
+            assert_eq!((request.status, thinking.invalid, thinking.dropped), (200, 0, 0));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_model_may_be_switched_in_the_middle() {
     let provider = provider((0..30).map(|turn| turn % 7)).await;
     let gateway = Running::start(&provider.address(), |config| config.marks = true).await;

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, HistoryBatch, HistoryStore, Hit, LogQuery, LogRow,
-    MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary, StoreError,
-    TenantId,
+    Appended, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
+    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
+    StoreError, TenantId,
 };
 use plimsoll_testkit::MemoryStore;
 use tokio::sync::watch;
@@ -34,6 +34,7 @@ impl Default for Gate {
 
 impl Gate {
     pub(crate) fn close(&self) {
+        self.waiting.send_replace(false);
         self.is_open.send_replace(false);
     }
 
@@ -132,8 +133,12 @@ impl HistoryStore for Gate {
         self.inner.log(tenant, query).await
     }
 
-    async fn efficiency(&self, tenant: &TenantId) -> Result<Vec<Efficiency>, StoreError> {
-        self.inner.efficiency(tenant).await
+    async fn efficiency(
+        &self,
+        tenant: &TenantId,
+        by: Gathering,
+    ) -> Result<Vec<Efficiency>, StoreError> {
+        self.inner.efficiency(tenant, by).await
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

@@ -7,6 +7,7 @@ mod faults;
 mod forward;
 mod gate;
 mod harness;
+mod keep_warm;
 mod lazy_tools;
 mod limits;
 mod lookups;

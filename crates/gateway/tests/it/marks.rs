@@ -1,6 +1,10 @@
 //! Marks of the provider's cache, our own tools where they pay, and the bill that comes of both.
 
-use plimsoll_gateway::OwnTools;
+use std::sync::Arc;
+
+use plimsoll_engine::HistoryStore;
+use plimsoll_gateway::{Mode, OwnTools};
+use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::provider::Kept;
 use serde_json::{Value, json};
 
@@ -145,6 +149,43 @@ async fn own_tools_are_offered_where_the_first_request_is_large() {
 }
 
 #[tokio::test]
+async fn headers_have_what_the_session_was_billed_before_this_request() {
+    let provider = provider((0..6).map(|turn| turn % 2)).await;
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
+    let start = async || Running::with_store(&provider.address(), store.clone(), |_| {}).await;
+    let mut gateway = start().await;
+    let mut agent = Agent::new(FREE, "Read all files.");
+    let mut billed = 0.0;
+    for turn in 0..6 {
+        // A restart forgets nothing of it.
+        if turn == 4 {
+            gateway = start().await;
+        }
+        let answer = agent.turn(&gateway).await;
+        let dollars = |name| answer.header(name).map(|text| text.parse::<f64>().expect("dollars"));
+        if turn == 0 {
+            assert_eq!(dollars("x-plimsoll-billed-usd"), None, "nothing was reported yet");
+            assert_eq!(dollars("x-plimsoll-saved-usd"), None);
+        } else {
+            let told = dollars("x-plimsoll-billed-usd").expect("a bill");
+            assert!((told - billed).abs() < 1e-6, "turn {turn}: {told}, not {billed}");
+            let kept = receipts(&*store, &answer).await;
+            let without = kept[..turn].iter().map(|one| one["request"]["bill"]["without"].as_f64());
+            let without: f64 = without.map(|one| one.expect("dollars")).sum();
+            let saved = dollars("x-plimsoll-saved-usd").expect("a figure");
+            assert!((saved - (without - billed)).abs() < 1e-6, "turn {turn}: {saved}");
+        }
+        assert_eq!(answer.header("x-plimsoll-bill-estimate"), None);
+        billed += provider.kept()[turn].bill.as_ref().expect("an answered turn").input;
+    }
+    // A model whose price nobody knows.
+    let mut agent = Agent::new("claude-novel-9", "Read a file.");
+    agent.turn(&gateway).await;
+    let answer = agent.turn(&gateway).await;
+    assert_eq!(answer.header("x-plimsoll-bill-estimate"), Some("true"));
+}
+
+#[tokio::test]
 async fn a_receipt_has_the_bill_and_the_bill_without_us() {
     let provider = provider((0..12).map(|turn| turn % 3)).await;
     let gateway = Running::start(&provider.address(), |config| config.marks = true).await;
@@ -160,6 +201,7 @@ async fn a_receipt_has_the_bill_and_the_bill_without_us() {
     assert_eq!(receipts.len(), kept.len());
     for (receipt, request) in receipts.iter().zip(&kept) {
         let bill = &receipt["request"]["bill"];
+        assert_eq!(bill["estimate"], Value::Null, "the price of this model is known");
         let charged = request.bill.as_ref().expect("an answered turn").input;
         assert!((dollars(&bill["billed"]) - charged).abs() < 1e-9, "{bill}, not {charged}");
         billed += charged;
@@ -174,4 +216,20 @@ async fn a_receipt_has_the_bill_and_the_bill_without_us() {
         // Each request is rounded by itself.
         assert!((figure - sum * 1e6).abs() <= 12.0, "{kind}: {figure}, not {sum}");
     }
+}
+
+#[tokio::test]
+async fn nothing_is_saved_where_requests_are_only_observed() {
+    let provider = provider((0..8).map(|turn| turn % 2)).await;
+    let gateway = Running::start(&provider.address(), |config| config.mode = Mode::Observe).await;
+    let mut agent = Agent::new(FREE, "Read all files.");
+    let mut answer = agent.turn(&gateway).await;
+    for _ in 1..8 {
+        answer = agent.turn(&gateway).await;
+    }
+    for receipt in receipts(&*gateway.store, &answer).await {
+        let bill = &receipt["request"]["bill"];
+        assert!(bill["billed"].is_number() && bill["billed"] == bill["without"], "{bill}");
+    }
+    assert_eq!(answer.header("x-plimsoll-saved-usd"), Some("0.000000"));
 }

@@ -43,6 +43,9 @@ pub(super) struct LogInsert<'a> {
     pub(super) selected_hashes: &'a [String],
     pub(super) tokens_saved: i64,
     pub(super) receipt_json: &'a str,
+    pub(super) billed: Option<f64>,
+    pub(super) billed_without: Option<f64>,
+    pub(super) billed_estimate: bool,
 }
 
 /// A time as `DateTime64(3)` reads it: a number would be seconds to one version of the server and ticks to another.

@@ -5,7 +5,7 @@ use plimsoll_engine::StoreError;
 use super::client::{Client, Parameters};
 
 /// The newest schema that this program writes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// One table for messages, context decisions and the commit rows of cards.
 ///
@@ -51,6 +51,14 @@ CREATE TABLE IF NOT EXISTS unified_logs (
 ) ENGINE = ReplacingMergeTree(precedence)
 ORDER BY (tenant, session_id, node_type, number, strategy, batch)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1";
+
+/// What version 2 added: the input that a provider billed and what it would have been without Plimsoll, in US dollars, NULL where
+/// no usage was reported, and whether the model's price is not known.
+const BILLS: &str = "
+ALTER TABLE unified_logs
+    ADD COLUMN IF NOT EXISTS billed Nullable(Float64),
+    ADD COLUMN IF NOT EXISTS billed_without Nullable(Float64),
+    ADD COLUMN IF NOT EXISTS billed_estimate Bool";
 
 /// `batch` names the insert that the card came with; it is read only if `unified_logs` has the batch's commit row.
 const CONTEXT_CARDS: &str = "
@@ -115,6 +123,7 @@ pub(super) async fn prepare(client: &Client, dimension: Option<u16>) -> Result<(
         return Err(StoreError::Unsupported { what });
     }
     client.execute(UNIFIED_LOGS, &none()).await?;
+    client.execute(BILLS, &none()).await?;
     client.execute(CONTEXT_CARDS, &none()).await?;
     if let Some(dimension) = dimension {
         // ClickHouse takes no parameter here; the digits of a number are all that enters the text.

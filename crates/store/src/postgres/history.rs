@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, HistoryBatch, HistoryStore, Hit, LogQuery, LogRow,
-    MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary, StoreError,
-    TenantId,
+    Appended, Bills, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
+    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
+    StoreError, TenantId,
 };
 
 use tokio_postgres::Row;
@@ -16,6 +16,22 @@ use super::{PostgresStore, cards, messages, row, rows, search};
 
 /// Messages that are hashed at once when all are verified (chosen).
 const CHUNK: i64 = 500;
+
+/// The query of `auto-context.md`, Metrics, and the bills, gathered by a column.
+macro_rules! efficiency_by {
+    ($column:literal) => {
+        concat!(
+            "SELECT ",
+            $column,
+            ", count(*), avg(full_history_size::float8), avg(context_size::float8), \
+             avg(tokens_saved::float8), sum(tokens_saved)::bigint, count(billed), \
+             coalesce(sum(billed), 0), coalesce(sum(billed_without), 0), \
+             count(*) FILTER (WHERE billed_estimate) \
+             FROM unified_logs WHERE tenant = $1 AND node_type = 'context_selection' GROUP BY ",
+            $column
+        )
+    };
+}
 
 #[async_trait]
 impl HistoryStore for PostgresStore {
@@ -103,26 +119,41 @@ impl HistoryStore for PostgresStore {
         messages::log(&self.client().await?, tenant, query).await
     }
 
-    async fn efficiency(&self, tenant: &TenantId) -> Result<Vec<Efficiency>, StoreError> {
+    async fn efficiency(
+        &self,
+        tenant: &TenantId,
+        by: Gathering,
+    ) -> Result<Vec<Efficiency>, StoreError> {
         let client = self.client().await?;
-        let sql = "SELECT cascade_id, count(*), avg(full_history_size::float8), \
-                   avg(context_size::float8), avg(tokens_saved::float8), sum(tokens_saved)::bigint \
-                   FROM unified_logs WHERE tenant = $1 AND node_type = 'context_selection' \
-                   GROUP BY cascade_id";
+        let sql = match by {
+            Gathering::Cascade => efficiency_by!("cascade_id"),
+            Gathering::Session => efficiency_by!("session_id"),
+        };
         let found = rows(&client, sql, &[&tenant.as_str()]).await?;
-        let mut by_cascade: Vec<Efficiency> = found
-            .iter()
-            .map(|row| Efficiency {
-                cascade_id: unescape_opt(row.get(0)),
+        let mut gathered = Vec::with_capacity(found.len());
+        for row in &found {
+            let (cascade_id, session) = match by {
+                Gathering::Cascade => (unescape_opt(row.get(0)), None),
+                Gathering::Session => (None, Some(session(row.get(0))?)),
+            };
+            gathered.push(Efficiency {
+                cascade_id,
+                session,
                 selections: row.get::<_, i64>(1).unsigned_abs(),
                 avg_full_size: row.get(2),
                 avg_context_size: row.get(3),
                 avg_tokens_saved: row.get(4),
                 tokens_saved: row.get(5),
-            })
-            .collect();
-        by_cascade.sort_by(|a, b| a.cascade_id.cmp(&b.cascade_id));
-        Ok(by_cascade)
+                bills: Bills {
+                    requests_billed: row.get::<_, i64>(6).unsigned_abs(),
+                    dollars_billed: row.get(7),
+                    dollars_without: row.get(8),
+                    bills_estimated: row.get::<_, i64>(9).unsigned_abs(),
+                },
+            });
+        }
+        gathered.sort_by(|a, b| (&a.cascade_id, &a.session).cmp(&(&b.cascade_id, &b.session)));
+        Ok(gathered)
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

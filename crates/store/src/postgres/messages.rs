@@ -229,8 +229,9 @@ async fn insert_messages(
 
 const INSERT_RECEIPT: &str = "
     INSERT INTO unified_logs (tenant, session_id, node_type, number, strategy_key, recorded_at,
-        turn, cascade_id, full_history_size, context_size, tokens_saved, content_json)
-    VALUES ($1, $2, 'context_selection', $3, $4, $5, $3, $6, $7, $8, $9, $10)
+        turn, cascade_id, full_history_size, context_size, tokens_saved, content_json,
+        billed, billed_without, billed_estimate)
+    VALUES ($1, $2, 'context_selection', $3, $4, $5, $3, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT DO NOTHING";
 
 async fn insert_receipt(
@@ -249,6 +250,9 @@ async fn insert_receipt(
         &i64::from(record.context_size),
         &record.tokens_saved,
         &serde_json::to_string(record).map_err(other)?,
+        &record.bill.map(|bill| bill.billed),
+        &record.bill.map(|bill| bill.without),
+        &record.bill.map(|bill| bill.estimate),
     ];
     Ok(change(transaction, INSERT_RECEIPT, values).await? == 1)
 }

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, HistoryBatch, HistoryStore, Hit, LogQuery, LogRow,
-    MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary, StoreError,
-    TenantId, hash_prefix,
+    Appended, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
+    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
+    StoreError, TenantId, hash_prefix,
 };
 
 use super::{SqliteStore, cards, log, messages, receipts, search, tenants};
@@ -109,9 +109,13 @@ impl HistoryStore for SqliteStore {
         self.read(move |connection| log::rows(connection, &tenant, &query)).await
     }
 
-    async fn efficiency(&self, tenant: &TenantId) -> Result<Vec<Efficiency>, StoreError> {
+    async fn efficiency(
+        &self,
+        tenant: &TenantId,
+        by: Gathering,
+    ) -> Result<Vec<Efficiency>, StoreError> {
         let tenant = tenant.clone();
-        self.read(move |connection| receipts::efficiency(connection, &tenant)).await
+        self.read(move |connection| receipts::efficiency(connection, &tenant, by)).await
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

@@ -43,7 +43,7 @@ fn receipt(connection: &Connection, tenant: &TenantId, id: i64) -> Result<Option
     let mut query = connection.prepare_cached(
         "SELECT session_id, number, strategy, recorded_at, trace_id, cascade_id, selection_type,
              full_history_size, context_size, masked_count, anchor_hashes, selected_hashes,
-             tokens_saved, receipt
+             tokens_saved, receipt, billed, billed_without, billed_estimate
          FROM unified_logs WHERE tenant = ?1 AND id = ?2",
     )?;
     let mut rows = query.query((tenant.as_str(), id))?;

@@ -2,7 +2,8 @@
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Appended, Efficiency, ReceiptRecord, SelectionType, SessionId, StoreError, TenantId,
+    Appended, Bill, Bills, Efficiency, Gathering, ReceiptRecord, SelectionType, SessionId,
+    StoreError, TenantId,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -20,9 +21,10 @@ pub(super) fn append(
         let mut statement = connection.prepare_cached(
             "INSERT INTO unified_logs (tenant, session_id, node_type, number, strategy, recorded_at,
                  trace_id, cascade_id, selection_type, full_history_size, context_size,
-                 masked_count, anchor_hashes, selected_hashes, tokens_saved, receipt)
+                 masked_count, anchor_hashes, selected_hashes, tokens_saved, receipt, billed,
+                 billed_without, billed_estimate)
              VALUES (?1, ?2, 'context_selection', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
-                 ?14, ?15)
+                 ?14, ?15, ?16, ?17, ?18)
              ON CONFLICT (tenant, session_id, node_type, number, strategy) DO NOTHING",
         )?;
         let new = statement.execute(params![
@@ -41,6 +43,9 @@ pub(super) fn append(
             list(&record.selected_hashes)?,
             record.tokens_saved,
             record.receipt,
+            record.bill.map(|bill| bill.billed),
+            record.bill.map(|bill| bill.without),
+            record.bill.map(|bill| bill.estimate),
         ])? > 0;
         if new {
             touch(connection, tenant, &record.session, None, record.recorded_at)?;
@@ -60,7 +65,7 @@ pub(super) fn of_session(
     let mut query = connection.prepare_cached(
         "SELECT session_id, number, strategy, recorded_at, trace_id, cascade_id, selection_type,
              full_history_size, context_size, masked_count, anchor_hashes, selected_hashes,
-             tokens_saved, receipt
+             tokens_saved, receipt, billed, billed_without, billed_estimate
          FROM unified_logs
          WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'context_selection'
          ORDER BY number, strategy",
@@ -73,7 +78,7 @@ pub(super) fn of_session(
     Ok(receipts)
 }
 
-/// Reads a receipt of 14 columns from `session_id` to `receipt`.
+/// Reads a receipt of 17 columns from `session_id` to `billed_estimate`.
 pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, Failure> {
     let kind: String = row.get(6)?;
     Ok(ReceiptRecord {
@@ -92,31 +97,63 @@ pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, Failure> {
         selected_hashes: strings(row, 11)?,
         tokens_saved: row.get(12)?,
         receipt: row.get(13)?,
+        bill: bill(row.get(14)?, row.get(15)?, row.get(16)?),
     })
 }
 
+fn bill(billed: Option<f64>, without: Option<f64>, estimate: Option<bool>) -> Option<Bill> {
+    Some(Bill { billed: billed?, without: without?, estimate: estimate? })
+}
+
+/// The columns of an [`Efficiency`] behind those that it is gathered by.
+macro_rules! sums {
+    () => {
+        "count(*), avg(full_history_size), avg(context_size), avg(tokens_saved),
+             sum(tokens_saved), count(billed), total(billed), total(billed_without),
+             coalesce(sum(billed_estimate), 0)
+         FROM unified_logs WHERE tenant = ?1 AND node_type = 'context_selection'"
+    };
+}
+
 /// The query of `auto-context.md`, Metrics.
+const BY_CASCADE: &str =
+    concat!("SELECT cascade_id, NULL, ", sums!(), " GROUP BY cascade_id ORDER BY cascade_id");
+
+const BY_SESSION: &str =
+    concat!("SELECT NULL, session_id, ", sums!(), " GROUP BY session_id ORDER BY session_id");
+
 pub(super) fn efficiency(
     connection: &Connection,
     tenant: &TenantId,
+    by: Gathering,
 ) -> Result<Vec<Efficiency>, Failure> {
-    let mut query = connection.prepare_cached(
-        "SELECT cascade_id, count(*), avg(full_history_size), avg(context_size), avg(tokens_saved),
-             sum(tokens_saved)
-         FROM unified_logs WHERE tenant = ?1 AND node_type = 'context_selection'
-         GROUP BY cascade_id ORDER BY cascade_id",
-    )?;
-    let rows = query.query_map([tenant.as_str()], |row| {
-        Ok(Efficiency {
-            cascade_id: row.get(0)?,
-            selections: row.get::<_, u32>(1)?.into(),
-            avg_full_size: row.get(2)?,
-            avg_context_size: row.get(3)?,
-            avg_tokens_saved: row.get(4)?,
-            tokens_saved: row.get(5)?,
-        })
+    let mut query = connection.prepare_cached(match by {
+        Gathering::Cascade => BY_CASCADE,
+        Gathering::Session => BY_SESSION,
     })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let mut rows = query.query([tenant.as_str()])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Efficiency {
+            cascade_id: row.get(0)?,
+            session: match by {
+                Gathering::Cascade => None,
+                Gathering::Session => Some(session(row, 1)?),
+            },
+            selections: row.get::<_, u32>(2)?.into(),
+            avg_full_size: row.get(3)?,
+            avg_context_size: row.get(4)?,
+            avg_tokens_saved: row.get(5)?,
+            tokens_saved: row.get(6)?,
+            bills: Bills {
+                requests_billed: row.get::<_, u32>(7)?.into(),
+                dollars_billed: row.get(8)?,
+                dollars_without: row.get(9)?,
+                bills_estimated: row.get::<_, u32>(10)?.into(),
+            },
+        });
+    }
+    Ok(found)
 }
 
 /// Writes a list of texts as JSON.

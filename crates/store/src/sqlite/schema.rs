@@ -8,8 +8,11 @@ use super::failure::Failure;
 pub(super) const APPLICATION_ID: i32 = 0x506C_696D;
 
 /// Migrations in order; each sets `user_version` to its number. One that was released is never changed.
-pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/1.sql"), include_str!("migrations/2.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/1.sql"),
+    include_str!("migrations/2.sql"),
+    include_str!("migrations/3.sql"),
+];
 
 /// Brings the schema up to date, each migration in a transaction of its own; what was done is not done again.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {

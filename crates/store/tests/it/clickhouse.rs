@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    HistoryBatch, HistoryStore, LogQuery, MessageRecord, SearchQuery, StoreError,
+    Gathering, HistoryBatch, HistoryStore, LogQuery, MessageRecord, SearchQuery, StoreError,
 };
 use plimsoll_store::{ClickHouseConfig, ClickHouseStore};
 use plimsoll_testkit::sample::{HOSTILE, card, embedding, message, receipt, session, tenant};
@@ -319,7 +319,7 @@ async fn everything(store: &dyn HistoryStore, tenant_name: &str) -> Vec<String> 
     all.push(format!("{:?}", store.sessions(&a, 9).await.expect("sessions")));
     let query = LogQuery { limit: 99, ..LogQuery::default() };
     all.push(format!("{:?}", store.log(&a, &query).await.expect("rows")));
-    all.push(format!("{:?}", store.efficiency(&a).await.expect("efficiency")));
+    all.push(format!("{:?}", store.efficiency(&a, Gathering::Session).await.expect("efficiency")));
     all.push(format!("{:?}", store.verify(&a).await.expect("verified")));
     all
 }

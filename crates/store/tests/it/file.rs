@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_engine::{
-    HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, SearchQuery, StoreError,
+    Bill, Gathering, HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, ReceiptRecord,
+    SearchQuery, StoreError,
 };
 use plimsoll_store::SqliteStore;
-use plimsoll_testkit::sample::{memory, message, session, tenant};
+use plimsoll_testkit::sample::{memory, message, receipt, session, tenant};
 use tokio::task::JoinSet;
 
 async fn refused(path: &Path) -> StoreError {
@@ -43,7 +44,7 @@ async fn a_newer_version_is_refused() {
     database.execute_batch("PRAGMA user_version = 99").expect("set");
     drop(database);
     let StoreError::Unsupported { what } = refused(&path).await else { panic!("unsupported") };
-    assert!(what.contains("version 99") && what.contains("up to 2"), "{what}");
+    assert!(what.contains("version 99") && what.contains("up to 3"), "{what}");
 }
 
 #[tokio::test]
@@ -74,15 +75,19 @@ async fn an_earlier_version_is_copied_and_brought_up_to_date() {
     assert_eq!(kept, [message("s", 0, "kept since version 1")]);
     let query = SearchQuery { text: Some("since".into()), embedding: None, limit: 1 };
     assert_eq!(store.search(&tenant("a"), None, &query).await.expect("hits").len(), 1);
-    let batch = HistoryBatch { messages: vec![message("s", 1, "new")], ..HistoryBatch::default() };
+    let bill = Bill { billed: 0.5, without: 0.75, estimate: false };
+    let receipts = vec![ReceiptRecord { bill: Some(bill), ..receipt("s", 0, "masking") }];
+    let batch = HistoryBatch { messages: vec![message("s", 1, "new")], receipts, cards: vec![] };
     store.append(&tenant("a"), batch).await.expect("appended");
+    let rows = store.efficiency(&tenant("a"), Gathering::Session).await.expect("rows");
+    assert_eq!(rows[0].bills.saved(), Some(0.25));
     drop(store);
     let version = |path: &Path| -> i32 {
         let database = rusqlite::Connection::open(path).expect("a database");
         database.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("a version")
     };
     let backup = folder.path().join("store.db.v1.backup");
-    assert_eq!((version(&path), version(&backup)), (2, 1));
+    assert_eq!((version(&path), version(&backup)), (3, 1));
     let copied = rusqlite::Connection::open(&backup).expect("a database");
     let rows: i64 = copied
         .query_row("SELECT count(*) FROM unified_logs", [], |row| row.get(0))

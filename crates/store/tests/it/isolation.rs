@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    HistoryBatch, HistoryStore, JobId, JobOutcome, KnowledgeStore, LogQuery, MemoryId, MemoryQuery,
-    Quota, RefQuery, Scope, SearchQuery,
+    Gathering, HistoryBatch, HistoryStore, JobId, JobOutcome, KnowledgeStore, LogQuery, MemoryId,
+    MemoryQuery, Quota, RefQuery, Scope, SearchQuery,
 };
 use plimsoll_store::SqliteStore;
 use plimsoll_testkit::sample::{
@@ -114,7 +114,7 @@ pub(crate) async fn everything(store: &(impl HistoryStore + KnowledgeStore), who
         store.cards(&me, &session("t")).await,
         store.sessions(&me, 9).await,
         store.log(&me, &log).await,
-        store.efficiency(&me).await,
+        store.efficiency(&me, Gathering::Session).await,
         store.verify(&me).await,
         store.artefacts(&me, &refs).await,
         store.memory(&me, &id, Some(MillisSinceEpoch(1_500))).await,

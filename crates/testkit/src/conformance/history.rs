@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Appended, HistoryBatch, HistoryStore, LogQuery, MessageRecord, SearchQuery, StoreError,
+    Appended, Bill, Bills, Gathering, HistoryBatch, HistoryStore, LogQuery, MessageRecord,
+    SearchQuery, StoreError,
 };
 
 use crate::sample::{HOSTILE, card, embedding, message, receipt, session, tenant};
@@ -329,7 +330,7 @@ pub async fn efficiency_is_counted_by_cascade(store: Store) {
     receipts[2].cascade_id = Some("a".into());
     receipts[2].tokens_saved = -40;
     append(&store, HistoryBatch { receipts, ..HistoryBatch::default() }).await;
-    let rows = store.efficiency(&tenant("a")).await.expect("rows");
+    let rows = store.efficiency(&tenant("a"), Gathering::Cascade).await.expect("rows");
     let ids: Vec<_> = rows.iter().map(|row| row.cascade_id.as_deref()).collect();
     assert_eq!(ids, [None, Some("a"), Some("b")]);
     assert_eq!((rows[1].selections, rows[1].tokens_saved), (2, 60));
@@ -337,6 +338,39 @@ pub async fn efficiency_is_counted_by_cascade(store: Store) {
     near(rows[1].avg_full_size, 11.5);
     near(rows[1].avg_context_size, 5.0);
     near(rows[1].avg_tokens_saved, 30.0);
+}
+
+pub async fn bills_are_summed_by_cascade_and_by_session(store: Store) {
+    let bill = |billed, without, estimate| Some(Bill { billed, without, estimate });
+    let mut receipts: Vec<_> = (0..3).map(|turn| receipt("s", turn, "masking")).collect();
+    receipts.push(receipt("r", 0, "masking"));
+    receipts[0].bill = bill(0.25, 0.75, false);
+    receipts[1].cascade_id = Some("c".into());
+    receipts[1].bill = bill(0.5, 0.25, true);
+    append(&store, HistoryBatch { receipts: receipts.clone(), ..HistoryBatch::default() }).await;
+    let kept = store.receipts(&tenant("a"), &session("s")).await.expect("receipts");
+    assert_eq!(kept, receipts[..3], "a receipt keeps its bill");
+    let rows = async |by| store.efficiency(&tenant("a"), by).await.expect("rows");
+    let bills = |requests_billed, dollars_billed, dollars_without, bills_estimated| Bills {
+        requests_billed,
+        dollars_billed,
+        dollars_without,
+        bills_estimated,
+    };
+    let by_cascade = rows(Gathering::Cascade).await;
+    let found: Vec<_> = by_cascade.iter().map(|row| (row.selections, row.bills)).collect();
+    assert_eq!(found, [(3, bills(1, 0.25, 0.75, 0)), (1, bills(1, 0.5, 0.25, 1))]);
+    assert_eq!(by_cascade[1].bills.saved(), Some(-0.25));
+    let by_session = rows(Gathering::Session).await;
+    let found: Vec<_> =
+        by_session.iter().map(|row| (row.session.clone(), row.selections, row.bills)).collect();
+    let expected = [
+        (Some(session("r")), 1, Bills::default()),
+        (Some(session("s")), 3, bills(2, 0.75, 1.0, 1)),
+    ];
+    assert_eq!(found, expected);
+    assert!(by_session.iter().all(|row| row.cascade_id.is_none()));
+    assert_eq!(by_session[0].bills.saved(), None, "nothing was reported");
 }
 
 pub async fn everything_verifies(store: Store) {
@@ -367,7 +401,7 @@ pub async fn tenants_never_meet(store: Store) {
     assert_eq!(store.search(&b, None, &query).await.expect("read"), []);
     let all = LogQuery { limit: 9, ..LogQuery::default() };
     assert_eq!(store.log(&b, &all).await.expect("read"), []);
-    assert_eq!(store.efficiency(&b).await.expect("read"), []);
+    assert_eq!(store.efficiency(&b, Gathering::Session).await.expect("read"), []);
     assert_eq!(store.verify(&b).await.expect("read").messages, 0);
     // The same session and position with other content is no conflict: it is another tenant's.
     let own = batch(vec![message("s", 0, "own")]);

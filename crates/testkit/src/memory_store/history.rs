@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use plimsoll_core::ContentHash;
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, HistoryBatch, HistoryStore, Hit, LogQuery, LogRow,
-    MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary, StoreError,
-    TenantId, hash_prefix, words,
+    Appended, Bills, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
+    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
+    StoreError, TenantId, hash_prefix, words,
 };
 
 use super::{Arrival, MemoryStore, Records, rank};
@@ -249,26 +249,41 @@ impl HistoryStore for MemoryStore {
         })
     }
 
-    async fn efficiency(&self, tenant: &TenantId) -> Result<Vec<Efficiency>, StoreError> {
+    async fn efficiency(
+        &self,
+        tenant: &TenantId,
+        by: Gathering,
+    ) -> Result<Vec<Efficiency>, StoreError> {
         self.with(tenant, |records| {
-            let mut found: BTreeMap<Option<String>, Vec<&ReceiptRecord>> = BTreeMap::new();
+            let mut found: BTreeMap<(Option<String>, Option<SessionId>), Vec<&ReceiptRecord>> =
+                BTreeMap::new();
             for receipt in records.receipts.values() {
-                found.entry(receipt.cascade_id.clone()).or_default().push(receipt);
+                let gathered = match by {
+                    Gathering::Cascade => (receipt.cascade_id.clone(), None),
+                    Gathering::Session => (None, Some(receipt.session.clone())),
+                };
+                found.entry(gathered).or_default().push(receipt);
             }
             Ok(found
                 .into_iter()
-                .map(|(cascade_id, receipts)| {
+                .map(|((cascade_id, session), receipts)| {
                     let count = receipts.len() as f64;
                     let mean = |of: fn(&ReceiptRecord) -> f64| {
                         receipts.iter().map(|receipt| of(receipt)).sum::<f64>() / count
                     };
+                    let mut bills = Bills::default();
+                    for bill in receipts.iter().filter_map(|receipt| receipt.bill.as_ref()) {
+                        bills.add(bill);
+                    }
                     Efficiency {
                         cascade_id,
+                        session,
                         selections: receipts.len() as u64,
                         avg_full_size: mean(|receipt| f64::from(receipt.full_history_size)),
                         avg_context_size: mean(|receipt| f64::from(receipt.context_size)),
                         avg_tokens_saved: mean(|receipt| receipt.tokens_saved as f64),
                         tokens_saved: receipts.iter().map(|receipt| receipt.tokens_saved).sum(),
+                        bills,
                     }
                 })
                 .collect())

@@ -26,6 +26,8 @@ pub(crate) struct Answer {
     pub(crate) transformations: Option<Value>,
     /// What the provider cleared, if it was asked to.
     pub(crate) edits: Option<Value>,
+    /// The prompt was only read (`max_tokens: 0`).
+    pub(crate) is_silent: bool,
 }
 
 impl Answer {
@@ -64,6 +66,7 @@ impl Answer {
             signature: None,
             transformations: None,
             edits: None,
+            is_silent: false,
         }
     }
 
@@ -91,6 +94,7 @@ impl Answer {
             signature: None,
             transformations: None,
             edits: None,
+            is_silent: false,
         }
     }
 

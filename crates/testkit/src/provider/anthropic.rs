@@ -13,7 +13,7 @@ pub(crate) fn whole(answer: &Answer) -> Value {
         "type": "message",
         "role": "assistant",
         "model": answer.model,
-        "content": blocks(answer),
+        "content": if answer.is_silent { Vec::new() } else { blocks(answer) },
         "stop_reason": stop_reason(answer),
         "stop_sequence": null,
         "usage": usage(answer.usage),
@@ -108,6 +108,9 @@ fn blocks(answer: &Answer) -> Vec<Value> {
 }
 
 fn stop_reason(answer: &Answer) -> &'static str {
+    if answer.is_silent {
+        return "max_tokens";
+    }
     if answer.calls.is_empty() { "end_turn" } else { "tool_use" }
 }
 

@@ -15,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use plimsoll_core::MillisSinceEpoch;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use super::answer::Answer;
 use super::binding::Thinking;
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) caches: Mutex<Caches>,
     pub(crate) now: Mutex<Option<MillisSinceEpoch>>,
     kept: Mutex<Vec<Kept>>,
+    /// How many are in memory.
+    pub(crate) ended: watch::Sender<usize>,
 }
 
 /// A request that was read.
@@ -61,6 +64,7 @@ impl Shared {
             caches: Mutex::default(),
             now: Mutex::default(),
             kept: Mutex::default(),
+            ended: watch::Sender::new(0),
         }
     }
 
@@ -73,6 +77,7 @@ impl Shared {
             Keep::Nothing => {}
             Keep::Memory => {
                 self.kept.lock().expect("nothing panics while it holds this").push(kept);
+                self.ended.send_modify(|ended| *ended += 1);
             }
             // A full disk shows as missing files, which whoever reads the folder counts.
             Keep::Folder(folder) => drop(kept.write(folder)),

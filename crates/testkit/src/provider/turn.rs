@@ -92,9 +92,14 @@ pub(crate) fn planned(
         }
         return json_answer(StatusCode::OK, &body, shared.record(kept));
     }
+    let is_unanswered = wire == Wire::AnthropicMessages && body["max_tokens"] == 0;
+    if let Some(message) = is_unanswered.then(|| unanswerable(&body)).flatten() {
+        return refuse(message, kept);
+    }
     let text = String::from_utf8_lossy(&raw);
     let mut answer = Answer::to(wire, model, &body, &text, plan, asked.number);
-    let output = answer.tokens();
+    answer.is_silent = is_unanswered;
+    let output = if is_unanswered { 0 } else { answer.tokens() };
     if wire == Wire::AnthropicMessages && rules.binding == Binding::ByModel {
         // Newer models do not show what they think unless they are asked to (Anthropic, extended thinking).
         let is_shown = !prices.bound_thinking || body["thinking"]["display"] == "summarized";
@@ -118,6 +123,16 @@ pub(crate) fn planned(
     };
     let reports_usage = body["stream_options"]["include_usage"] == true;
     write(shared, wire, &answer, streams, reports_usage, done)
+}
+
+/// Returns why a prompt cannot be read without an answer (Anthropic, prompt caching, "Pre-warming the cache").
+fn unanswerable(body: &Value) -> Option<String> {
+    let forces = matches!(body["tool_choice"]["type"].as_str(), Some("tool" | "any"));
+    let is_refused = body["stream"] == true
+        || body["thinking"]["type"] == "enabled"
+        || !body["output_config"]["format"].is_null()
+        || forces;
+    is_refused.then(|| "max_tokens: 0 does not go with other parameters of the request".to_owned())
 }
 
 /// Reads a request. Errors: what the provider refuses beside thinking that does not fit.

@@ -1,0 +1,7 @@
+PRAGMA user_version = 3;
+
+-- Of a selection: the input that its provider billed and what it would have been without Plimsoll, in US dollars, and whether the
+-- model's price is not known. NULL where no usage was reported, and in rows that are older.
+ALTER TABLE unified_logs ADD COLUMN billed REAL;
+ALTER TABLE unified_logs ADD COLUMN billed_without REAL;
+ALTER TABLE unified_logs ADD COLUMN billed_estimate INTEGER;
