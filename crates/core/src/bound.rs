@@ -31,12 +31,21 @@ pub struct State {
     last: Option<Position>,
     /// When the last request was made.
     last_time: Option<MillisSinceEpoch>,
+    /// What the next request is to have behind what the user says in it.
+    offered: Option<Arc<str>>,
 }
 
 impl State {
     /// Returns the plan of the last request.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Gives the next request a text behind its last message, if that is the user's and the budget has room for both.
+    ///
+    /// The text then stands in all later requests too, byte for byte.
+    pub fn offer(&mut self, text: Option<Arc<str>>) {
+        self.offered = text;
     }
 
     /// Takes note that the last request was read once more at `at`, so that the cache which it left lives on.
@@ -51,6 +60,8 @@ impl State {
 pub struct Components {
     pub system: u64,
     pub user: u64,
+    /// What is known beside the conversation, behind what the user said.
+    pub memory: u64,
     /// What the model said, its calls left out.
     pub assistant: u64,
     /// Names and arguments of calls.
@@ -116,6 +127,12 @@ pub fn bound(
     };
     state.plan.unprotect(if everything { Reason::Everything } else { Reason::Small });
     state.attempts.read(transcript, position);
+    let offered = state.offered.take().zip(position.checked_sub(1));
+    if let Some((text, last)) = offered
+        && transcript.entries()[last].message.role == Role::User
+    {
+        state.plan.add(last, text, transcript.tokenizer());
+    }
     match policy {
         _ if everything => {}
         Policy::Full => {}
@@ -165,6 +182,9 @@ pub fn bound(
             state.plan.compare(transcript, &before);
             over_budget = state.plan.tokens().saturating_sub(*budget);
         }
+    }
+    if over_budget > 0 {
+        over_budget = take_back(&mut state.plan, over_budget);
     }
     let context = state.plan.render();
     let opens_with_assistant =
@@ -248,6 +268,18 @@ fn entry_ends(
     ends
 }
 
+/// Takes back added texts, the newest first, until nothing is over the budget; returns by how much it still is.
+fn take_back(plan: &mut Plan, over: u64) -> u64 {
+    let ceiling = plan.tokens().saturating_sub(over);
+    let added: Vec<Position> = plan.additions().map(|(position, _)| position).collect();
+    for position in added.into_iter().rev() {
+        if plan.tokens() > ceiling {
+            plan.take_back(position);
+        }
+    }
+    plan.tokens().saturating_sub(ceiling)
+}
+
 /// Gives what arrived its form without the lines that stand in the context already.
 fn say_once(transcript: &Transcript, end: Position, said: &mut SaidOnce, plan: &mut Plan) {
     for position in said.seen()..end {
@@ -324,7 +356,8 @@ fn is_rewritten(transcript: &Transcript, plan: &Plan) -> bool {
 fn components(context: &Context) -> Components {
     let mut sum = Components::default();
     for sent in context {
-        let tokens = u64::from(sent.tokens);
+        let tokens = u64::from(sent.tokens - sent.added.min(sent.tokens));
+        sum.memory += u64::from(sent.added);
         match sent.message.role {
             Role::System => sum.system += tokens,
             Role::User => sum.user += tokens,

@@ -2,15 +2,17 @@
 //!
 //! A plan outlives its turn: the next turn's plan begins as this one, so that a form, once sent, stays until a pass
 //! changes it. Passes change a plan only through [`Plan::reduce`], which holds two laws for all of them: a message never
-//! grows, and what a pass protected is not touched by a later one.
+//! grows, and what a pass protected is not touched by a later one. What is known beside the conversation is added behind a message of
+//! the user ([`Plan::add`]); it counts, and stands there for as long as the message does.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::hash::{ContentHash, Ref};
-use crate::message::{Message, Role};
+use crate::message::{Block, Message, Role};
 use crate::tokens::Tokenizer;
 use crate::transcript::{Entry, Position, Transcript};
 
@@ -116,6 +118,17 @@ pub struct Sent {
     pub message: Arc<Message>,
     pub hash: ContentHash,
     pub tokens: u32,
+    /// Of them, those of a text that was added to the message.
+    pub added: u32,
+}
+
+/// A text that stands behind a message of the user in every request from its first on: what is known beside the conversation.
+#[derive(Debug, Clone)]
+struct Addition {
+    text: Arc<str>,
+    tokens: u32,
+    /// The message with the text, in the form that the message had.
+    sent: Arc<Sent>,
 }
 
 impl Sent {
@@ -126,6 +139,7 @@ impl Sent {
             message: entry.message.clone(),
             hash: entry.hash,
             tokens: entry.tokens,
+            added: 0,
         }
     }
 
@@ -133,7 +147,22 @@ impl Sent {
     pub fn rendered(position: Option<Position>, message: Message, tokenizer: Tokenizer) -> Self {
         let tokens = tokenizer.count_message(&message);
         let hash = ContentHash::of(&message);
-        Self { position, message: Arc::new(message), hash, tokens }
+        Self { position, message: Arc::new(message), hash, tokens, added: 0 }
+    }
+
+    /// Returns the message with a text behind it.
+    fn with(&self, text: &Arc<str>, tokens: u32) -> Self {
+        let mut message = (*self.message).clone();
+        message.blocks.push(Block::Text(text.clone()));
+        let hash = ContentHash::of(&message);
+        let tokens_of_all = self.tokens + tokens;
+        Self {
+            message: Arc::new(message),
+            hash,
+            tokens: tokens_of_all,
+            added: tokens,
+            position: self.position,
+        }
     }
 }
 
@@ -173,6 +202,7 @@ pub struct Plan {
     turn: u32,
     changes: Vec<Change>,
     tokens: u64,
+    additions: BTreeMap<Position, Addition>,
 }
 
 impl Plan {
@@ -205,6 +235,11 @@ impl Plan {
             decision.reason = Reason::Fresh;
             decision.form = decision.whole.clone();
             decision.protected = false;
+        }
+        for (&position, addition) in &mut self.additions {
+            if let Some(decision) = self.decisions.get(position) {
+                addition.sent = Arc::new(decision.form.with(&addition.text, addition.tokens));
+            }
         }
         self.changes.clear();
         before
@@ -246,9 +281,34 @@ impl Plan {
         self.turn
     }
 
-    /// Returns the tokens of the context as planned.
+    /// Returns the tokens of the context as planned, added texts included.
     pub fn tokens(&self) -> u64 {
-        self.tokens
+        let stands = |(position, _): &(&Position, &Addition)| self.is_sent(**position);
+        let added = self.additions.iter().filter(stands);
+        self.tokens + added.map(|(_, addition)| u64::from(addition.tokens)).sum::<u64>()
+    }
+
+    /// Puts a text behind the message at `position`, of this request on; one that has a text keeps it.
+    pub fn add(&mut self, position: Position, text: Arc<str>, tokenizer: Tokenizer) {
+        let Some(decision) = self.decisions.get(position) else { return };
+        let tokens = tokenizer.count(&text);
+        let sent = Arc::new(decision.form.with(&text, tokens));
+        self.additions.entry(position).or_insert(Addition { text, tokens, sent });
+    }
+
+    /// Takes back a text that has no room.
+    pub fn take_back(&mut self, position: Position) {
+        self.additions.remove(&position);
+    }
+
+    /// Returns the texts that stand behind messages which are sent, with the places of those, ascending.
+    pub fn additions(&self) -> impl Iterator<Item = (Position, &Arc<str>)> {
+        let stand = self.additions.iter().filter(|(position, _)| self.is_sent(**position));
+        stand.map(|(position, addition)| (*position, &addition.text))
+    }
+
+    fn is_sent(&self, position: Position) -> bool {
+        self.decisions.get(position).is_some_and(|one| one.treatment != Treatment::Omit)
     }
 
     /// Keeps the message at `position` from every later pass, in the form that it has.
@@ -301,6 +361,9 @@ impl Plan {
         self.tokens = self.tokens - u64::from(before) + u64::from(after);
         decision.treatment = treatment;
         decision.reason = reason;
+        if let Some(addition) = self.additions.get_mut(&position) {
+            addition.sent = Arc::new(form.with(&addition.text, addition.tokens));
+        }
         decision.form = form;
         decision.since = self.turn;
         self.changes.push(Change {
@@ -329,11 +392,13 @@ impl Plan {
 
     /// Returns what is sent: every form that is not omitted, in the transcript's order.
     pub fn render(&self) -> Context {
-        self.decisions
-            .iter()
-            .filter(|decision| decision.treatment != Treatment::Omit)
-            .map(|decision| decision.form.clone())
-            .collect()
+        let sent =
+            self.decisions.iter().enumerate().filter(|(position, _)| self.is_sent(*position));
+        sent.map(|(position, decision)| match self.additions.get(&position) {
+            Some(addition) => addition.sent.clone(),
+            None => decision.form.clone(),
+        })
+        .collect()
     }
 }
 
@@ -401,6 +466,25 @@ mod tests {
             plan.tokens(),
             plan.render().iter().map(|sent| u64::from(sent.tokens)).sum::<u64>()
         );
+    }
+
+    #[test]
+    fn an_added_text_counts_and_stands_until_its_message_goes() {
+        let (mut transcript, mut plan) = planned();
+        transcript.push(Message::text(Role::User, "and now?"));
+        plan.extend(&transcript, 3);
+        let before = plan.tokens();
+        plan.add(2, "known: berth 14".into(), Tokenizer::Estimate);
+        let added = plan.render()[2].clone();
+        assert_eq!(added.message.shown(), "and now?\nknown: berth 14");
+        assert_eq!(plan.tokens(), before + u64::from(added.added));
+        let sum = |plan: &Plan| plan.render().iter().map(|one| u64::from(one.tokens)).sum::<u64>();
+        assert_eq!(plan.tokens(), sum(&plan));
+        plan.add(2, "something else".into(), Tokenizer::Estimate);
+        plan.reset();
+        assert_eq!(plan.render()[2].hash, added.hash, "its bytes stay");
+        plan.omit(&transcript, 2, Reason::Ceiling);
+        assert_eq!((plan.additions().count(), plan.tokens()), (0, sum(&plan)));
     }
 
     #[test]

@@ -309,6 +309,15 @@ impl Policy {
         Self::Bounded(Bounds::default())
     }
 
+    /// Returns the most tokens of a context, where the policy names a number.
+    pub fn ceiling(&self) -> Option<u64> {
+        match self {
+            Self::Bounded(Bounds { budget: Budget::Tokens(tokens), .. })
+            | Self::Newest { budget: tokens } => Some(*tokens),
+            _ => None,
+        }
+    }
+
     /// Returns the specification's sliding window.
     pub fn window() -> Self {
         let intra_phase = IntraPhase { cadence: Cadence::EveryTurn, ..IntraPhase::default() };

@@ -98,6 +98,9 @@ pub struct Note {
     /// The key of the kept answer that was given, where no model was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Arc<str>>,
+    /// What is known beside the conversation and stands behind the last message from this request on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<Arc<str>>,
     /// What of all that is carried had no place in the request, by its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unplaced: Vec<usize>,
@@ -142,7 +145,7 @@ struct Inherited<'a> {
 }
 
 /// A request as it came in.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Asked<'a> {
     /// The whole conversation.
     pub messages: &'a [Arc<Message>],
@@ -153,6 +156,8 @@ pub struct Asked<'a> {
     /// A digest of the tools that are offered.
     pub tools: u64,
     pub around: &'a Surroundings,
+    /// What is known beside the conversation, for behind what the user says last.
+    pub added: Option<Arc<str>>,
     /// Whether the request will go out as it came.
     pub observed: bool,
     pub now: MillisSinceEpoch,
@@ -165,6 +170,8 @@ pub struct Bounded {
     pub position: Position,
     /// Messages in another form, by their place; without a form they are left out.
     pub edits: Vec<(usize, Option<Arc<Message>>)>,
+    /// Texts behind messages of the user, by the place of those, ascending.
+    pub added: Vec<(usize, Arc<str>)>,
     pub receipt: Receipt,
     pub note: Note,
     record: ReceiptRecord,
@@ -320,6 +327,13 @@ impl LiveSession {
         self.state.as_ref().map_or_else(Vec::new, |state| edits(state, messages))
     }
 
+    /// Returns the texts that were added behind the first `end` messages, with the places of those, ascending.
+    pub fn added(&self, end: Position) -> Vec<(usize, Arc<str>)> {
+        let plan = self.state.as_ref().map(State::plan);
+        let added = plan.into_iter().flat_map(|plan| plan.additions());
+        added.take_while(|(at, _)| *at < end).map(|(at, text)| (at, text.clone())).collect()
+    }
+
     /// Returns how many of `messages`, from the first on, this session has.
     ///
     /// A message is the same in whatever form the client repeats it ([`alike`]). The leading system messages are compared by
@@ -420,6 +434,7 @@ impl LiveSession {
             dropped_thinking: 0,
             carried: Vec::new(),
             cached: None,
+            added: None,
             unplaced: before.as_ref().map_or_else(Vec::new, |mark| mark.note.unplaced.clone()),
         };
         let last =
@@ -431,6 +446,7 @@ impl LiveSession {
             let charge = self.charge_in_full(&terms, position);
             note.full_cost = terms.prices.input_cost(&charge);
             let mut state = self.state.take().unwrap_or_default();
+            state.offer(asked.added.clone());
             let (context, receipt) =
                 bound(&self.transcript, position, asked.policy, &terms, &mut state);
             note.misses = misses(before.as_ref().map(|mark| &mark.note), &note, &receipt);
@@ -440,6 +456,9 @@ impl LiveSession {
             self.state = Some(state);
             Last { position, receipt, record }
         };
+        let added = self.added(position);
+        let newest = added.last().filter(|(at, _)| at + 1 == position);
+        note.added = newest.map(|(_, text)| text.clone());
         self.marks.push(Mark {
             position,
             policy: asked.policy.clone(),
@@ -450,7 +469,7 @@ impl LiveSession {
         let Last { receipt, record, .. } = last.clone();
         self.last = Some(last);
         let edits = self.forms(asked.messages);
-        Bounded { position, edits, receipt, note, record }
+        Bounded { position, edits, added, receipt, note, record }
     }
 
     /// Returns the terms of a request of so many messages.

@@ -48,7 +48,13 @@ fn edits(request: &Request) -> Edits {
     });
     Edits {
         messages: messages.collect(),
-        append_user_text: Some("What is known.".into()),
+        append: request
+            .messages()
+            .iter()
+            .rposition(|message| message.role == plimsoll_core::Role::User)
+            .map(|at| (at, "What is known.".into()))
+            .into_iter()
+            .collect(),
         ..Edits::default()
     }
 }

@@ -41,13 +41,15 @@ pub struct Parts {
 /// What is known beside a conversation.
 #[async_trait]
 pub trait Memory: Send + Sync + std::fmt::Debug {
-    /// Returns what the next answer should know, as quoted material; it is put behind all that was said, so that a cached prefix
-    /// stays. `None` where there is nothing, or the store does not answer: a request never fails for want of it.
+    /// Returns what the next answer should know, as quoted material of at most `most` tokens; it is put behind what the user
+    /// said, and stands there from then on, so that a cached prefix stays. `None` where there is nothing, or the store does not
+    /// answer: a request never fails for want of it.
     async fn recalled(
         &self,
         tenant: &TenantId,
         session: &SessionId,
         messages: &[Arc<Message>],
+        most: Option<u64>,
     ) -> Option<String>;
 }
 

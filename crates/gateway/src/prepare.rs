@@ -254,6 +254,7 @@ impl Job {
         &self,
         conversation: &mut Conversation,
         request: &Request,
+        added: Option<Arc<str>>,
         goes_out_as_it_came: bool,
     ) -> Option<Decided> {
         let gateway = &self.gateway;
@@ -275,6 +276,7 @@ impl Job {
             strategy: &self.wish.strategy,
             tools,
             around: &around.surroundings,
+            added,
             observed: goes_out_as_it_came,
             now,
         };
@@ -303,12 +305,20 @@ impl Job {
         let key = self.key(&request)?;
         self.gateway.pauses.end(&key);
         self.is_rebuilt.store(!self.gateway.sessions.has(&key), Ordering::Relaxed);
+        let added = match &self.gateway.memory {
+            Some(memory) if !goes_out_as_it_came => {
+                let most = self.wish.policy.ceiling();
+                memory.recalled(&self.tenant, &key.1, request.messages(), most).await
+            }
+            _ => None,
+        };
         let held = self.gateway.sessions.get(&key);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
         let job = self.clone();
-        let asked = request.clone();
-        let done =
-            self.work(move || job.decide(guard.as_mut()?, &asked, goes_out_as_it_came)).await?;
+        let (asked, added) = (request.clone(), added.map(Arc::from));
+        let done = self
+            .work(move || job.decide(guard.as_mut()?, &asked, added, goes_out_as_it_came))
+            .await?;
         let Decided { branch, bounded, offer, carried, session, bills, options } =
             done.ok_or(Open::NoBranch)?;
         let mut report = Report {
@@ -329,15 +339,9 @@ impl Job {
         } else {
             bounded.edits.clone()
         };
-        let append_user_text = match &self.gateway.memory {
-            Some(memory) if !goes_out_as_it_came => {
-                memory.recalled(&self.tenant, &session, request.messages()).await
-            }
-            _ => None,
-        };
         let betas = options.betas();
-        let edits =
-            options.added_to(Edits { messages, restore, append_user_text, ..Edits::default() });
+        let append = bounded.added.clone();
+        let edits = options.added_to(Edits { messages, restore, append, ..Edits::default() });
         let mut turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
         let saved = offer.saved;
         let edits = if goes_out_as_it_came { Edits::default() } else { offer.added_to(edits) };
@@ -385,6 +389,7 @@ impl Job {
         let edits = session.map(|session| Edits {
             messages: session.forms(request.messages()),
             restore: session.carried().iter().filter_map(|text| withheld::read(text)).collect(),
+            append: session.added(request.messages().len()),
             ..Edits::default()
         });
         drop(guard);

@@ -58,6 +58,7 @@ impl Memory for Known {
         tenant: &TenantId,
         session: &SessionId,
         messages: &[Arc<Message>],
+        most: Option<u64>,
     ) -> Option<String> {
         // A step of what is being done asks nothing new.
         let newest = messages.last().filter(|message| message.role == Role::User)?;
@@ -89,7 +90,14 @@ impl Memory for Known {
         };
         let mut memories = self.memories.lock().await;
         // The question itself is the task; it stands there already.
-        let found = assembler.memory(&mut memories, &turn, Some(("", OPERATOR)), None).await;
+        let task = Some(("", OPERATOR));
+        let mut found = assembler.memory(&mut memories, &turn, task, None).await;
+        // Its own budget is that of its frame; the whole context may have less.
+        if let (Ok(memory), Some(most)) = (&found, most)
+            && memory.context.used > most
+        {
+            found = assembler.memory(&mut memories, &turn, task, Some(most)).await;
+        }
         match found {
             Ok(memory) => {
                 let is_known = memory.context.items().any(|item| !item.id.is_empty());

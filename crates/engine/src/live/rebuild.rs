@@ -105,6 +105,7 @@ impl LiveSession {
                 let model = mark.note.model.as_deref();
                 let terms = self.terms(pricing, model, mark.position, &mark.around);
                 self.charge_in_full(&terms, mark.position);
+                state.offer(mark.note.added.clone());
                 let (context, receipt) =
                     bound(&self.transcript, mark.position, &mark.policy, &terms, &mut state);
                 let at = self.transcript.time_before(mark.position).unwrap_or_default();

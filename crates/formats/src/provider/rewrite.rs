@@ -36,8 +36,8 @@ pub struct Edits {
     pub only_tools: Option<Vec<String>>,
     /// Tools of the client with another description and schema, by name; all else of them stays.
     pub outline_tools: Vec<ToolDefinition>,
-    /// A text behind all that was said, so that a prefix which a cache holds stays.
-    pub append_user_text: Option<String>,
+    /// Texts behind messages of the user, by their index, ascending.
+    pub append: Vec<(usize, Arc<str>)>,
     /// The provider is to count tokens in a stream even where the client did not ask for it, see [`Request::is_counted`].
     pub count_usage: bool,
     /// Calls of ours that the client did not see are put back into the history.
@@ -181,10 +181,9 @@ impl Request {
         if edits.count_usage && !self.is_counted() {
             rewrite.count_usage();
         }
-        // What is appended stands in this request alone, so marks stand before it.
         rewrite.mark(&edits.marks)?;
-        if let Some(text) = &edits.append_user_text {
-            rewrite.append_user_text(text)?;
+        for (index, text) in &edits.append {
+            rewrite.append(*index, text)?;
         }
         if edits.drop_thinking {
             rewrite.drop_thinking();

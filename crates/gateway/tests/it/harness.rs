@@ -12,7 +12,7 @@ use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::{Bounds, Budget, Cadence, IntraPhase, Policy};
 use plimsoll_engine::HistoryStore;
 use plimsoll_gateway::{
-    Answers, Gateway, GatewayConfig, OwnTools, Parts, Policies, UpstreamConfig, serve,
+    Answers, Gateway, GatewayConfig, Memory, OwnTools, Parts, Policies, UpstreamConfig, serve,
 };
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -86,7 +86,7 @@ impl Running {
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
         let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
-        Self::with_all(upstream, store, clock, Some(answers), change).await
+        Self::with_all(upstream, store, clock, Some(answers), None, change).await
     }
 
     pub(crate) async fn with_clock(
@@ -95,7 +95,17 @@ impl Running {
         clock: Arc<ManualClock>,
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
-        Self::with_all(upstream, store, clock, None, change).await
+        Self::with_all(upstream, store, clock, None, None, change).await
+    }
+
+    pub(crate) async fn with_memory(
+        upstream: &str,
+        store: Arc<dyn HistoryStore>,
+        memory: Arc<dyn Memory>,
+        change: impl FnOnce(&mut GatewayConfig),
+    ) -> Self {
+        let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
+        Self::with_all(upstream, store, clock, None, Some(memory), change).await
     }
 
     async fn with_all(
@@ -103,6 +113,7 @@ impl Running {
         store: Arc<dyn HistoryStore>,
         clock: Arc<ManualClock>,
         answers: Option<Arc<dyn Answers>>,
+        memory: Option<Arc<dyn Memory>>,
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
         let mut config = GatewayConfig {
@@ -120,7 +131,7 @@ impl Running {
             clock: clock.clone(),
             policies: Arc::new(Named),
             pricing: Pricing::shipped(),
-            memory: None,
+            memory,
             answers,
             lazy_tools: config.add.lazy_tools.then(LazySettings::default),
         };

@@ -12,6 +12,7 @@ mod lazy_tools;
 mod limits;
 mod lookups;
 mod marks;
+mod memory;
 mod routes;
 mod sessions;
 mod settings;

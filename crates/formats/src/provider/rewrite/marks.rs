@@ -104,7 +104,7 @@ mod tests {
             );
             let edits = Edits {
                 marks: vec![(0, Life::Short)],
-                append_user_text: Some("Remember.".to_owned()),
+                append: vec![(0, "Remember.".into())],
                 ..Edits::default()
             };
             rewritten(Wire::AnthropicMessages, &body, &edits)

@@ -1,43 +1,38 @@
-//! A text behind all that was said: memory and facts, where a cached prefix does not notice them.
+//! A text behind what the user said: memory and facts, where a cached prefix does not notice them.
+
+use plimsoll_core::Role;
 
 use super::{Rewrite, RewriteError, marks};
 use crate::provider::Wire;
 use crate::provider::document::{Value, quoted};
+use crate::provider::request::Place;
 
 impl<'a> Rewrite<'a> {
-    /// Appends a text to what the user said last, or says it for the user behind the results of tools.
-    pub(super) fn append_user_text(&mut self, text: &str) -> Result<(), RewriteError> {
+    /// Appends a text to what the user said in the message `index`; nothing where that is left out.
+    pub(super) fn append(&mut self, index: usize, text: &str) -> Result<(), RewriteError> {
         let no_place = RewriteError::NoPlace { what: "a text of the user" };
         if text.trim().is_empty() {
             return Err(RewriteError::NoPlace { what: "an empty text" });
         }
         let wire = self.request.wire();
-        let Some(items) = self.request.items() else {
+        let message = self.request.messages().get(index);
+        let source = self.request.sources().get(index);
+        let (message, source) = message.zip(source).ok_or(RewriteError::Position { index })?;
+        if message.role != Role::User {
+            return Err(no_place);
+        }
+        if self.omitted.get(index).is_some_and(|omitted| *omitted) {
+            return Ok(());
+        }
+        let last = match &source.place {
+            Place::Items(items) => items.end.checked_sub(1),
+            Place::Field => None,
+        };
+        let items = self.request.items();
+        let Some(item) = items.zip(last).and_then(|(items, last)| items.elements().nth(last))
+        else {
             let input = self.request.root().get("input").filter(|input| input.is_text());
             return input.map(|input| self.extend(input, text)).ok_or(no_place);
-        };
-        let kept = self.kept_items();
-        let Some((_, last)) = kept.last() else { return Err(no_place) };
-        let says = |item: &Value<'_>| item.has("role", "user");
-        let is_answer = match wire {
-            Wire::AnthropicMessages => !says(last),
-            Wire::ChatCompletions => last.has("role", "assistant"),
-            Wire::Responses => {
-                last.has("role", "assistant") || last.any(&["role", "output"]).is_none()
-            }
-            Wire::Gemini => last.has("role", "model"),
-        };
-        let last_of_user = || kept.iter().rev().map(|(_, item)| *item).find(says);
-        let target = if says(last) || wire == Wire::Gemini && !is_answer {
-            Some(*last)
-        } else if is_answer {
-            Some(last_of_user().ok_or(no_place.clone())?)
-        } else {
-            None
-        };
-        let Some(item) = target else {
-            self.patch.push(items, format!(r#"{{"role":"user","content":{}}}"#, quoted(text)));
-            return Ok(());
         };
         let part = match wire {
             Wire::AnthropicMessages | Wire::ChatCompletions => {

@@ -1,0 +1,107 @@
+//! What is known beside the conversation: in the budget, in the receipt, and the same bytes in every later request.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use plimsoll_core::Message;
+use plimsoll_engine::{HistoryStore, SessionId, TenantId};
+use plimsoll_formats::provider::{Wire, check};
+use plimsoll_gateway::Memory;
+use plimsoll_testkit::MemoryStore;
+use plimsoll_testkit::upstream::{Scripted, Upstream};
+use serde_json::{Value, json};
+
+use crate::harness::Running;
+use crate::talk::{Talk, WIRES};
+
+/// Knows something else each time that it is asked.
+#[derive(Debug, Default)]
+struct Changing(AtomicUsize);
+
+#[async_trait]
+impl Memory for Changing {
+    async fn recalled(
+        &self,
+        _: &TenantId,
+        _: &SessionId,
+        messages: &[Arc<Message>],
+        _: Option<u64>,
+    ) -> Option<String> {
+        messages.last().filter(|message| message.role == plimsoll_core::Role::User)?;
+        let asked = self.0.fetch_add(1, Ordering::Relaxed);
+        Some(format!("KNOWN {asked}: {}", "the boat lies at berth 14. ".repeat(20)))
+    }
+}
+
+/// The texts of all messages of the user in a request.
+fn users(body: &[u8]) -> String {
+    let body: Value = serde_json::from_slice(body).expect("JSON");
+    let items = body.get("messages").or(body.get("input")).and_then(Value::as_array).cloned();
+    let of_user = items.unwrap_or_default().into_iter().filter(|item| item["role"] == "user");
+    of_user.map(|item| item.to_string()).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn a_text_stands_in_later_requests_as_it_was_sent() {
+    for wire in WIRES {
+        let mut talk = Talk::new(wire, false, "Where does the boat lie?");
+        let script: Vec<Scripted> = (0..4).map(|_| talk.answer("At berth 14.", &[])).collect();
+        let upstream = Upstream::start(script).await;
+        let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
+        let memory: Arc<dyn Memory> = Arc::new(Changing::default());
+        for turn in 0..4 {
+            // A restart before each turn: what was sent comes from the store.
+            let gateway =
+                Running::with_memory(upstream.address(), store.clone(), memory.clone(), |_| {})
+                    .await;
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            talk.said("At berth 14.", &[]);
+            talk.asks(&format!("And number {turn}?"));
+        }
+        let requests = upstream.requests();
+        let sent: Vec<String> = requests.iter().map(|request| users(&request.body)).collect();
+        for (turn, (request, said)) in requests.iter().zip(&sent).enumerate() {
+            assert_eq!(check(wire, &request.body), []);
+            for known in 0..=turn {
+                assert!(said.contains(&format!("KNOWN {known}: ")), "{wire} {turn}: {said}");
+            }
+            assert!(!said.contains(&format!("KNOWN {}: ", turn + 1)));
+        }
+        for (earlier, later) in sent.iter().zip(&sent[1..]) {
+            assert!(later.starts_with(earlier), "{wire}: {earlier}\n{later}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_counts_in_the_budget_the_receipt_and_the_headers() {
+    let number = |answer: &crate::harness::Answer, name: &str| -> u64 {
+        answer.header(name).and_then(|value| value.parse().ok()).unwrap_or_default()
+    };
+    let ask = async |budget: &str| {
+        let talk = Talk::new(Wire::AnthropicMessages, false, "Where does the boat lie?");
+        let upstream = Upstream::start(vec![talk.answer("At berth 14.", &[])]).await;
+        let store = Arc::new(MemoryStore::default());
+        let memory = Arc::new(Changing::default());
+        let gateway = Running::with_memory(upstream.address(), store.clone(), memory, |_| {}).await;
+        let answer =
+            gateway.post(talk.path(), &[("x-plimsoll-budget", budget)], &talk.body()).await;
+        let session = SessionId::new(answer.header("x-plimsoll-session").expect("named"));
+        let receipts =
+            store.receipts(&TenantId::default(), &session.expect("an id")).await.expect("kept");
+        let receipt: Value = serde_json::from_str(&receipts[0].receipt).expect("JSON");
+        let is_known = users(&upstream.requests()[0].body).contains("KNOWN");
+        (number(&answer, "x-plimsoll-tokens-after"), receipt, is_known)
+    };
+    let (with, receipt, is_known) = ask("1000").await;
+    assert!(is_known);
+    assert!(receipt["components"]["memory"].as_u64() > Some(100), "{receipt}");
+    assert_eq!(receipt["tokens"], json!(with));
+    // A budget that the text would pass: it stays out, and nothing is over.
+    let (without, receipt, is_known) = ask("60").await;
+    assert!(!is_known && without <= 60, "{receipt}");
+    assert_eq!(receipt["components"]["memory"], json!(0));
+    assert_eq!(receipt["over_budget"], json!(0));
+}
