@@ -97,7 +97,9 @@ class Programs:
                     "[gateway]", f'mode = "{through}"', f'policy = "{arguments.policy}"']
         for name, path in [("anthropic", ""), ("openai", "/v1"), ("gemini", "")]:
             settings += [f"[gateway.upstreams.{name}]", f'base_url = "{upstream}{path}"']
-        settings += ["[gateway.add]", *getattr(arguments, "add", [])]
+        # Lookups are not offered by themselves beside requests as small as these.
+        lookups = ["tools = true"] if arguments.expand else []
+        settings += ["[gateway.add]", *lookups, *getattr(arguments, "add", [])]
         # A busy machine and an unoptimised build must not decide what is looked at here.
         settings += ["[gateway.timeouts]", "deadline_ms = 10000"]
         config = self.folder / "plimsoll.toml"
