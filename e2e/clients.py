@@ -15,6 +15,19 @@ PROMPT = ("One case of check.py fails. Find out why, mend meter.py, and say whic
 # Chosen: no plan comes near it, so no client compacts.
 WINDOW = 400000
 
+# Servers of tools (MCP) by name: the program of `e2e/install servers` and its arguments.
+SERVERS = {
+    "memory": ["mcp-server-memory"],
+    "thinking": ["mcp-server-sequential-thinking"],
+    "files": ["mcp-server-filesystem", "."],
+    "everything": ["mcp-server-everything"],
+    "github": ["mcp-server-github"],
+    "playwright": ["playwright-mcp", "--headless"],
+    "chrome": ["chrome-devtools-mcp", "--headless"],
+}
+# Seconds that a server may take to start. Chosen: seven start at once on two cores.
+PATIENCE = 60
+
 
 def program(client, name):
     return str(CACHE / client / "node_modules/.bin" / name)
@@ -43,28 +56,49 @@ def openai_responses(base, home, model):
     return {}, [python(), str(HERE / "clients/openai_sdk.py"), base, PROMPT, "responses", model]
 
 
-def claude(base, home, model):
+def servers(names):
+    """Returns the command line of each server of `names`."""
+    return {name: [program("servers", SERVERS[name][0]), *SERVERS[name][1:]] for name in names}
+
+
+def of_json(names):
+    """Returns servers in the form that most clients read."""
+    return {name: {"command": command[0], "args": command[1:], "timeout": PATIENCE * 1000, "trust": True}
+            for name, command in servers(names).items()}
+
+
+def claude(base, home, model, tools=()):
     # IS_SANDBOX: else the flag that skips questions is refused to root.
     variables = {"IS_SANDBOX": "1", "ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": base,
-                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+                 # Else it begins before its servers are there, and its list of tools grows from turn to turn.
+                 "MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": str(PATIENCE * 1000)}
+    options = []
+    if tools:
+        (home / "servers.json").write_text(json.dumps({"mcpServers": of_json(tools)}))
+        options = ["--mcp-config", str(home / "servers.json"), "--strict-mcp-config"]
     return variables, [program("claude", "claude"), "-p", PROMPT, "--dangerously-skip-permissions",
-                       *(["--model", model] if model else []), "--output-format", "json", "--max-turns", "40"]
+                       *(["--model", model] if model else []), "--output-format", "json", "--max-turns", "40", *options]
 
 
-def codex(base, home, model):
+def codex(base, home, model, tools=()):
     provider = f'model_providers.scripted={{name="scripted",base_url="{base}/v1",env_key="SCRIPTED_KEY",wire_api="responses"}}'
-    return {"SCRIPTED_KEY": "none"}, codex_command(model, ["-c", "model_provider=scripted", "-c", provider])
+    return {"SCRIPTED_KEY": "none"}, codex_command(model, ["-c", "model_provider=scripted", "-c", provider], tools)
 
 
-def codex_built_in(base, home, model):
+def codex_built_in(base, home, model, tools=()):
     """Its own provider, which writes its tools and its first connection in another way."""
     folder = home / ".codex"
     folder.mkdir(parents=True)
     (folder / "auth.json").write_text(json.dumps({"OPENAI_API_KEY": "none"}))
-    return {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{base}/v1"}, codex_command(model, ["-c", f'openai_base_url="{base}/v1"'])
+    return {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{base}/v1"}, codex_command(
+        model, ["-c", f'openai_base_url="{base}/v1"'], tools)
 
 
-def codex_command(model, settings):
+def codex_command(model, settings, tools):
+    for name, command in servers(tools).items():
+        settings = [*settings, "-c", f"mcp_servers.{name}={{command={json.dumps(command[0])},args={json.dumps(command[1:])},"
+                                     f"startup_timeout_sec={PATIENCE},required=true}}"]
     return [program("codex", "codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
             "--json", "-m", model, *settings, "-c", "analytics.enabled=false", PROMPT]
 
@@ -84,7 +118,7 @@ def pi(api, path):
 
 
 def opencode(package):
-    def client(base, home, model):
+    def client(base, home, model, tools=()):
         folder = home / ".config/opencode"
         folder.mkdir(parents=True)
         settings = {"name": model, "tool_call": True, "limit": {"context": WINDOW, "output": 8192}}
@@ -93,24 +127,29 @@ def opencode(package):
         provider = {"npm": package, "name": "scripted", "options": {"baseURL": f"{base}/v1", "apiKey": "none"},
                     "models": {model: settings}}
         (folder / "opencode.json").write_text(json.dumps({
-            "provider": {"scripted": provider}, "model": f"scripted/{model}", "permission": {"*": "allow"}}))
+            "provider": {"scripted": provider}, "model": f"scripted/{model}", "permission": {"*": "allow"},
+            "mcp": {name: {"type": "local", "command": command, "timeout": PATIENCE * 1000}
+                    for name, command in servers(tools).items()}}))
         variables = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
                      "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
         return variables, [program("opencode", "opencode"), "run", "--format", "json", PROMPT]
     return client
 
 
-def gemini(base, home, model):
+def gemini(base, home, model, tools=()):
     folder = home / ".gemini"
     folder.mkdir(parents=True)
     (folder / "settings.json").write_text(json.dumps({
         "security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False},
-        "general": {"disableAutoUpdate": True, "disableUpdateNag": True}}))
+        "general": {"disableAutoUpdate": True, "disableUpdateNag": True}, "mcpServers": of_json(tools)}))
     variables = {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": base, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
     return variables, [program("gemini", "gemini"), "-m", model, "--yolo", "-p", PROMPT]
 
 
-def qwen(base, home, model):
+def qwen(base, home, model, tools=()):
+    folder = home / ".qwen"
+    folder.mkdir(parents=True)
+    (folder / "settings.json").write_text(json.dumps({"mcpServers": of_json(tools)}))
     variables = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{base}/v1", "OPENAI_MODEL": model}
     return variables, [program("qwen", "qwen"), "--auth-type", "openai", "--yolo", "-p", PROMPT]
 
@@ -133,8 +172,15 @@ CLIENTS = {
 }
 
 
-def command(name, base, home, model=None, marks=True):
-    """Returns the variables and the command line of a client. `marks` says whether the SDK's client sets any."""
+# Clients that start servers of tools.
+WITH_SERVERS = ["claude", "codex", "codex-built-in", "opencode-chat", "opencode-anthropic", "gemini", "qwen"]
+
+
+def command(name, base, home, model=None, marks=True, tools=()):
+    """Returns the variables and the command line of a client.
+
+    `marks` says whether the SDK's client sets any, `tools` are names of servers (`SERVERS`).
+    """
     client, own = CLIENTS[name]
-    extra = [marks] if client is anthropic_sdk else []
+    extra = [marks] if client is anthropic_sdk else [tools] if name in WITH_SERVERS else []
     return client(base, home, model or own, *extra)

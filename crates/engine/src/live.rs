@@ -92,6 +92,9 @@ pub struct Note {
     /// Blocks of thinking that the provider dropped since what stood before them had changed.
     #[serde(default)]
     pub dropped_thinking: u64,
+    /// Tool uses whose results the provider itself left out of what the model saw.
+    #[serde(default)]
+    pub cleared_tool_uses: u64,
     /// Whatever else the session needs to go on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<Arc<str>>,
@@ -432,6 +435,7 @@ impl LiveSession {
             usage: None,
             bill: None,
             dropped_thinking: 0,
+            cleared_tool_uses: 0,
             carried: Vec::new(),
             cached: None,
             added: None,

@@ -176,6 +176,7 @@ impl Answering {
             self.usage.written += usage.written;
             self.usage.written_long += usage.written_long;
             self.usage.dropped_thinking += usage.dropped_thinking;
+            self.usage.cleared_tool_uses += usage.cleared_tool_uses;
             self.usage.output += usage.output;
         }
     }

@@ -166,7 +166,7 @@ impl Default for Metrics {
             ),
             tokens: Family::new(
                 "plimsoll_tokens_total",
-                "Tokens: of the full history and as sent by our count, the cost of both in plain input tokens, saved of lazy tools, and as the provider billed; and blocks of thinking that it dropped.",
+                "Tokens: of the full history and as sent by our count, the cost of both in plain input tokens, saved of lazy tools, and as the provider billed; and blocks of thinking that it dropped and tool uses that it cleared.",
                 "kind",
                 TOKENS,
             ),

@@ -1,8 +1,10 @@
 //! What a bounded request asks of the provider beside its messages: marks of the cache, and what to do with bound thinking.
 
-use plimsoll_core::Position;
+use std::sync::Arc;
+
 use plimsoll_core::cost::{Life, Prices};
 use plimsoll_core::policy::{BoundThinking, Policy};
+use plimsoll_core::{Message, Position, Role};
 use plimsoll_engine::live::Bounded;
 use plimsoll_formats::provider::{BETA_EDITING, BETA_THINKING, ContextEditing, Edits};
 
@@ -27,6 +29,7 @@ impl Options {
         bounded: &Bounded,
         around: &Around,
         went_out_as_it_came: bool,
+        messages: &[Arc<Message>],
     ) -> Self {
         if bounded.note.observed {
             return Self::default();
@@ -34,13 +37,20 @@ impl Options {
         let life = around.surroundings.life();
         let mut marks = around.marks.clone();
         marks.extend(bounded.receipt.marks.iter().map(|&at| (at, life)));
-        marks.sort_unstable();
-        marks.dedup_by_key(|(at, _)| *at);
         let provider = match policy {
             Policy::Bounded(bounds) => bounds.thinking == BoundThinking::Provider,
             _ => false,
         };
         let context_editing = (provider && prices.bound_thinking).then(|| editing(prices));
+        // What was cleared stays cleared, so a mark behind it is read again, however the provider moves on from there.
+        if context_editing.is_some()
+            && bounded.receipt.marks.len() < around.surroundings.free_marks
+            && let Some(at) = end_of_cleared(messages)
+        {
+            marks.push((at, life));
+        }
+        marks.sort_unstable();
+        marks.dedup_by_key(|(at, _)| *at);
         Self {
             marks,
             drop_thinking: prices.bound_thinking
@@ -67,14 +77,20 @@ impl Options {
     }
 }
 
-/// Returns when clearing pays back: what is cleared at once must be so much that its reading at the calls to come, as many as
-/// it takes to fill the trigger again, costs more than writing what stands behind.
+/// Returns the newest result that the provider clears once it does.
+fn end_of_cleared(messages: &[Arc<Message>]) -> Option<Position> {
+    let results = messages.iter().enumerate().rev().filter(|(_, one)| one.role == Role::Tool);
+    results.map(|(at, _)| at).nth(KEPT_RESULTS as usize)
+}
+
+/// Returns when clearing pays back, even if the provider clears one more result at each request.
+///
+/// Then every request writes the results that stay, and of them all but the newest had been in the cache; in return it does not
+/// read what is cleared. That pays where a context has (write − read) / read times the tokens of those results.
 fn editing(prices: &Prices) -> ContextEditing {
-    // Clearing breaks the prefix from the cleared place on; with half of a context gone it pays back after
-    // (write − read) / read calls (`Prices::calls_to_pay_back`), which a session of the trigger's size has before it.
-    let calls = prices.calls_to_pay_back(1.0, 1.0).max(1.0);
-    // Chosen: a call that adds 2,000 tokens, and no clearing below 50,000.
-    let trigger = (calls * 2000.0).max(50_000.0);
+    let times = prices.calls_to_pay_back(1.0, 1.0).max(1.0);
+    // Chosen: results of 5,000 tokens, twice those that were measured, and no clearing below 50,000.
+    let trigger = (times * f64::from(KEPT_RESULTS - 1) * 5000.0).max(50_000.0);
     let trigger = if trigger.is_finite() { trigger as u64 } else { u64::from(u32::MAX) };
     ContextEditing { trigger, keep: KEPT_RESULTS, at_least: trigger / 2 }
 }

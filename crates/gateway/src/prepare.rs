@@ -283,7 +283,14 @@ impl Job {
         let (branch, bounded) = conversation.ask(&asked, &gateway.pricing)?;
         let session = conversation.branch(branch)?;
         let as_it_came = session.went_out_as_it_came();
-        let options = Options::of(&self.wish.policy, &prices, &bounded, &around, as_it_came);
+        let options = Options::of(
+            &self.wish.policy,
+            &prices,
+            &bounded,
+            &around,
+            as_it_came,
+            request.messages(),
+        );
         let (carried, bills) = (session.carried().to_vec(), session.bills());
         let session = session.id().clone();
         Some(Decided { branch, bounded, offer, carried, session, bills, options })

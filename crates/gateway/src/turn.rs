@@ -134,10 +134,13 @@ impl Open {
         }
         let dropped = said.usage.map_or(0, |usage| usage.dropped_thinking);
         gateway.metrics.tokens("thinking_dropped", dropped);
+        let cleared = said.usage.map_or(0, |usage| usage.cleared_tool_uses);
+        gateway.metrics.tokens("tool_uses_cleared", cleared);
         let note = Note {
             usage,
             bill,
             dropped_thinking: dropped,
+            cleared_tool_uses: cleared,
             carried: said.carried,
             cached: said.cached,
             late: said.late,

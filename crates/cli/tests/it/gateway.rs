@@ -176,10 +176,14 @@ fn large_tools_wait_where_that_is_asked_for() {
     assert!(whole.contains("you have berth 14"), "{whole}");
     drop(gateway);
     set(&folder, "[gateway.add]\nlazy_tools = true");
+    let (gateway, few) = served(&folder, &body);
+    assert!(few.contains("you have berth 14"), "one tool saves less than a question costs: {few}");
+    drop(gateway);
+    set(&folder, "[lazy_tools]\nleast_saved = 0");
     let (gateway, outlined) = served(&folder, &body);
     assert!(outlined.contains("hello"), "{outlined}");
     drop(gateway);
-    set(&folder, "[lazy_tools]\nalways = [\"t\"]");
+    set(&folder, "always = [\"t\"]");
     let (_gateway, always) = served(&folder, &body);
     assert!(always.contains("you have berth 14"), "{always}");
 }

@@ -13,7 +13,7 @@ use crate::tokens::Tokenizer;
 pub const OPEN_SCHEMA: &str = r#"{"type":"object","properties":{},"additionalProperties":true}"#;
 
 /// What an outline says behind its line.
-const HINT: &str = "(describe_tool first)";
+pub const OUTLINE_HINT: &str = "(describe_tool first)";
 
 /// Plans which tools stand in a list as outlines, in the order of their names; none where that saves too little.
 ///
@@ -34,7 +34,7 @@ pub fn plan_outlines(
         let space = if line.is_empty() { "" } else { " " };
         let outline = ToolDefinition {
             name: tool.name.clone(),
-            description: format!("{line}{space}{HINT}"),
+            description: format!("{line}{space}{OUTLINE_HINT}"),
             schema: OPEN_SCHEMA.to_owned(),
         };
         (tool, outline)
@@ -43,7 +43,8 @@ pub fn plan_outlines(
     let outlines: Vec<_> =
         outlines.filter(|(tool, outline)| 2 * count(outline) <= count(tool)).collect();
     let saved: u64 = outlines.iter().map(|(tool, outline)| count(tool) - count(outline)).sum();
-    if saved <= count(&describe_outlined()) {
+    let saved = saved.saturating_sub(count(&describe_outlined()));
+    if saved == 0 || saved < settings.least_saved {
         return Vec::new();
     }
     outlines.into_iter().map(|(_, outline)| outline).collect()
@@ -54,7 +55,7 @@ pub fn describe_outlined() -> ToolDefinition {
     ToolDefinition {
         name: DESCRIBE_TOOL.to_owned(),
         description: format!(
-            "Shows the whole description of a tool and the arguments that it takes. Tools that say {HINT} do not list theirs: call this before the first use of one, and not again once they are known."
+            "Shows the whole description of a tool and the arguments that it takes. Tools that say {OUTLINE_HINT} do not list theirs: call this before the first use of one, and not again once they are known."
         ),
         schema: describe_tool().schema.replace(", as in the directory", ""),
     }
@@ -81,6 +82,11 @@ mod tests {
         ]
     }
 
+    /// Settings under which a few tools are outlined.
+    fn few() -> LazySettings {
+        LazySettings { least_saved: 0, ..LazySettings::default() }
+    }
+
     fn names(settings: &LazySettings) -> Vec<String> {
         let outlines = plan_outlines(&tools(), settings, Tokenizer::Estimate);
         outlines.into_iter().map(|outline| outline.name).collect()
@@ -88,7 +94,7 @@ mod tests {
 
     #[test]
     fn large_tools_become_outlines_and_small_ones_stay() {
-        let outlines = plan_outlines(&tools(), &LazySettings::default(), Tokenizer::Estimate);
+        let outlines = plan_outlines(&tools(), &few(), Tokenizer::Estimate);
         let lines: Vec<_> =
             outlines.iter().map(|outline| (&*outline.name, &*outline.description)).collect();
         assert_eq!(
@@ -102,10 +108,11 @@ mod tests {
 
     #[test]
     fn every_setting_decides() {
-        let base = LazySettings::default();
+        let base = few();
         assert_eq!(names(&base), ["read", "write"]);
         assert!(names(&LazySettings { enabled: false, ..base.clone() }).is_empty());
         assert!(names(&LazySettings { least_tokens: 10_000, ..base.clone() }).is_empty());
+        assert!(names(&LazySettings { least_saved: 12_000, ..base.clone() }).is_empty());
         let always = LazySettings { always: vec!["read".into()], ..base.clone() };
         assert_eq!(names(&always), ["write"]);
         let short = LazySettings { intent_tokens: 0, ..base };
@@ -116,7 +123,7 @@ mod tests {
     #[test]
     fn what_saves_less_than_it_costs_is_not_done() {
         let one = &tools()[..1];
-        let settings = LazySettings { least_tokens: 0, ..LazySettings::default() };
+        let settings = LazySettings { least_tokens: 0, ..few() };
         assert_eq!(plan_outlines(one, &settings, Tokenizer::Estimate).len(), 1);
         let schema = r#"{"type":"object","properties":{"path":{"type":"string","description":"the path of the file, from the root of the workspace on, with its ending and everything, as short as it can be and still be known"}}}"#;
         let small = ToolDefinition { schema: schema.into(), ..one[0].clone() };

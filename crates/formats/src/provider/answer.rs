@@ -32,6 +32,8 @@ pub struct AnswerUsage {
     pub output: u64,
     /// Blocks of thinking that the provider dropped, as it tells where it is asked to drop them.
     pub dropped_thinking: u64,
+    /// Tool uses whose results the provider's own context editing left out, as it tells.
+    pub cleared_tool_uses: u64,
 }
 
 /// How an answer ended.

@@ -20,7 +20,11 @@ pub(crate) const FREE: &str = "claude-sonnet-4-6";
 /// Starts a provider that reads one file in each turn; it refuses whatever a provider is known to refuse.
 pub(crate) async fn provider(files: impl IntoIterator<Item = usize>) -> Provider {
     let read = |file| vec![Action::Read(format!("file{file}.rs"))];
-    let turns = files.into_iter().map(read).collect();
+    playing(files.into_iter().map(read).collect()).await
+}
+
+/// Starts a provider that plays these turns, as strict.
+pub(crate) async fn playing(turns: Vec<Vec<Action>>) -> Provider {
     let plan = Plan { turns, workspace: "/project".to_owned(), last: "the end".to_owned() };
     let answers = Answers::Planned { plan, check: Some(strict()), rules: Rules::default() };
     let config = Config { answers, keep: Keep::Memory, pace: Pace::Together };
@@ -49,12 +53,18 @@ pub(crate) fn marks(body: &Value) -> usize {
 pub(crate) struct Agent {
     /// The next request.
     pub(crate) body: Value,
+    /// Lines of each file.
+    pub(crate) lines: usize,
+    /// Whether it marks the ends of its system prompt and of its last message for the cache.
+    pub(crate) marks: bool,
 }
 
 impl Agent {
     pub(crate) fn new(model: &str, task: &str) -> Self {
         let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
         Self {
+            lines: 120,
+            marks: false,
             body: json!({
                 "model": model, "max_tokens": 1000, "thinking": {"type": "adaptive"},
                 "system": "You mend programs.",
@@ -66,7 +76,20 @@ impl Agent {
 
     /// Sends the next request.
     pub(crate) async fn ask(&self, gateway: &Running) -> Answer {
-        gateway.post(MESSAGES, &[], self.body.to_string().as_bytes()).await
+        let mut body = self.body.clone();
+        if self.marks {
+            let mark = json!({"type": "ephemeral"});
+            body["system"] =
+                json!([{"type": "text", "text": body["system"], "cache_control": mark}]);
+            let last = body["messages"].as_array_mut().and_then(|all| all.last_mut());
+            let last = last.expect("a message");
+            if let Some(text) = last["content"].as_str() {
+                last["content"] = json!([{"type": "text", "text": text}]);
+            }
+            let block = last["content"].as_array_mut().and_then(|blocks| blocks.last_mut());
+            block.expect("a block")["cache_control"] = mark;
+        }
+        gateway.post(MESSAGES, &[], body.to_string().as_bytes()).await
     }
 
     /// Plays a turn: sends the request, and puts the answer and the results of its calls behind it.
@@ -79,7 +102,7 @@ impl Agent {
         let results: Vec<Value> = calls
             .map(|call| {
                 let path = call["input"]["path"].as_str().expect("a path");
-                json!({"type": "tool_result", "tool_use_id": call["id"], "content": file(path)})
+                json!({"type": "tool_result", "tool_use_id": call["id"], "content": file(path, self.lines)})
             })
             .collect();
         let messages = self.body["messages"].as_array_mut().expect("a list");
@@ -91,10 +114,10 @@ impl Agent {
     }
 }
 
-/// Returns what stands in a file: 6 KB that no other file has.
-fn file(path: &str) -> String {
+/// Returns what stands in a file: about 50 bytes a line, and no line that another file has.
+pub(crate) fn file(path: &str, lines: usize) -> String {
     let mut out = String::new();
-    for line in 0..120 {
+    for line in 0..lines {
         let _ = writeln!(out, "fn line_{line}() {{ /* number {line} of {path} */ }}");
     }
     out

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::HistoryStore;
-use plimsoll_testkit::provider::{BINDING_BETA, Kept};
+use plimsoll_engine::{HistoryStore, SessionId, TenantId};
+use plimsoll_gateway::Mode;
+use plimsoll_testkit::provider::{Action, BINDING_BETA, EDITING_BETA, Kept};
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use serde_json::{Value, json};
 
-use crate::agent::{Agent, BOUND, FREE, body, provider, receipts};
+use crate::agent::{Agent, BOUND, FREE, body, file, playing, provider, receipts};
 use crate::gate::Gate;
 use crate::harness::Running;
 
@@ -188,5 +189,124 @@ async fn a_model_may_be_switched_in_the_middle() {
     assert_eq!(kept.len(), 30, "no request was sent twice");
     for (turn, request) in kept.iter().enumerate() {
         assert_eq!((request.status, &*request.violations), (200, &[][..]), "turn {turn}");
+    }
+}
+
+/// Turns of a long session, each reading another file.
+const LONG: usize = 60;
+
+/// A long session that was played.
+struct Long {
+    kept: Vec<Kept>,
+    receipts: Vec<Value>,
+    /// What the store has of it.
+    stored: Vec<String>,
+}
+
+impl Long {
+    /// Returns what the reading turns cost, in dollars.
+    fn dollars(&self) -> f64 {
+        let bills = self.kept.iter().filter_map(|request| request.bill.as_ref());
+        bills.take(LONG).map(|bill| bill.input + bill.output).sum()
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        self.receipts.iter().filter_map(|receipt| receipt["request"][name].as_u64()).sum()
+    }
+}
+
+/// Plays a long session under a policy, `off` for none; at its end the model expands a ref, if it was shown any.
+async fn long(policy: &str, lines: usize) -> Long {
+    let read = |file| vec![Action::Read(format!("file{file}.rs"))];
+    let turns = (0..LONG).map(read).chain([vec![Action::Expand]]).collect();
+    let provider = playing(turns).await;
+    let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
+    let gateway = Running::with_store(&provider.address(), store.clone(), |config| {
+        config.marks = true;
+        if policy == "off" {
+            config.mode = Mode::Off;
+        } else {
+            policy.clone_into(&mut config.policy);
+        }
+    })
+    .await;
+    let mut agent = Agent { lines, marks: true, ..Agent::new(BOUND, "Read all files.") };
+    let mut answer = agent.turn(&gateway).await;
+    for _ in 0..LONG {
+        answer = agent.turn(&gateway).await;
+    }
+    let (mut shown, mut stored) = (Vec::new(), Vec::new());
+    if policy != "off" {
+        shown = receipts(&*store, &answer).await;
+        let session = SessionId::new(answer.header("x-plimsoll-session").expect("a session"));
+        let session = session.expect("an id");
+        let messages = store.messages(&TenantId::default(), &session, 0, 1000).await;
+        let messages = messages.expect("a store");
+        stored = messages.iter().map(|one| one.message.shown()).collect();
+    }
+    Long { kept: provider.kept(), receipts: shown, stored }
+}
+
+/// Says what holds under every setting: nothing is refused, it is not dearer, and everything is kept.
+async fn holds(policy: &str, lines: usize) -> Long {
+    let (direct, through) = (long("off", lines).await, long(policy, lines).await);
+    assert_eq!(direct.kept.len(), LONG + 1);
+    for (at, request) in through.kept.iter().enumerate() {
+        assert_eq!((request.status, &*request.violations), (200, &[][..]), "request {at}");
+    }
+    let ratio = through.dollars() / direct.dollars();
+    // The bar of `e2e/bill`.
+    assert!(ratio <= 1.01, "{policy}: {ratio:.3}");
+    for at in 0..LONG {
+        let text = file(&path(at), lines);
+        assert!(through.stored.iter().any(|one| one.contains(&text)), "file {at} is kept");
+    }
+    through
+}
+
+fn path(at: usize) -> String {
+    format!("/project/file{at}.rs")
+}
+
+/// Counts the files that stand in a request as they were read.
+fn whole(request: &Kept, lines: usize) -> usize {
+    let body = String::from_utf8_lossy(&request.request).into_owned();
+    let is_there = |at: &usize| {
+        let text = serde_json::to_string(&file(&path(*at), lines)).expect("JSON");
+        // An answer of `expand_ref` may end in another way.
+        body.contains(text.trim_matches('"').trim_end_matches("\\n"))
+    };
+    (0..LONG).filter(is_there).count()
+}
+
+#[tokio::test]
+async fn thinking_may_be_dropped_behind_excerpts() {
+    let lines = 175;
+    let through = holds("drop", lines).await;
+    let is_changed =
+        |receipt: &&Value| receipt["changes"].as_array().is_some_and(|all| !all.is_empty());
+    assert!(through.receipts.iter().any(|receipt| receipt["rewritten"] == true));
+    assert!(through.receipts.iter().filter(is_changed).count() > 1, "results are settled");
+    let dropped: usize = through.kept.iter().map(|request| request.thinking.dropped).sum();
+    assert!(dropped > 0, "the provider dropped what stood behind them");
+    assert_eq!(through.count("dropped_thinking"), dropped as u64);
+    let [.., before, last] = &*through.kept else { panic!("the model expanded a ref") };
+    assert_eq!(through.kept.len(), LONG + 2);
+    assert_eq!(whole(last, lines), whole(before, lines) + 1, "the original came back");
+}
+
+#[tokio::test]
+async fn old_results_may_be_left_to_the_provider() {
+    let lines = 350;
+    let through = holds("provider", lines).await;
+    assert!(through.count("cleared_tool_uses") > 0, "the provider cleared results");
+    assert!(through.receipts.iter().all(|receipt| receipt["rewritten"] == false));
+    for (at, request) in through.kept.iter().enumerate() {
+        let beta = request.headers.get("anthropic-beta").and_then(|value| value.to_str().ok());
+        assert_eq!(beta, Some(EDITING_BETA), "request {at}");
+        // Each looks for all files in a body that grows to a megabyte.
+        if at % 20 == 19 {
+            assert_eq!(whole(request, lines), at, "all results were sent");
+        }
     }
 }

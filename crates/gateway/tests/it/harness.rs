@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::lazy_tools::LazySettings;
-use plimsoll_core::policy::{Bounds, Budget, Cadence, IntraPhase, Policy};
+use plimsoll_core::policy::{BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy};
 use plimsoll_engine::HistoryStore;
 use plimsoll_gateway::{
     Answers, Gateway, GatewayConfig, Memory, OwnTools, Parts, Policies, UpstreamConfig, serve,
@@ -40,6 +40,10 @@ impl Policies for Named {
                 },
                 ..bounds
             })),
+            "drop" => Some(Policy::Bounded(Bounds { thinking: BoundThinking::Drop, ..bounds })),
+            "provider" => {
+                Some(Policy::Bounded(Bounds { thinking: BoundThinking::Provider, ..bounds }))
+            }
             "full" => Some(Policy::Full),
             _ => None,
         }
@@ -133,7 +137,11 @@ impl Running {
             pricing: Pricing::shipped(),
             memory,
             answers,
-            lazy_tools: config.add.lazy_tools.then(LazySettings::default),
+            // The tools of the tests are few.
+            lazy_tools: config
+                .add
+                .lazy_tools
+                .then(|| LazySettings { least_saved: 0, ..LazySettings::default() }),
         };
         let gateway = Gateway::new(config.clone(), parts, &environment).expect("sound settings");
         let listener = TcpListener::bind(config.listen).await.expect("a port");

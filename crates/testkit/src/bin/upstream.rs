@@ -32,6 +32,9 @@ struct Arguments {
     /// Expand a ref after every so many turns, alone and beside another call in turn.
     #[arg(long)]
     expand_every: Option<usize>,
+    /// Add a turn that uses a tool, `NAME={ARGUMENTS}`; NAME is the end of its name.
+    #[arg(long = "use", value_parser = used)]
+    uses: Vec<Action>,
     /// Keep every request and answer in this folder, which must exist.
     #[arg(long)]
     keep: Option<PathBuf>,
@@ -69,6 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             if let Some(every) = arguments.expand_every {
                 plan = expanding(plan, every.max(1));
             }
+            plan = plan.using(arguments.uses);
             let check = (!arguments.lenient).then(strict);
             let binding = if arguments.unbound { Binding::Never } else { Binding::ByModel };
             let rules = Rules { price_as: arguments.price_as, binding };
@@ -88,6 +92,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     output.flush()?;
     tokio::signal::ctrl_c().await?;
     Ok(())
+}
+
+fn used(text: &str) -> Result<Action, String> {
+    let (tool, arguments) = text.split_once('=').ok_or("it is not NAME={ARGUMENTS}")?;
+    let arguments = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
+    Ok(Action::Use { tool: tool.to_owned(), arguments })
 }
 
 /// Adds expansions: after one group of turns alone, after the next beside its last call.

@@ -1,5 +1,6 @@
 //! What the scripted model says, before it is written in the words of an API.
 
+use plimsoll_core::lazy_tools::DESCRIBE_TOOL;
 use plimsoll_formats::provider::Wire;
 use serde_json::{Value, json};
 
@@ -70,11 +71,20 @@ impl Answer {
         }
     }
 
+    /// Returns the id of a call.
+    pub(crate) fn id(&self, prefix: &str, at: usize) -> String {
+        if self.calls[at].name == DESCRIBE_TOOL {
+            return progress::question(prefix, at, self.request);
+        }
+        progress::id(prefix, self.turn, at, self.request)
+    }
+
     /// Answers a load tool: so many words and, if it named its request, one call.
     pub(crate) fn plain(label: Option<u64>, words: usize, bytes: usize) -> Self {
         let request = label.unwrap_or_default();
         let read = Call {
             name: "read".to_owned(),
+            namespace: None,
             kind: Kind::Function,
             arguments: json!({"path": format!("parts/{request}.py")}),
         };

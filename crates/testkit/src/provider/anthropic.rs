@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::answer::Answer;
+use super::sse;
 use super::usage::Usage;
-use super::{progress, sse};
 
 pub(crate) fn whole(answer: &Answer) -> Value {
     let mut message = json!({
@@ -100,7 +100,7 @@ fn blocks(answer: &Answer) -> Vec<Value> {
         json!({"type": "thinking", "thinking": reasoning, "signature": signature})
     });
     let calls = answer.calls.iter().enumerate().map(|(at, call)| {
-        let id = progress::id("toolu", answer.turn, at, answer.request);
+        let id = answer.id("toolu", at);
         json!({"type": "tool_use", "id": id, "name": call.name, "input": call.arguments})
     });
     let text = json!({"type": "text", "text": answer.text});

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::answer::Answer;
+use super::sse;
 use super::usage::Usage;
-use super::{progress, sse};
 
 pub(crate) fn whole(answer: &Answer) -> Value {
     let mut message = json!({"role": "assistant", "content": answer.text, "refusal": null});
@@ -66,7 +66,7 @@ fn beginning(answer: &Answer, object: &str) -> Value {
 fn calls(answer: &Answer) -> impl Iterator<Item = Value> {
     answer.calls.iter().enumerate().map(|(at, call)| {
         json!({
-            "id": progress::id("call", answer.turn, at, answer.request),
+            "id": answer.id("call", at),
             "type": "function",
             "function": {"name": call.name, "arguments": call.arguments.to_string()},
         })

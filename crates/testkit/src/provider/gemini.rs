@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::{progress, sse};
+use super::sse;
 
 pub(crate) fn whole(answer: &Answer) -> Value {
     chunk(answer, &parts(answer), true)
@@ -40,7 +40,7 @@ fn chunk(answer: &Answer, parts: &[Value], is_last: bool) -> Value {
 fn parts(answer: &Answer) -> Vec<Value> {
     let mut parts = vec![json!({"text": answer.text})];
     parts.extend(answer.calls.iter().enumerate().map(|(at, call)| {
-        let id = progress::id("call", answer.turn, at, answer.request);
+        let id = answer.id("call", at);
         let mut part =
             json!({"functionCall": {"id": id, "name": call.name, "args": call.arguments}});
         // The first of parallel calls is signed.

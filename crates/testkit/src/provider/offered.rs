@@ -1,5 +1,6 @@
 //! The tools that a request offers, whatever its wire, and the arguments that fit their schemas.
 
+use plimsoll_core::lazy_tools::OUTLINE_HINT;
 use plimsoll_formats::provider::Wire;
 use serde_json::{Map, Value, json};
 
@@ -7,7 +8,11 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Clone)]
 pub(crate) struct Offered {
     pub(crate) name: String,
+    /// Responses: the group that the tool is a member of.
+    pub(crate) namespace: Option<String>,
     pub(crate) kind: Kind,
+    /// Whether what it takes is told by `describe_tool` only, and nobody has asked yet.
+    pub(crate) is_outline: bool,
     schema: Value,
 }
 
@@ -46,24 +51,49 @@ pub(crate) fn offered(wire: Wire, body: &Value) -> Vec<Offered> {
             }
         }
     }
+    if found.iter().any(|tool| tool.is_outline) {
+        texts(body, &mut |text| {
+            found.iter_mut().filter(|tool| tool.is_outline).for_each(|tool| tool.learn(text));
+        });
+    }
     found
 }
 
+/// Hands on every text that stands in a body.
+fn texts(value: &Value, each: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => each(text),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, each)),
+        Value::Object(fields) => fields.values().for_each(|field| texts(field, each)),
+        _ => {}
+    }
+}
+
 fn of_responses(found: &mut Vec<Offered>, tool: &Value) {
-    let name = tool["name"].as_str().unwrap_or_default().to_owned();
+    let of_kind = |kind: Kind, name: &str| Offered {
+        name: name.to_owned(),
+        namespace: None,
+        kind,
+        is_outline: false,
+        schema: Value::Null,
+    };
     match tool["type"].as_str() {
         Some("namespace") => {
+            let begin = found.len();
             tool["tools"]
                 .as_array()
                 .into_iter()
                 .flatten()
                 .for_each(|tool| of_responses(found, tool));
+            let namespace = tool["name"].as_str();
+            for member in &mut found[begin..] {
+                member.namespace = namespace.map(str::to_owned);
+            }
         }
-        Some("custom") => found.push(Offered { name, kind: Kind::Custom, schema: Value::Null }),
-        Some("local_shell") => {
-            let name = "local_shell".to_owned();
-            found.push(Offered { name, kind: Kind::LocalShell, schema: Value::Null });
+        Some("custom") => {
+            found.push(of_kind(Kind::Custom, tool["name"].as_str().unwrap_or_default()));
         }
+        Some("local_shell") => found.push(of_kind(Kind::LocalShell, "local_shell")),
         Some("function") => function(found, tool, "parameters"),
         // Tools that run at the provider: this one has none of them.
         _ => {}
@@ -72,15 +102,47 @@ fn of_responses(found: &mut Vec<Offered>, tool: &Value) {
 
 fn function(found: &mut Vec<Offered>, tool: &Value, schema: &str) {
     if let (Some(name), Value::Object(_)) = (tool["name"].as_str(), &tool[schema]) {
-        let schema = tool[schema].clone();
-        found.push(Offered { name: name.to_owned(), kind: Kind::Function, schema });
+        found.push(Offered {
+            name: name.to_owned(),
+            namespace: None,
+            kind: Kind::Function,
+            is_outline: tool["description"].as_str().is_some_and(|it| it.ends_with(OUTLINE_HINT)),
+            schema: tool[schema].clone(),
+        });
     }
 }
 
 impl Offered {
-    /// Finds the first of `names` that is offered, in any spelling of upper and lower case.
+    /// Finds the first of `names` that is offered, in any spelling of upper and lower case; not among those of servers.
     pub(crate) fn find<'a>(all: &'a [Self], names: &[&str]) -> Option<&'a Self> {
-        names.iter().find_map(|name| all.iter().find(|tool| tool.name.eq_ignore_ascii_case(name)))
+        let is_own =
+            |tool: &&Self| !tool.namespace.as_ref().is_some_and(|it| it.starts_with("mcp__"));
+        let find = |name: &str| {
+            all.iter().filter(is_own).find(|tool| tool.name.eq_ignore_ascii_case(name))
+        };
+        names.iter().find_map(|name| find(name))
+    }
+
+    /// Finds a tool of a server by its own name: clients put the server's before it.
+    pub(crate) fn ending<'a>(all: &'a [Self], name: &str) -> Option<&'a Self> {
+        let is_it = |tool: &&Self| {
+            tool.name.strip_suffix(name).is_some_and(|head| head.is_empty() || head.ends_with('_'))
+        };
+        all.iter().find(is_it)
+    }
+
+    /// Learns what an outline takes, if a text is what `describe_tool` answers about it.
+    fn learn(&mut self, text: &str) {
+        let Some(rest) = text.strip_prefix(&*self.name) else { return };
+        let Some((before, schema)) = rest.split_once("\nArguments, as JSON Schema: ") else {
+            return;
+        };
+        if (before.is_empty() || before.starts_with(": "))
+            && let Ok(schema) = serde_json::from_str(schema)
+        {
+            self.schema = schema;
+            self.is_outline = false;
+        }
     }
 
     /// Whether the schema knows an argument.

@@ -1,5 +1,7 @@
 //! The tool plan: what the scripted model does at each turn, with whatever tools the client offers.
 
+use plimsoll_core::lazy_tools::DESCRIBE_TOOL;
+use plimsoll_core::lookup::EXPAND_REF;
 use serde_json::{Value, json};
 
 use super::offered::{Kind, Offered};
@@ -17,6 +19,8 @@ pub enum Action {
     Edit { path: String, old: String, new: String },
     /// Expands the first ref that the request shows, if `expand_ref` is offered; else runs an empty command.
     Expand,
+    /// Calls the tool whose name ends so, with these arguments.
+    Use { tool: String, arguments: Value },
 }
 
 /// What the scripted model does: at each turn some actions, then a last text.
@@ -32,6 +36,8 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     pub(crate) name: String,
+    /// Responses: the group that the tool is a member of.
+    pub(crate) namespace: Option<String>,
     pub(crate) kind: Kind,
     /// For a custom tool its text, for the provider's own shell the command line, else an object.
     pub(crate) arguments: Value,
@@ -87,15 +93,42 @@ impl Plan {
         Self { turns, workspace: workspace.into(), last: last.to_owned() }
     }
 
+    /// Adds turns that each use one tool, spread evenly and none at the beginning.
+    #[must_use]
+    pub fn using(mut self, uses: Vec<Action>) -> Self {
+        let (turns, count) = (self.turns.len(), uses.len());
+        for (at, action) in uses.into_iter().enumerate() {
+            // Each that was put in before moved the others on by one.
+            let place = ((at + 1) * turns / (count + 1)).max(1) + at;
+            self.turns.insert(place.min(self.turns.len()), vec![action]);
+        }
+        self
+    }
+
     /// Answers at once, without tools.
     pub fn text(last: impl Into<String>) -> Self {
         Self { turns: Vec::new(), workspace: String::new(), last: last.into() }
     }
 
     /// Returns the calls of a turn with the tools that are offered, none when the plan is over or nothing fits.
+    ///
+    /// Where one of them is of a tool that has only an outline, these ask what such tools take, and the turn is still to come.
     pub(crate) fn calls(&self, turn: usize, tools: &[Offered], request: &str) -> Vec<Call> {
         let actions = self.turns.get(turn).map(Vec::as_slice).unwrap_or_default();
-        actions.iter().filter_map(|action| self.call(action, tools, request)).collect()
+        let calls: Vec<Call> =
+            actions.iter().filter_map(|action| self.call(action, tools, request)).collect();
+        let Some(describe) = Offered::find(tools, &[DESCRIBE_TOOL]) else { return calls };
+        let unknown = |call: &&Call| {
+            tools.iter().any(|tool| {
+                tool.is_outline && tool.name == call.name && tool.namespace == call.namespace
+            })
+        };
+        let mut names: Vec<&str> = calls.iter().filter(unknown).map(|call| &*call.name).collect();
+        names.dedup();
+        if names.is_empty() {
+            return calls;
+        }
+        names.into_iter().map(|name| self::call(describe, json!({"name": name}))).collect()
     }
 
     fn call(&self, action: &Action, tools: &[Offered], request: &str) -> Option<Call> {
@@ -127,6 +160,9 @@ impl Plan {
                 }
                 _ => self.shell("true", tools),
             },
+            Action::Use { tool, arguments } => {
+                Offered::ending(tools, tool).map(|tool| call(tool, arguments.clone()))
+            }
         }
     }
 
@@ -174,11 +210,15 @@ impl Plan {
 }
 
 fn call(tool: &Offered, arguments: Value) -> Call {
-    Call { name: tool.name.clone(), kind: tool.kind, arguments }
+    let Offered { name, namespace, kind, .. } = tool.clone();
+    Call { name, namespace, kind, arguments }
 }
 
-/// Finds `ref:KIND:HEX` in a request.
+/// Finds `ref:KIND:HEX` in a request, other than the one that `expand_ref` shows as an example.
 fn first_ref(request: &str) -> Option<&str> {
+    let is_example = |found: &str| {
+        [EXPAND_REF.description, EXPAND_REF.parameters].iter().any(|it| it.contains(found))
+    };
     request.match_indices("ref:").find_map(|(at, _)| {
         let rest = &request[at..];
         let end = rest
@@ -186,6 +226,52 @@ fn first_ref(request: &str) -> Option<&str> {
             .unwrap_or(rest.len());
         let digits = rest[..end].split(':').nth(2)?;
         let is_ref = digits.len() >= 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_ref.then_some(&rest[..end])
+        (is_ref && !is_example(&rest[..end])).then_some(&rest[..end])
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::lazy_tools::OUTLINE_HINT;
+    use plimsoll_formats::provider::Wire;
+
+    use super::super::offered::offered;
+    use super::*;
+
+    fn calls(plan: &Plan, body: &Value) -> Vec<(String, Value)> {
+        let tools = offered(Wire::Responses, body);
+        let calls = plan.calls(1, &tools, &body.to_string());
+        calls.into_iter().map(|call| (call.name, call.arguments)).collect()
+    }
+
+    #[test]
+    fn an_outline_is_asked_about_once_and_then_called() {
+        let open = json!({"type": "object", "properties": {}, "additionalProperties": true});
+        let function = |name: &str, told: &str| json!({"type": "function", "name": name, "description": told, "parameters": open});
+        let hint = format!("Notes things {OUTLINE_HINT}");
+        let group =
+            json!({"type": "namespace", "name": "mcp__notes", "tools": [function("add", &hint)]});
+        let shell = function("shell", OUTLINE_HINT);
+        let mut body = json!({"tools": [group, shell, function("describe_tool", "")], "input": []});
+        let arguments = json!({"text": "a"});
+        let uses = Action::Use { tool: "add".to_owned(), arguments: arguments.clone() };
+        let turns = vec![vec![Action::Shell("ls".to_owned())]; 2];
+        let plan = Plan { turns, workspace: "/w".to_owned(), last: String::new() };
+        let plan = plan.using(vec![uses]);
+        assert_eq!(plan.turns.len(), 3, "a turn more, and not the first");
+        let asks = |name: &str| vec![("describe_tool".to_owned(), json!({"name": name}))];
+        assert_eq!(calls(&plan, &body), asks("add"));
+        let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+        let told = format!("add: Notes things\nArguments, as JSON Schema: {schema}");
+        body["input"] = json!([{"type": "function_call_output", "call_id": "x", "output": told}]);
+        assert_eq!(calls(&plan, &body), [("add".to_owned(), arguments)]);
+    }
+
+    #[test]
+    fn the_example_of_a_ref_is_none() {
+        let example = EXPAND_REF.description;
+        assert_eq!(first_ref(example), None);
+        let shown = format!("{example} ref:message:00112233aabbccdd");
+        assert_eq!(first_ref(&shown), Some("ref:message:00112233aabbccdd"));
+    }
 }

@@ -26,6 +26,8 @@ pub(crate) fn next_turn(wire: Wire, body: &Value) -> usize {
     let mut counted = 0;
     for item in items.as_array().into_iter().flatten().rev() {
         match last(wire, item) {
+            Last::Results(ids)
+                if ids.iter().all(|id| id.is_some_and(|id| id.contains(QUESTION))) => {}
             Last::Results(ids) => match ids.into_iter().flatten().find_map(turn) {
                 Some(turn) => return turn + 1 + counted,
                 None => counted += 1,
@@ -42,6 +44,14 @@ pub(crate) fn next_turn(wire: Wire, body: &Value) -> usize {
 /// Shape: `PREFIX_pTURNxCALL_REQUEST`, unique as requests are counted.
 pub fn id(prefix: &str, turn: usize, call: usize, request: u64) -> String {
     format!("{prefix}_p{turn}x{call}_{request:06}")
+}
+
+/// What the ids of questions about a tool hold in the place of a turn.
+const QUESTION: &str = "_about";
+
+/// Writes the id of a call that asks about a tool: it is no turn, the plan goes on where it stood.
+pub(crate) fn question(prefix: &str, call: usize, request: u64) -> String {
+    format!("{prefix}{QUESTION}x{call}_{request:06}")
 }
 
 fn turn(id: &str) -> Option<usize> {

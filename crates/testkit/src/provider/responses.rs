@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::offered::Kind;
+use super::sse;
 use super::usage::Usage;
-use super::{progress, sse};
 
 pub(crate) fn whole(answer: &Answer) -> Value {
     let usage = usage(answer.usage);
@@ -152,9 +152,9 @@ fn items(answer: &Answer) -> Vec<Value> {
         }));
     }
     for (at, call) in answer.calls.iter().enumerate() {
-        let call_id = progress::id("call", answer.turn, at, request);
+        let call_id = answer.id("call", at);
         let id = format!("{request:06}x{at}");
-        items.push(match call.kind {
+        let mut item = match call.kind {
             Kind::Function => json!({
                 "type": "function_call", "id": format!("fc_{id}"), "call_id": call_id,
                 "name": call.name, "arguments": call.arguments.to_string(), "status": "completed",
@@ -168,7 +168,11 @@ fn items(answer: &Answer) -> Vec<Value> {
                 "status": "completed",
                 "action": {"type": "exec", "command": ["bash", "-lc", call.arguments], "env": {}},
             }),
-        });
+        };
+        if let Some(namespace) = &call.namespace {
+            item["namespace"] = json!(namespace);
+        }
+        items.push(item);
     }
     items
 }

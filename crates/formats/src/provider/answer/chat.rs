@@ -156,6 +156,7 @@ fn told(data: Value<'_>, seen: &mut Seen) {
         written: number(details, &["cache_write_tokens", "cache_creation_tokens"]).unwrap_or(0),
         written_long: 0,
         dropped_thinking: 0,
+        cleared_tool_uses: 0,
         output: of(&["completion_tokens"]),
     });
 }

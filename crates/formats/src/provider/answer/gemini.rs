@@ -33,6 +33,7 @@ impl Parts {
                 written: 0,
                 written_long: 0,
                 dropped_thinking: 0,
+                cleared_tool_uses: 0,
                 output: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
             });
         }

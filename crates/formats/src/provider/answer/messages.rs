@@ -12,6 +12,7 @@ pub(super) struct Parts {
     blocks: BTreeMap<u64, Block>,
     usage: Usage,
     dropped_thinking: u64,
+    cleared_tool_uses: u64,
 }
 
 /// A block as it began, and what came since.
@@ -61,6 +62,7 @@ impl Parts {
             "message_delta" => {
                 let stop = data.get("delta").and_then(|delta| delta.get("stop_reason"));
                 seen.stop = owned(stop).or(seen.stop.take());
+                self.cleared(data);
                 self.count(data.get("usage"), seen);
             }
             "message_stop" => {
@@ -82,6 +84,7 @@ impl Parts {
             self.blocks.insert(index, Block { start: block.raw().to_owned(), ..Block::default() });
         }
         self.dropped(body);
+        self.cleared(body);
         self.count(body.get("usage"), seen);
     }
 
@@ -91,6 +94,14 @@ impl Parts {
         let dropped = |one: &Value<'_>| one.has("type", "thinking_dropped");
         self.dropped_thinking =
             told.map_or(0, |told| told.elements().filter(dropped).count() as u64);
+    }
+
+    /// Counts the tool uses that the provider says it cleared.
+    fn cleared(&mut self, told: Value<'_>) {
+        let edits = told.get("context_management").and_then(|told| told.get("applied_edits"));
+        let Some(edits) = edits.filter(|edits| edits.is_list()) else { return };
+        let counts = edits.elements().filter_map(|edit| number(Some(edit), &["cleared_tool_uses"]));
+        self.cleared_tool_uses = counts.fold(0, u64::saturating_add);
     }
 
     fn count(&mut self, usage: Option<Value<'_>>, seen: &mut Seen) {
@@ -107,9 +118,15 @@ impl Parts {
         now.long = number(creation, &["ephemeral_1h_input_tokens"]).or(now.long);
         let written_long = now.long.unwrap_or(0);
         let output = now.output.unwrap_or(0);
-        let dropped_thinking = self.dropped_thinking;
-        seen.usage =
-            Some(AnswerUsage { input, cached, written, written_long, output, dropped_thinking });
+        seen.usage = Some(AnswerUsage {
+            input,
+            cached,
+            written,
+            written_long,
+            output,
+            dropped_thinking: self.dropped_thinking,
+            cleared_tool_uses: self.cleared_tool_uses,
+        });
     }
 
     pub(super) fn items(&self) -> Vec<Arc<str>> {

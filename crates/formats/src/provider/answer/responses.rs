@@ -67,6 +67,7 @@ impl Parts {
             written: number(details, &["cache_write_tokens"]).unwrap_or(0),
             written_long: 0,
             dropped_thinking: 0,
+            cleared_tool_uses: 0,
             output: number(Some(usage), &["output_tokens"]).unwrap_or(0),
         });
     }

@@ -16,7 +16,7 @@ impl Request {
     /// Returns the tools whose schema the model may be told later, as core knows them.
     ///
     /// Not among them: tools of the provider's own, custom ones, those whose arguments the provider itself holds to their schema or
-    /// hands to its own code, and the one that must be called now. None where the client leaves the search for tools to the
+    /// hands to its own code, those that share a name, and the one that must be called now. None where the client leaves the search for tools to the
     /// provider: what waits there, waits already.
     pub fn lazy_tools(&self) -> Vec<ToolDefinition> {
         let all: Vec<Value<'_>> = self.declarations().collect();
@@ -45,7 +45,14 @@ impl Request {
                 schema: schema.raw().to_owned(),
             })
         };
-        all.iter().filter_map(function).collect()
+        let mut names: Vec<_> = all.iter().map(|tool| one_tool(*tool).name).collect();
+        names.sort_unstable();
+        // Groups may have members of the same name, and `describe_tool` knows names only.
+        let is_shared = |name: &str| {
+            let begin = names.partition_point(|known| &**known < name);
+            names.get(begin + 1).is_some_and(|next| &**next == name)
+        };
+        all.iter().filter_map(function).filter(|tool| !is_shared(&tool.name)).collect()
     }
 
     /// Returns every declaration, members of groups one by one.
@@ -128,6 +135,8 @@ mod tests {
 
         let responses = r#"{"input":"x","tools":[{"type":"function","name":"a","strict":false,"parameters":{}},{"type":"function","name":"s","parameters":{}},{"type":"local_shell"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"m","strict":false,"parameters":{}}]}]}"#;
         assert_eq!(names(Wire::Responses, responses), ["a", "m"]);
+        let alike = responses.replace(r#""name":"a""#, r#""name":"m""#);
+        assert!(names(Wire::Responses, &alike).is_empty(), "two tools of one name");
         let gemini = r#"{"contents":[],"tools":[{"functionDeclarations":[{"name":"a","parameters":{}},{"name":"b","parametersJsonSchema":{}},{"name":"n"}]},{"googleSearch":{}}]}"#;
         assert_eq!(names(Wire::Gemini, gemini), ["a", "b"]);
     }

@@ -123,7 +123,7 @@ fn stream(wire: Wire, number: usize, round: &[Piece]) -> String {
             }
             event(
                 "message_delta",
-                json!({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 10}}),
+                json!({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 10}, "context_management": cleared()}),
             );
             event("message_stop", json!({"type": "message_stop"}));
         }
@@ -235,7 +235,8 @@ fn whole(wire: Wire, number: usize, round: &[Piece]) -> String {
                 }
             });
             json!({"id": id, "type": "message", "role": "assistant", "model": "m-1", "content": content, "stop_reason": stop,
-                "usage": {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 5, "output_tokens": 10}})
+                "usage": {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 5, "output_tokens": 10},
+                "context_management": cleared()})
         }
         Wire::ChatCompletions => {
             let mut message = json!({"role": "assistant", "content": null});
@@ -360,6 +361,12 @@ fn pieces(answer: &Answer) -> Vec<Piece> {
             other => panic!("{other:?}"),
         })
         .collect()
+}
+
+/// What Anthropic tells of its context editing.
+fn cleared() -> Value {
+    let edit = |count: u64| json!({"type": "clear_tool_uses_20250919", "cleared_tool_uses": count, "cleared_input_tokens": 900});
+    json!({"applied_edits": [edit(3), {"type": "clear_thinking_20251015", "cleared_thinking_turns": 1}, edit(2)]})
 }
 
 fn assert_coherent(wire: Wire, bytes: &[u8]) {
@@ -526,6 +533,8 @@ proptest! {
             prop_assert_eq!(&streamed.stop, &whole.stop);
             let usage = streamed.usage.unwrap();
             prop_assert_eq!((usage.input, usage.cached, usage.output), (100, 90, 10));
+            let cleared = if wire == Wire::AnthropicMessages { 5 } else { 0 };
+            prop_assert_eq!(usage.cleared_tool_uses, cleared);
         }
     }
 
