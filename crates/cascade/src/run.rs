@@ -1,7 +1,7 @@
 //! Running a cascade: its phases one after another, each with the context that is chosen for it.
 
 mod ask;
-mod chosen;
+mod auto_context;
 mod context;
 mod dry;
 mod error;
@@ -12,9 +12,9 @@ mod journal;
 mod next;
 mod offer;
 mod output;
-mod past;
 mod phase;
 mod soundings;
+mod state;
 mod sub_cascade;
 mod tool_phase;
 mod toolbox;
@@ -38,7 +38,7 @@ pub use context::PhaseContext;
 pub use dry::{DryPhase, dry_run};
 pub use error::RunError;
 pub use event::{Event, Observer, Unobserved};
-pub use past::{Past, Ran};
+pub use state::{Ran, RunState};
 pub use toolbox::{Human, Nobody};
 
 use crate::definition::Cascade;
@@ -127,7 +127,7 @@ pub struct Runner {
 pub struct Outcome {
     /// The output of the last phase.
     pub output: String,
-    pub past: Past,
+    pub past: RunState,
 }
 
 /// A run that is going on.
@@ -182,7 +182,8 @@ impl Run {
             cascade: self.cascade.cascade_id.to_string(),
             is_resumed,
         });
-        let mut past = Past { input: self.cascade.with_defaults(input), state, ran: Vec::new() };
+        let mut past =
+            RunState { input: self.cascade.with_defaults(input), state, ran: Vec::new() };
         let outcome = if let Some(soundings) = self.cascade_soundings(&past)? {
             self.sound_cascade(soundings, past, &mut journal).await?
         } else {

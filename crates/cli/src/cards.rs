@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::select::{InterPhaseContextConfig, Selection, Strategy};
-use plimsoll_engine::selection::{Asked, Selectors, select};
+use plimsoll_engine::selection::{SelectionRequest, Selectors, select};
 use plimsoll_engine::{ContextCard, MessageRecord, SessionId};
 use serde::Serialize;
 
@@ -146,7 +146,7 @@ fn selected(
     let found = store.history(async |history, tenant| {
         let summaries = history.sessions(tenant, usize::MAX >> 1).await?;
         let turn = summaries.iter().find(|summary| summary.session == *session);
-        let asked = Asked {
+        let asked = SelectionRequest {
             session,
             task,
             phases: &[],

@@ -18,8 +18,8 @@ use crate::arguments::{ModelsArguments, ModelsCommand};
 use crate::config::{self, environment};
 use crate::error::CommandError;
 use crate::output::{self, BAD, DIM, GOOD, RESET};
-use crate::outside::outside;
 use crate::pricing::pricing;
+use crate::system::outside;
 
 /// Whoever looks at a list does not wait longer (chosen).
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -24,9 +24,9 @@ use crate::config;
 use crate::error::CommandError;
 use crate::models;
 use crate::output;
-use crate::outside::outside;
 use crate::pricing::{Unlisted, pricing};
 use crate::store::{Store, session_id};
+use crate::system::outside;
 
 pub(crate) use settings::{RunConfig, ToolsConfig};
 

@@ -1,7 +1,7 @@
 //! `plimsoll serve`: the gateway, from its settings to its end.
 
-mod kept;
-mod known;
+mod answers;
+mod memory;
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::config::{self, Config, environment};
 use crate::error::CommandError;
 use crate::heaps;
 use crate::output;
-use crate::outside::outside;
 use crate::pricing::pricing;
 use crate::store;
+use crate::system::outside;
 
 /// `PLIMSOLL_LOG`: off, error, warn, info, debug or trace.
 pub(crate) const LOG: &str = "PLIMSOLL_LOG";
@@ -65,12 +65,12 @@ pub(crate) async fn open(
     let settings = config.gateway.clone();
     let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
     let answers: Option<Arc<dyn Answers>> = if settings.add.answers {
-        Some(Arc::new(kept::Kept::open(&config, knowledge.clone())?))
+        Some(Arc::new(answers::StoredAnswers::open(&config, knowledge.clone())?))
     } else {
         None
     };
     let memory: Option<Arc<dyn Memory>> = if settings.add.memory {
-        Some(Arc::new(known::Known::open(&config, history.clone(), knowledge).await?))
+        Some(Arc::new(memory::StoredMemory::open(&config, history.clone(), knowledge).await?))
     } else {
         None
     };

@@ -20,9 +20,9 @@ use crate::error::CommandError;
 use crate::memory::MemoryConfig;
 use crate::models;
 use crate::output::{self, thousands};
-use crate::outside::outside;
 use crate::progress::Progress;
 use crate::store::Store;
+use crate::system::outside;
 
 /// How long the workers rest when nothing is due (`context-strategy.md` 5.3).
 const REST: Duration = Duration::from_secs(5);

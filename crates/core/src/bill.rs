@@ -23,7 +23,7 @@ pub use split::{Split, SplitTokens, split};
 
 /// Characters that were added to a conversation, by kind; what the file does not show is in none of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Said {
+pub struct Added {
     /// Messages with the role of the system.
     pub system: u64,
     pub text: u64,
@@ -36,7 +36,7 @@ pub struct Said {
     pub blocks: u32,
 }
 
-impl Said {
+impl Added {
     /// Returns the characters of all messages but the system's.
     pub fn visible(&self) -> u64 {
         self.text + self.calls + self.results
@@ -100,7 +100,7 @@ pub struct Request {
     /// Why the cache missed, where the provider told it.
     pub told: Option<Cause>,
     /// What was added since that request, its answer included.
-    pub said: Said,
+    pub said: Added,
     /// Characters of the answer that the file shows, thinking apart.
     pub answered: u64,
     /// The index of the answer among the session's messages; `None` outside of the main conversation.

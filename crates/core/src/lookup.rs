@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::hash::Ref;
-use crate::recall::{RecallIndex, RecallSettings, Said};
+use crate::recall::{IndexedMessage, RecallIndex, RecallSettings};
 use crate::text::words;
 use crate::text::{Limit, head, left_out, push_shortened};
 use crate::transcript::{Position, Transcript};
@@ -70,7 +70,12 @@ pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
     let entries = &transcript.entries()[..end.min(transcript.entries().len())];
     let texts: Vec<String> = entries.iter().map(|entry| entry.message.shown()).collect();
     let mut index = RecallIndex::new(RecallSettings::default(), None);
-    index.add(texts.iter().map(|text| Said { session: "", speaker: None, time: None, text }));
+    index.add(texts.iter().map(|text| IndexedMessage {
+        session: "",
+        speaker: None,
+        time: None,
+        text,
+    }));
     index.embed();
     let wanted: HashSet<String> = words(query).collect();
     let mut out = String::new();

@@ -15,7 +15,7 @@ mod stem;
 mod stop_words;
 mod vectors;
 
-pub use index::{RecallIndex, Said};
+pub use index::{IndexedMessage, RecallIndex};
 pub use pack::{Packed, header, pack};
 pub use score::{Match, Recalled, Why};
 pub use settings::RecallSettings;

@@ -5,7 +5,7 @@
 
 mod address;
 mod anchors;
-mod assigned;
+mod assignment;
 mod entropy;
 mod numbers;
 

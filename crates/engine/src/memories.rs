@@ -77,14 +77,14 @@ pub struct FoundMemory<'a> {
 #[derive(Debug)]
 pub struct Memories {
     settings: MemorySearch,
-    tenants: HashMap<TenantId, Known>,
+    tenants: HashMap<TenantId, TenantMemory>,
     /// Counts the questions, so that it is known who asked last.
     asked: u64,
 }
 
 /// What one tenant knows.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct TenantMemory {
     version: MemoryVersion,
     records: Vec<Kept>,
     by_id: HashMap<MemoryId, usize>,
@@ -129,13 +129,13 @@ impl Memories {
         &mut self,
         knowledge: &dyn KnowledgeStore,
         tenant: &TenantId,
-    ) -> Result<&Known, StoreError> {
+    ) -> Result<&TenantMemory, StoreError> {
         self.asked += 1;
         let since = self.tenants.get(tenant).map_or_else(MemoryVersion::default, |k| k.version);
         let changes = knowledge.memory_changes(tenant, since).await?;
         let known = self.tenants.entry(tenant.clone()).or_default();
         if changes.is_whole {
-            *known = Known::default();
+            *known = TenantMemory::default();
         }
         known.version = changes.version;
         known.last_asked = self.asked;
@@ -164,7 +164,7 @@ impl Memories {
     }
 }
 
-impl Known {
+impl TenantMemory {
     fn take(&mut self, records: Vec<MemoryRecord>) {
         let mut moved = false;
         for record in records {

@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use plimsoll_core::Tokenizer;
 use plimsoll_core::recall::{
-    Match, Packed, RecallIndex, RecallSettings, Recalled, Said, WordVectors, header, pack,
+    IndexedMessage, Match, Packed, RecallIndex, RecallSettings, Recalled, WordVectors, header, pack,
 };
 
 use crate::error::StoreError;
@@ -173,7 +173,7 @@ impl RecallScope {
 
     fn add(&mut self, records: Vec<MessageRecord>) {
         let texts: Vec<String> = records.iter().map(|record| record.message.shown()).collect();
-        self.index.add(records.iter().zip(&texts).map(|(record, text)| Said {
+        self.index.add(records.iter().zip(&texts).map(|(record, text)| IndexedMessage {
             session: record.session.as_str(),
             speaker: record.message.speaker.as_deref(),
             time: record.message.time,

@@ -5,7 +5,7 @@
 //! says and whom it is for.
 
 mod details;
-mod extracted;
+mod extraction;
 mod model_pass;
 mod new_memory;
 mod transfer;
@@ -16,7 +16,7 @@ use plimsoll_core::memory::lifecycle::{
     BrokenChain, Event, Life, Lifecycles, Refused, check_supersession,
 };
 use plimsoll_core::memory::score::{OPERATOR, first_state};
-use plimsoll_core::memory::write::{Levels, Said, levels};
+use plimsoll_core::memory::write::{Levels, Statement, levels};
 use plimsoll_core::memory::{MemoryKind, MemoryState, Outcome};
 use plimsoll_core::safety::{Handling, redact};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ use crate::search::{Embedding, SearchQuery};
 use new_memory::complete;
 
 pub use details::Details;
-pub use extracted::{ExtractedFacts, extract_session};
+pub use extraction::{ExtractedFacts, extract_session};
 pub(crate) use model_pass::EXTRACT;
 pub use model_pass::{MemoryRules, queue_model_pass};
 pub use new_memory::NewMemory;
@@ -72,7 +72,7 @@ impl SourceConfidence {
 /// What became of something that was to be remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Met {
+pub enum Novelty {
     /// It was not known.
     New,
     /// It was known, and is now by one source more.
@@ -118,7 +118,7 @@ impl Remember<'_> {
         &self,
         new: NewMemory,
         now: MillisSinceEpoch,
-    ) -> Result<(MemoryRecord, Met), MemoryError> {
+    ) -> Result<(MemoryRecord, Novelty), MemoryError> {
         let mut added = self.add_all(vec![new], now).await?;
         added.pop().ok_or_else(|| StoreError::NotFound { what: "the new record".into() }.into())
     }
@@ -131,8 +131,8 @@ impl Remember<'_> {
         &self,
         new: Vec<NewMemory>,
         now: MillisSinceEpoch,
-    ) -> Result<Vec<(MemoryRecord, Met)>, MemoryError> {
-        let mut added: Vec<(MemoryRecord, Met)> = Vec::with_capacity(new.len());
+    ) -> Result<Vec<(MemoryRecord, Novelty)>, MemoryError> {
+        let mut added: Vec<(MemoryRecord, Novelty)> = Vec::with_capacity(new.len());
         let mut places = std::collections::HashMap::new();
         for one in new {
             let one = one.redacted(self.handling);
@@ -145,12 +145,12 @@ impl Remember<'_> {
                 None => self.known(&id).await?,
             };
             let met = match known {
-                None => (self.record(one, id.clone(), now)?, Met::New),
+                None => (self.record(one, id.clone(), now)?, Novelty::New),
                 Some(known) => self.again(known, &one, now)?,
             };
             if let Some(at) = place {
-                let was_new = added[at].1 == Met::New;
-                added[at] = (met.0.clone(), if was_new { Met::New } else { met.1 });
+                let was_new = added[at].1 == Novelty::New;
+                added[at] = (met.0.clone(), if was_new { Novelty::New } else { met.1 });
             } else {
                 places.insert(id, added.len());
             }
@@ -159,7 +159,7 @@ impl Remember<'_> {
         let mut changed: Vec<MemoryRecord> = places
             .values()
             .map(|at| &added[*at])
-            .filter(|(_, met)| *met != Met::Known)
+            .filter(|(_, met)| *met != Novelty::Known)
             .map(|(record, _)| record.clone())
             .collect();
         changed.sort_by(|a, b| a.id.cmp(&b.id));
@@ -369,7 +369,7 @@ impl Remember<'_> {
         mut known: MemoryRecord,
         new: &NewMemory,
         now: MillisSinceEpoch,
-    ) -> Result<(MemoryRecord, Met), MemoryError> {
+    ) -> Result<(MemoryRecord, Novelty), MemoryError> {
         let mut details = Details::of(&known);
         let same = normalised(&details.text) == normalised(&new.text)
             && normalised(&details.name) == normalised(&new.name);
@@ -385,7 +385,7 @@ impl Remember<'_> {
         // What the operator says again is the operator's from then on; nobody else takes a record over.
         let is_raised = new.origin == OPERATOR && known.origin != OPERATOR;
         if !(is_raised || is_new_source && is_fact && counts) {
-            return Ok((known, Met::Known));
+            return Ok((known, Novelty::Known));
         }
         if is_raised {
             known.origin.clone_from(&new.origin);
@@ -399,7 +399,7 @@ impl Remember<'_> {
             known.updated_at = later(&known, now);
             known
         };
-        Ok((known, Met::Confirmed))
+        Ok((known, Novelty::Confirmed))
     }
 
     fn changed(
@@ -476,7 +476,7 @@ fn embedded_text(record: &MemoryRecord) -> String {
 /// Writes what a context may show of a record.
 fn write_levels(record: &mut MemoryRecord) {
     let details = Details::of(record);
-    let said = Said {
+    let said = Statement {
         text: &details.text,
         name: &details.name,
         points: &details.points,

@@ -27,7 +27,7 @@ const PAGE: usize = 1000;
 
 /// What a context is selected for.
 #[derive(Debug, Clone)]
-pub struct Asked<'a> {
+pub struct SelectionRequest<'a> {
     pub session: &'a SessionId,
     /// The instructions of the next phase, or the user's question.
     pub task: &'a str,
@@ -66,7 +66,7 @@ pub struct Selected {
 pub async fn select(
     selectors: &Selectors<'_>,
     tenant: &TenantId,
-    asked: &Asked<'_>,
+    asked: &SelectionRequest<'_>,
     now: MillisSinceEpoch,
 ) -> Result<Option<Selected>, StoreError> {
     if !asked.config.enabled {
@@ -107,7 +107,7 @@ async fn choose(
     selectors: &Selectors<'_>,
     pool: &Pool,
     cards: &HashMap<&str, &ContextCard>,
-    asked: &Asked<'_>,
+    asked: &SelectionRequest<'_>,
     config: &SelectionConfig,
 ) -> Selection {
     let safe = |text: &str| safe_text(text, *selectors.safety);
@@ -205,7 +205,7 @@ async fn all_messages(
 }
 
 fn receipt(
-    asked: &Asked<'_>,
+    asked: &SelectionRequest<'_>,
     selection: &Selection,
     full: usize,
     all_tokens: u64,

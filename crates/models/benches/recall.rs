@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::recall::{RecallIndex, RecallSettings, Said};
+use plimsoll_core::recall::{IndexedMessage, RecallIndex, RecallSettings};
 use plimsoll_models::BuiltInEmbedder;
 use serde::Deserialize;
 
@@ -41,7 +41,7 @@ fn main() {
 
     let begun = Instant::now();
     let mut index = RecallIndex::new(RecallSettings::default(), Some(Arc::new(BuiltInEmbedder)));
-    index.add(turns.iter().map(|turn| Said {
+    index.add(turns.iter().map(|turn| IndexedMessage {
         session: &turn.session,
         speaker: turn.speaker.as_deref(),
         time: None,

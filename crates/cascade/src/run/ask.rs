@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Run;
 use super::error::RunError;
 use super::journal::Journal;
-use super::past::text_of;
+use super::state::text_of;
 use super::turns::own_message;
 use crate::definition::Phase;
 

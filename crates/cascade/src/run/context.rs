@@ -9,7 +9,7 @@ use plimsoll_core::{Block, Image, Message, Role};
 use serde_json::{Map, Value};
 
 use super::error::RunError;
-use super::past::{Past, Ran, text_of};
+use super::state::{Ran, RunState, text_of};
 use crate::definition::{
     AsRole, Context, ContextRetention, ImagesFilter, Include, MessagesFilter, Phase, Source,
     SourcePhase, Template,
@@ -29,7 +29,7 @@ pub(crate) type Holds<'a> = dyn Fn(&Template) -> Result<bool, RunError> + 'a;
 /// Returns the context of a phase whose sources are named, or that sees everything.
 pub(crate) fn phase_context(
     phase: &Phase,
-    past: &Past,
+    past: &RunState,
     holds: &Holds<'_>,
 ) -> Result<PhaseContext, RunError> {
     let mut built = PhaseContext::default();
@@ -46,7 +46,7 @@ pub(crate) fn phase_context(
 }
 
 /// Returns all that went before: the input, and each phase as far as it is retained.
-pub(crate) fn snowball(past: &Past) -> Vec<Arc<Message>> {
+pub(crate) fn snowball(past: &RunState) -> Vec<Arc<Message>> {
     let mut messages = Vec::new();
     messages.extend(input(&past.input));
     for ran in &past.ran {
@@ -60,7 +60,7 @@ pub(crate) fn snowball(past: &Past) -> Vec<Arc<Message>> {
 
 fn selective(
     context: &Context,
-    past: &Past,
+    past: &RunState,
     holds: &Holds<'_>,
     built: &mut PhaseContext,
 ) -> Result<(), RunError> {
@@ -86,7 +86,7 @@ pub(crate) fn indented(map: &Map<String, Value>) -> String {
 fn inject(
     source: &Source,
     exclude: &[String],
-    past: &Past,
+    past: &RunState,
     holds: &Holds<'_>,
     built: &mut PhaseContext,
 ) -> Result<(), RunError> {
@@ -107,7 +107,7 @@ fn inject(
 fn meant<'a>(
     phase: &SourcePhase,
     exclude: &[String],
-    past: &'a Past,
+    past: &'a RunState,
     built: &mut PhaseContext,
 ) -> Vec<&'a Ran> {
     match phase {

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::context::phase_context;
 use super::error::RunError;
 use super::next::after;
-use super::past::{Past, Ran};
 use super::phase::begin;
+use super::state::{Ran, RunState};
 use super::turns::own_message;
 use super::values::{failed, values};
 use crate::definition::{Cascade, Template};
@@ -25,7 +25,7 @@ pub struct DryPhase {
 
 /// Goes through a cascade without a model: each phase once, by its first handoff.
 pub fn dry_run(cascade: &Cascade, input: Map<String, Value>) -> Result<Vec<DryPhase>, RunError> {
-    let mut past = Past { input: cascade.with_defaults(input), ..Past::default() };
+    let mut past = RunState { input: cascade.with_defaults(input), ..RunState::default() };
     let mut phases = Vec::new();
     let mut next = cascade.phases.first();
     while let Some(phase) = next.filter(|phase| past.visits(phase.name.as_str()) == 0) {

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::Run;
 use super::error::RunError;
 use super::journal::Journal;
-use super::past::{Past, Ran};
 use super::phase::Ended;
+use super::state::{Ran, RunState};
 use crate::definition::{OnError, Phase, Template};
 
 impl Run {
@@ -15,7 +15,7 @@ impl Run {
     pub(crate) async fn met(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
         on_error: &OnError,
         error: &RunError,
@@ -84,7 +84,7 @@ impl Run {
     async fn mended(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
         max_attempts: u32,
         model: Option<&Template>,

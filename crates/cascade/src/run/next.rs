@@ -5,14 +5,14 @@ use crate::run::Run;
 use crate::run::error::RunError;
 use crate::run::event::Event;
 use crate::run::journal::Journal;
-use crate::run::past::Past;
 use crate::run::phase::Ended;
+use crate::run::state::RunState;
 
 impl Run {
     /// Runs phases until none comes next.
     pub(crate) async fn phases(
         &self,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
     ) -> Result<(), RunError> {
         let mut next = self.cascade.phases.first();

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Run;
 use super::error::RunError;
 use super::journal::Journal;
-use super::past::Past;
+use super::state::RunState;
 use super::toolbox::{EXPAND_REF, ROUTE_TO};
 use super::turns::Talk;
 use crate::definition::{Handoff, Phase, Tackle};
@@ -16,7 +16,7 @@ impl Run {
     pub(crate) async fn offered(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         talk: &Talk,
     ) -> Result<Vec<Tool>, RunError> {
@@ -46,7 +46,7 @@ impl Run {
     pub(crate) fn open_handoffs<'a>(
         &self,
         phase: &'a Phase,
-        past: &Past,
+        past: &RunState,
     ) -> Result<Vec<&'a Handoff>, RunError> {
         let mut open = Vec::new();
         for handoff in &phase.handoffs {
@@ -65,7 +65,7 @@ impl Run {
     async fn picked(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         talk: &Talk,
     ) -> Result<Vec<String>, RunError> {

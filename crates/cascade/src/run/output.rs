@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Run;
 use super::error::RunError;
 use super::journal::Journal;
-use super::past::{Past, Ran};
+use super::state::{Ran, RunState};
 use crate::definition::{ExtractionFormat, Phase};
 
 impl Run {
@@ -18,7 +18,7 @@ impl Run {
     pub(crate) async fn end(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &Journal,
         mut ran: Ran,
     ) -> Result<(), RunError> {

@@ -13,7 +13,7 @@ use super::error::RunError;
 use super::event::Event;
 use super::failure::can_be_met;
 use super::journal::Journal;
-use super::past::{Past, Ran, output_of};
+use super::state::{Ran, RunState, output_of};
 use super::turns::{Set, Talk, TurnsEnd, own_message};
 use crate::definition::Phase;
 
@@ -30,7 +30,7 @@ impl Run {
     pub(crate) async fn phase(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
     ) -> Result<Ended, RunError> {
         let begun = if phase.is_tool_call() {
@@ -50,7 +50,7 @@ impl Run {
     async fn model_phase(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
     ) -> Result<Ended, RunError> {
         let factor = match &phase.soundings {
@@ -71,7 +71,7 @@ impl Run {
     pub(crate) async fn attempts(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
         model: Option<String>,
     ) -> Result<(Ran, Ended), RunError> {
@@ -150,7 +150,7 @@ impl Run {
     async fn retry(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         talk: &mut Talk,
         prompts: &[Arc<Message>],
@@ -196,7 +196,7 @@ impl Run {
     pub(crate) async fn context(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
     ) -> Result<PhaseContext, RunError> {
         if let Some(selection) = self.cascade.selection(phase)
@@ -212,7 +212,7 @@ impl Run {
     pub(crate) fn model(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         given: Option<String>,
     ) -> Result<(Arc<dyn ChatModel>, Option<String>), RunError> {
         let template = phase.model.as_ref().or(self.cascade.model.as_ref());
@@ -228,7 +228,7 @@ impl Run {
     }
 
     /// Returns what the model is told to do, and by what it is measured.
-    fn instructions(&self, phase: &Phase, past: &Past) -> Result<String, RunError> {
+    fn instructions(&self, phase: &Phase, past: &RunState) -> Result<String, RunError> {
         let mut text = match &phase.instructions {
             Some(template) => self.render(phase, past, template, [])?,
             None => String::new(),
@@ -247,6 +247,6 @@ pub(crate) fn begin(phase: &Phase, instructions: String) -> [Message; 2] {
     [own_message(phase, Role::System, instructions), own_message(phase, Role::User, ask)]
 }
 
-fn input_text(past: &Past) -> String {
+fn input_text(past: &RunState) -> String {
     super::context::indented(&past.input)
 }

@@ -8,8 +8,8 @@ use super::error::RunError;
 use super::event::Event;
 use super::failure::can_be_met;
 use super::journal::Journal;
-use super::past::{Past, Ran};
 use super::phase::Ended;
+use super::state::{Ran, RunState};
 use super::turns::own_message;
 use super::{Outcome, Run, part_of};
 use crate::definition::{Phase, SoundingMode, Soundings};
@@ -20,7 +20,7 @@ const SHOWN: usize = 8_000;
 /// An attempt that came to an end.
 struct Sounded {
     index: usize,
-    past: Past,
+    past: RunState,
     ran: Ran,
     ended: Ended,
 }
@@ -32,7 +32,7 @@ impl Run {
         phase: &Phase,
         soundings: &Soundings,
         factor: usize,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
     ) -> Result<(Ran, Ended), RunError> {
         let name = phase.name.as_str();
@@ -92,7 +92,10 @@ impl Run {
     }
 
     /// Returns the soundings of the cascade, where it is to be tried more than once and this is not such a try.
-    pub(crate) fn cascade_soundings(&self, past: &Past) -> Result<Option<&Soundings>, RunError> {
+    pub(crate) fn cascade_soundings(
+        &self,
+        past: &RunState,
+    ) -> Result<Option<&Soundings>, RunError> {
         let (Some(soundings), None) = (&self.cascade.soundings, self.sounding) else {
             return Ok(None);
         };
@@ -105,7 +108,7 @@ impl Run {
     pub(crate) async fn sound_cascade(
         &self,
         soundings: &Soundings,
-        past: Past,
+        past: RunState,
         journal: &mut Journal,
     ) -> Result<Outcome, RunError> {
         let Some(first) = self.cascade.phases.first() else {
@@ -170,7 +173,7 @@ impl Run {
     fn dealt(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         soundings: &Soundings,
         factor: usize,
     ) -> Result<Vec<Option<String>>, RunError> {
@@ -191,7 +194,7 @@ impl Run {
         &self,
         phase: &Phase,
         soundings: &Soundings,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         sounded: &[Sounded],
     ) -> Result<Vec<usize>, RunError> {
@@ -213,7 +216,7 @@ impl Run {
         &self,
         phase: &Phase,
         soundings: &Soundings,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         outputs: &[(usize, &str)],
     ) -> Result<usize, RunError> {
@@ -257,7 +260,7 @@ impl Run {
         &self,
         phase: &Phase,
         soundings: &Soundings,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         outputs: &[(usize, &str)],
     ) -> Result<String, RunError> {
@@ -269,7 +272,7 @@ impl Run {
         let asked = self.of_template(phase, past, soundings.aggregator_model.as_ref())?;
         let (model, asked_for) = self.model(phase, past, asked)?;
         let answer = self.ask_text(phase, journal, model, asked_for, question).await?;
-        Ok(super::past::text_of(&answer))
+        Ok(super::state::text_of(&answer))
     }
 }
 

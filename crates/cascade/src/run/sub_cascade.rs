@@ -7,7 +7,7 @@ use serde_json::Map;
 
 use super::error::RunError;
 use super::journal::Journal;
-use super::past::Past;
+use super::state::RunState;
 use super::turns::{Set, own_message};
 use super::{Run, part_of};
 use crate::definition::{Cascade, Phase};
@@ -17,7 +17,7 @@ impl Run {
     pub(crate) async fn sub_cascades(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
         set: &mut Set,
     ) -> Result<Vec<Arc<Message>>, RunError> {

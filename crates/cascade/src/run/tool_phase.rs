@@ -12,8 +12,8 @@ use super::Run;
 use super::error::RunError;
 use super::event::Event;
 use super::journal::Journal;
-use super::past::{Past, Ran};
 use super::phase::Ended;
+use super::state::{Ran, RunState};
 use super::toolbox::Caller;
 use crate::definition::{Phase, Templated};
 
@@ -22,7 +22,7 @@ impl Run {
     pub(crate) async fn tool_phase(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
     ) -> Result<Ended, RunError> {
         let name = phase.name.as_str();
@@ -42,7 +42,7 @@ impl Run {
     pub(crate) async fn end_tool_phase(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &Journal,
         message: &Message,
     ) -> Result<Ended, RunError> {
@@ -143,7 +143,7 @@ impl Run {
     pub(crate) fn templated(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         inputs: &[(String, Templated)],
     ) -> Result<Map<String, Value>, RunError> {
         let mut rendered = Map::new();
@@ -156,7 +156,7 @@ impl Run {
     fn templated_value(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         value: &Templated,
     ) -> Result<Value, RunError> {
         Ok(match value {

@@ -18,7 +18,7 @@ use super::Run;
 use super::error::RunError;
 use super::event::Event;
 use super::journal::Journal;
-use super::past::Past;
+use super::state::RunState;
 use super::toolbox::{Caller, EXPAND_REF, ROUTE_TO, SET_STATE, object};
 use crate::definition::{ContextTtl, Phase};
 
@@ -181,7 +181,7 @@ impl Run {
     pub(crate) async fn turns(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
         talk: &mut Talk,
         tools: &[Tool],
@@ -333,7 +333,7 @@ impl Run {
     async fn tool(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         journal: &mut Journal,
         call: &ToolCall,
         set: &mut Set,
@@ -378,7 +378,7 @@ impl Run {
     fn steer(
         &self,
         phase: &Phase,
-        past: &mut Past,
+        past: &mut RunState,
         call: &ToolCall,
         set: &mut Set,
         target: &mut Option<String>,

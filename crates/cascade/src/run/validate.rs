@@ -9,7 +9,7 @@ use super::error::RunError;
 use super::event::Event;
 use super::journal::Journal;
 use super::part_of;
-use super::past::Past;
+use super::state::RunState;
 use crate::definition::{Phase, PromptValidator, Validator};
 
 /// What a validator says of an output.
@@ -53,7 +53,7 @@ impl Run {
     pub(crate) async fn judge(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         output: &str,
         attempt: u32,
@@ -81,7 +81,7 @@ impl Run {
     }
 
     /// Returns the most attempts of a phase.
-    pub(crate) fn most_attempts(&self, phase: &Phase, past: &Past) -> Result<u32, RunError> {
+    pub(crate) fn most_attempts(&self, phase: &Phase, past: &RunState) -> Result<u32, RunError> {
         let said = self.count(phase, past, phase.rules.max_attempts.as_ref())?;
         let of_wards = phase.wards.post.iter().map(|ward| ward.max_attempts).max();
         let is_loop = phase.rules.loop_until.is_some() || phase.output_schema.is_some();
@@ -93,7 +93,7 @@ impl Run {
     pub(crate) fn told_of_validator(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
     ) -> Result<Option<String>, RunError> {
         let Some(validator) =
             phase.rules.loop_until.as_ref().filter(|_| !phase.rules.loop_until_silent)
@@ -116,7 +116,7 @@ impl Run {
     pub(crate) async fn validated(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         validator: &Validator,
         output: &str,
@@ -209,7 +209,7 @@ impl Run {
     /// Asks a cascade: its output is the verdict.
     async fn by_cascade(
         &self,
-        past: &Past,
+        past: &RunState,
         journal: &Journal,
         cascade: std::sync::Arc<crate::definition::Cascade>,
         name: &str,
@@ -232,7 +232,7 @@ impl Run {
     async fn judged(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         prompt: &PromptValidator,
         output: &str,
@@ -258,7 +258,7 @@ impl Run {
     async fn by_criterion(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         criterion: &str,
         output: &str,

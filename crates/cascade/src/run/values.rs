@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Run;
 use super::error::RunError;
-use super::past::Past;
+use super::state::RunState;
 use crate::definition::{Cascade, Count, Phase, Template};
 use crate::template::Values;
 
@@ -13,7 +13,7 @@ impl Run {
     pub(crate) fn render(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         template: &Template,
         more: impl IntoIterator<Item = (String, Value)>,
     ) -> Result<String, RunError> {
@@ -28,7 +28,7 @@ impl Run {
     fn values(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         more: impl IntoIterator<Item = (String, Value)>,
     ) -> Values {
         let mut values = values(&self.cascade, phase, past);
@@ -45,7 +45,7 @@ impl Run {
     pub(crate) fn render_value(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         template: &Template,
     ) -> Result<Value, RunError> {
         let source = template.source().trim();
@@ -64,7 +64,7 @@ impl Run {
     pub(crate) fn holds(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         condition: &Template,
     ) -> Result<bool, RunError> {
         condition.is_true(&self.values(phase, past, [])).map_err(|error| failed(phase, &error))
@@ -74,7 +74,7 @@ impl Run {
     pub(crate) fn count(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         count: Option<&Count>,
     ) -> Result<Option<u32>, RunError> {
         match count {
@@ -94,7 +94,7 @@ impl Run {
     pub(crate) fn of_template(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         template: Option<&Template>,
     ) -> Result<Option<String>, RunError> {
         template.map(|template| self.render(phase, past, template, [])).transpose()
@@ -106,7 +106,7 @@ pub(crate) fn failed(phase: &Phase, error: &dyn std::fmt::Display) -> RunError {
 }
 
 /// Returns what every template of a phase sees.
-pub(crate) fn values(cascade: &Cascade, phase: &Phase, past: &Past) -> Values {
+pub(crate) fn values(cascade: &Cascade, phase: &Phase, past: &RunState) -> Values {
     let mut values = Values::default();
     for (name, value) in past.values() {
         values.set(&name, &value);

@@ -5,7 +5,7 @@ use plimsoll_core::Role;
 use super::Run;
 use super::error::RunError;
 use super::journal::Journal;
-use super::past::{Past, output_of};
+use super::state::{RunState, output_of};
 use super::turns::{Talk, own_message};
 use super::validate::Verdict;
 use crate::definition::{Phase, Ward, WardMode};
@@ -15,7 +15,7 @@ impl Run {
     pub(crate) async fn wards(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         wards: &[Ward],
         text: &str,
@@ -44,7 +44,7 @@ impl Run {
     pub(crate) async fn turn_wards(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         talk: &mut Talk,
     ) -> Result<(), RunError> {

@@ -3,7 +3,7 @@
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::memory::lifecycle::Severity;
 use plimsoll_engine::MemoryId;
-use plimsoll_engine::remember::{Met, NewMemory};
+use plimsoll_engine::remember::{NewMemory, Novelty};
 
 use super::arguments::{AddArguments, SaidArguments, SupersedeArguments};
 use super::{Desk, list, scope};
@@ -17,9 +17,9 @@ pub(super) fn run(arguments: &AddArguments) -> Result<(), CommandError> {
     let (record, met) = desk.remember(async |remember, now| remember.add(new, now).await)?;
     if !arguments.plain.json {
         match met {
-            Met::New => {}
-            Met::Confirmed => output::note("it was known; it is confirmed"),
-            Met::Known => output::note("it was known; nothing changed"),
+            Novelty::New => {}
+            Novelty::Confirmed => output::note("it was known; it is confirmed"),
+            Novelty::Known => output::note("it was known; nothing changed"),
         }
     }
     list::print(&record, arguments.plain.json)

@@ -2,7 +2,7 @@
 
 use std::io::BufRead as _;
 
-use plimsoll_engine::remember::{MemoryError, Met, NewMemory, from_line, to_line};
+use plimsoll_engine::remember::{MemoryError, NewMemory, Novelty, from_line, to_line};
 use plimsoll_engine::{MemoryRecord, MemoryVersion};
 
 use super::arguments::{ExportArguments, ImportMemoryArguments};
@@ -78,7 +78,7 @@ pub(super) fn import(arguments: &ImportMemoryArguments) -> Result<(), CommandErr
             let rest = new.split_off(new.len().min(TOGETHER));
             let together = std::mem::replace(&mut new, rest);
             for (_, met) in remember.add_all(together, clock::now()).await? {
-                *if met == Met::Known { &mut added.1 } else { &mut added.0 } += 1;
+                *if met == Novelty::Known { &mut added.1 } else { &mut added.0 } += 1;
             }
         }
         for together in whole.chunks(TOGETHER) {

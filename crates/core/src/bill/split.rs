@@ -3,7 +3,7 @@
 use crate::cost::{CacheKind, Charge, Life, Prices};
 use crate::message::Usage;
 
-use super::{Amount, Cause, Rate, Request, Row, Said, rate};
+use super::{Added, Amount, Cause, Rate, Request, Row, rate};
 
 /// What a provider leaves out of the end of the last request: steps of up to 512 tokens with OpenAI and Gemini (measured).
 const STEP: f64 = 512.0;
@@ -109,7 +109,7 @@ struct Standing {
     /// Tokens of system prompt and tools.
     system: f64,
     /// What the file shows, since the last compaction.
-    shown: Said,
+    shown: Added,
     long_life: bool,
 }
 
@@ -135,7 +135,7 @@ fn stand(request: &Request, before: Option<Standing>, rate: Rate) -> Standing {
     let said = request.said;
     let long_life = request.usage.written_long_tokens > 0;
     if let Some(before) = before {
-        let mut shown = if request.compacted { Said::default() } else { before.shown };
+        let mut shown = if request.compacted { Added::default() } else { before.shown };
         shown.add(&said);
         return Standing { shown, long_life: long_life || before.long_life, ..before };
     }
@@ -211,7 +211,7 @@ fn one(
     }
 }
 
-fn kinds(shown: &Said) -> [f64; 3] {
+fn kinds(shown: &Added) -> [f64; 3] {
     let all = shown.visible().max(1) as f64;
     [shown.text, shown.calls, shown.results].map(|part| part as f64 / all)
 }

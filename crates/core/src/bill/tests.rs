@@ -30,7 +30,7 @@ fn request(continues: Option<usize>, seconds: i64, usage: Usage, said: u64) -> R
         continues,
         sent: Some(MillisSinceEpoch(seconds * 1000)),
         usage,
-        said: Said { results: said, ..Said::default() },
+        said: Added { results: said, ..Added::default() },
         ..Request::default()
     }
 }
@@ -233,7 +233,7 @@ fn any_request(index: usize) -> impl Strategy<Value = Request> {
                 // Now and then a request that no reader would make: one that continues itself.
                 continues: (index > 0).then_some(from),
                 compacted,
-                said: Said { text: said, results: repeated, repeated, ..Said::default() },
+                said: Added { text: said, results: repeated, repeated, ..Added::default() },
                 ..Request::default()
             }
         },

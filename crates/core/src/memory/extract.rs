@@ -4,9 +4,9 @@
 //! So each rule asks for words that mean one thing, questions and suppositions state nothing, and a tool's output yields
 //! only what has a definite form.
 
-pub mod asked;
-mod passage;
+pub mod model_facts;
 mod pattern;
+mod sentence;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::MemoryKind;
 use crate::message::{Block, Message, Role};
-use passage::{Passage, passages};
+use sentence::{Sentence, sentences};
 
 /// Settings of extraction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Extraction {
-    /// Characters of the longest fact; a longer passage is left alone, for half a statement may say its opposite.
+    /// Characters of the longest fact; a longer sentence is left alone, for half a statement may say its opposite.
     pub longest: usize,
     /// The most facts of one kind that one message gives.
     pub most_of_a_kind: usize,
@@ -47,7 +47,7 @@ impl Default for Extraction {
 pub struct Extracted {
     /// Decision, entity, task, metric, link or fact.
     pub kind: MemoryKind,
-    /// The passage as it stands, on one line.
+    /// The sentence as it stands, on one line.
     pub text: String,
     /// The block of the message that it stands in.
     pub block: usize,
@@ -81,8 +81,8 @@ pub fn extract(message: &Message, settings: &Extraction) -> Vec<Extracted> {
         if role == Role::System {
             continue;
         }
-        extract_text(text, role, settings, |kind, passage, text, tags| {
-            let fact = Extracted { kind, text, block: number, bytes: passage, tags };
+        extract_text(text, role, settings, |kind, sentence, text, tags| {
+            let fact = Extracted { kind, text, block: number, bytes: sentence, tags };
             if met.insert(fact.key()) {
                 found.push(fact);
             }
@@ -113,27 +113,28 @@ fn extract_text(
     settings: &Extraction,
     mut found: impl FnMut(MemoryKind, Range<usize>, String, Vec<String>),
 ) {
-    for passage in passages(text, settings.most_bytes) {
-        if passage.text.chars().nth(settings.longest).is_some() || pattern::is_secret(passage.text)
+    for sentence in sentences(text, settings.most_bytes) {
+        if sentence.text.chars().nth(settings.longest).is_some()
+            || pattern::is_secret(sentence.text)
         {
             continue;
         }
-        for (kind, tags) in kinds(&passage, role) {
+        for (kind, tags) in kinds(&sentence, role) {
             // A link is the address with its title, not the sentence around it.
-            let line = if kind == MemoryKind::Link { pattern::link(passage.text) } else { None };
-            let line = line.unwrap_or_else(|| super::quote::line(pattern::unmarked(passage.text)));
+            let line = if kind == MemoryKind::Link { pattern::link(sentence.text) } else { None };
+            let line = line.unwrap_or_else(|| super::quote::line(pattern::unmarked(sentence.text)));
             if line.is_empty() {
                 continue;
             }
-            found(kind, passage.bytes.clone(), line, tags);
+            found(kind, sentence.bytes.clone(), line, tags);
         }
     }
 }
 
-/// Returns what a passage is, each kind once; most are nothing.
-fn kinds(passage: &Passage<'_>, role: Role) -> Vec<(MemoryKind, Vec<String>)> {
-    let text = passage.text;
-    let said = role != Role::Tool && !passage.in_code;
+/// Returns what a sentence is, each kind once; most are nothing.
+fn kinds(sentence: &Sentence<'_>, role: Role) -> Vec<(MemoryKind, Vec<String>)> {
+    let text = sentence.text;
+    let said = role != Role::Tool && !sentence.in_code;
     let states = said && !pattern::is_open(text);
     let mut kinds = Vec::new();
     if states && pattern::is_decision(text) {
@@ -143,13 +144,13 @@ fn kinds(passage: &Passage<'_>, role: Role) -> Vec<(MemoryKind, Vec<String>)> {
     } else if states && pattern::is_fact(text, role) {
         kinds.push((MemoryKind::Fact, Vec::new()));
     }
-    // A stated passage with a number or an id in it is tagged with them and not repeated under another kind.
+    // A stated sentence with a number or an id in it is tagged with them and not repeated under another kind.
     let entities = pattern::entities(text);
     let units = pattern::metrics(text);
     let hosts = pattern::hosts(text);
     if let Some((_, tags)) = kinds.first_mut() {
         tags.extend(entities.into_iter().chain(units).chain(hosts));
-    } else if !passage.in_code {
+    } else if !sentence.in_code {
         let states = (role == Role::Tool || states) && !pattern::is_code(text);
         if !entities.is_empty() && states {
             kinds.push((MemoryKind::Entity, entities));

@@ -7,7 +7,7 @@ use crate::memory::{MemoryKind, Outcome};
 
 /// What a caller says of a record.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Said<'a> {
+pub struct Statement<'a> {
     /// What was decided, is so, is to be done or happened, in one sentence; of a censor why, of a procedure what it is for.
     pub text: &'a str,
     /// The name of a procedure, the pattern of a censor.
@@ -32,7 +32,7 @@ pub struct Levels {
 ///
 /// Shape: a decision is `text [outcome, confidence]` and, as a summary, its reasons behind it; a procedure is `name: text`, its
 /// steps listed under `Core patterns:`; of all others the text is both.
-pub fn levels(kind: MemoryKind, said: &Said<'_>) -> Levels {
+pub fn levels(kind: MemoryKind, said: &Statement<'_>) -> Levels {
     let text = said.text.trim();
     match kind {
         MemoryKind::Decision => {
@@ -74,7 +74,7 @@ mod tests {
     use MemoryKind::{Decision, Fact, Procedure};
 
     #[track_caller]
-    fn check(kind: MemoryKind, said: &Said<'_>, micro: &str, summary: Option<&str>) {
+    fn check(kind: MemoryKind, said: &Statement<'_>, micro: &str, summary: Option<&str>) {
         let levels = levels(kind, said);
         assert_eq!((&*levels.micro, levels.summary.as_deref()), (micro, summary));
     }
@@ -83,29 +83,29 @@ mod tests {
     fn each_kind_has_its_own_form() {
         let points =
             ["Unification reduces operational surface".to_owned(), "One backup.".to_owned()];
-        let decided = Said {
+        let decided = Statement {
             text: "Chose Postgres over ChromaDB",
             points: &points,
             outcome: Some(Outcome::Success),
             confidence: 0.85,
-            ..Said::default()
+            ..Statement::default()
         };
         let micro = "Chose Postgres over ChromaDB [success, 0.85]";
         let summary = format!("{micro} — Unification reduces operational surface. One backup.");
         check(Decision, &decided, micro, Some(&summary));
-        let result = Said { result: "8.5x faster", ..decided.clone() };
+        let result = Statement { result: "8.5x faster", ..decided.clone() };
         check(Decision, &result, micro, Some(&format!("{summary} 8.5x faster.")));
-        let bare = Said { points: &[], outcome: None, ..decided };
+        let bare = Statement { points: &[], outcome: None, ..decided };
         check(Decision, &bare, "Chose Postgres over ChromaDB [pending, 0.85]", None);
 
         let steps = ["branch".to_owned(), " ".to_owned(), "merge".to_owned()];
-        let procedure = Said { name: "Deploy", points: &steps, ..Said::default() };
+        let procedure = Statement { name: "Deploy", points: &steps, ..Statement::default() };
         check(Procedure, &procedure, "branch → merge", Some("Core patterns:\n- branch\n- merge"));
-        let named = Said { name: "Deploy", ..Said::default() };
+        let named = Statement { name: "Deploy", ..Statement::default() };
         check(Procedure, &named, "Deploy", None);
         check(
             Fact,
-            &Said { text: " Tim prefers Celsius ", ..Said::default() },
+            &Statement { text: " Tim prefers Celsius ", ..Statement::default() },
             "Tim prefers Celsius",
             None,
         );

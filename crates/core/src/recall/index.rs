@@ -11,7 +11,7 @@ use crate::message::MillisSinceEpoch;
 
 /// A message as the index takes it.
 #[derive(Debug, Clone, Copy)]
-pub struct Said<'a> {
+pub struct IndexedMessage<'a> {
     pub session: &'a str,
     /// The name of who said it, where it has one; a role is no name.
     pub speaker: Option<&'a str>,
@@ -80,7 +80,7 @@ impl RecallIndex {
     /// Adds messages, which are numbered in the order in which they come, from 0.
     ///
     /// Those of one session come in its order; sessions may alternate. Until [`Self::embed`] they are found by words alone.
-    pub fn add<'a>(&mut self, said: impl IntoIterator<Item = Said<'a>>) {
+    pub fn add<'a>(&mut self, said: impl IntoIterator<Item = IndexedMessage<'a>>) {
         for said in said {
             self.push(&said);
         }
@@ -105,7 +105,7 @@ impl RecallIndex {
         self.entries.is_empty()
     }
 
-    fn push(&mut self, said: &Said<'_>) {
+    fn push(&mut self, said: &IndexedMessage<'_>) {
         let id = self.entries.len() as MessageId;
         self.postings.add(said.text, self.settings.words);
         let speaker = said.speaker.and_then(|name| self.speaker(name));
@@ -136,7 +136,7 @@ impl RecallIndex {
     }
 
     /// Tells whether a message begins a new passage.
-    fn breaks(&self, end: &End, said: &Said<'_>) -> bool {
+    fn breaks(&self, end: &End, said: &IndexedMessage<'_>) -> bool {
         let silence = i64::from(self.settings.passage_break) * 60_000;
         let silent = match (end.time, said.time) {
             (Some(before), Some(now)) => now.0.saturating_sub(before.0) > silence,

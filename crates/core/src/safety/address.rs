@@ -81,7 +81,7 @@ pub(super) fn url_password(text: &str, at: usize) -> Option<Finding> {
     let user = text.get(at..at + colon)?;
     (password.len() >= 3
         && password != user
-        && !super::assigned::is_placeholder(password)
+        && !super::assignment::is_placeholder(password)
         && host + 1 < authority.len())
     .then_some(Finding { kind: Sensitive::UrlPassword, bytes: at + colon + 1..at + host })
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
 use super::entropy::entropy;
-use super::{Finding, Sensitive, address, assigned, before, byte_at, is_word};
+use super::{Finding, Sensitive, address, assignment, before, byte_at, is_word};
 
 /// Which bytes a token is made of.
 #[derive(Debug, Clone, Copy)]
@@ -198,7 +198,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
                     key
                 }
                 Other::Header => header(text, hit.start(), hit.end()),
-                Other::Name => assigned::find(text, hit.end()),
+                Other::Name => assignment::find(text, hit.end()),
             },
         };
         found.extend(finding);
@@ -321,6 +321,6 @@ fn header(text: &str, start: usize, at: usize) -> Option<Finding> {
         && length >= if is_basic { 8 } else { SHORTEST_HEADER }
         && (is_basic || value.bytes().any(|byte| byte.is_ascii_digit()))
         && entropy(value.as_bytes()) >= LEAST_ENTROPY_BARE - if is_basic { 0.5 } else { 0.0 }
-        && !assigned::is_placeholder(value))
+        && !assignment::is_placeholder(value))
     .then_some(Finding { kind: Sensitive::AuthHeader, bytes: at..at + length })
 }

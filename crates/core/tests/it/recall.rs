@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_core::recall::{RecallIndex, RecallSettings, Said, WordVectors, pack};
+use plimsoll_core::recall::{IndexedMessage, RecallIndex, RecallSettings, WordVectors, pack};
 use proptest::prelude::*;
 
 const DAY: i64 = 86_400_000;
@@ -83,8 +83,8 @@ fn talks() -> Vec<Line> {
     lines
 }
 
-fn said(line: &Line) -> Said<'_> {
-    Said {
+fn said(line: &Line) -> IndexedMessage<'_> {
+    IndexedMessage {
         session: line.session,
         speaker: Some(line.speaker),
         time: Some(MillisSinceEpoch(line.day * DAY + line.minute * 60_000)),

@@ -1,7 +1,7 @@
 //! The model pass: facts that a model finds in messages, by jobs behind the request.
 
 use plimsoll_core::memory::extract::Extraction;
-use plimsoll_core::memory::extract::asked::{FACTS_SCHEMA, facts_request, read_facts};
+use plimsoll_core::memory::extract::model_facts::{FACTS_SCHEMA, facts_request, read_facts};
 use plimsoll_core::memory::lifecycle::Lifecycles;
 use plimsoll_core::safety::redact;
 use plimsoll_core::{Message, MillisSinceEpoch, Ref, Role};

@@ -7,7 +7,7 @@ use plimsoll_core::safety::{Action, Handling, Safety};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
 use plimsoll_engine::cards::{CardSettings, Workers};
 use plimsoll_engine::remember::{
-    Details, MemoryError, MemoryRules, Met, NewMemory, Remember, SourceConfidence, from_line,
+    Details, MemoryError, MemoryRules, NewMemory, Novelty, Remember, SourceConfidence, from_line,
     queue_model_pass, to_line,
 };
 use plimsoll_engine::{
@@ -51,7 +51,7 @@ impl Desk {
         .await
     }
 
-    async fn add(&self, new: NewMemory) -> (MemoryRecord, Met) {
+    async fn add(&self, new: NewMemory) -> (MemoryRecord, Novelty) {
         self.with(async |remember| remember.add(new, NOW).await.expect("remembered")).await
     }
 
@@ -79,15 +79,15 @@ fn from(text: &str, source: &str) -> NewMemory {
 async fn what_is_met_again_is_confirmed_by_each_source_once() {
     let desk = Desk::new();
     let (first, met) = desk.add(from("Tim prefers Celsius.", "ref:message:1111111111111111")).await;
-    assert_eq!((met, first.state, first.origin.as_str()), (Met::New, MemoryState::New, "user"));
+    assert_eq!((met, first.state, first.origin.as_str()), (Novelty::New, MemoryState::New, "user"));
     let again = from("tim prefers  celsius", "ref:message:1111111111111111");
     let (same, met) = desk.add(again).await;
-    assert_eq!((met, &same.id, same.state), (Met::Known, &first.id, MemoryState::New));
+    assert_eq!((met, &same.id, same.state), (Novelty::Known, &first.id, MemoryState::New));
     let mut state = Vec::new();
     for source in ["2222222222222222", "3333333333333333", "4444444444444444"] {
         let (record, met) =
             desk.add(from("Tim prefers Celsius", &format!("ref:message:{source}"))).await;
-        assert_eq!(met, Met::Confirmed);
+        assert_eq!(met, Novelty::Confirmed);
         state.push(record.state);
     }
     assert_eq!(state, [MemoryState::Confirmed, MemoryState::Confirmed, MemoryState::Core]);
@@ -95,12 +95,12 @@ async fn what_is_met_again_is_confirmed_by_each_source_once() {
     // Another user's word is another record, another session's is not.
     let theirs = Scope { user: Some("ann".into()), ..Scope::default() };
     let (other, met) = desk.add(NewMemory { scope: theirs, ..fact("Tim prefers Celsius") }).await;
-    assert_eq!(met, Met::New);
+    assert_eq!(met, Novelty::New);
     assert_ne!(other.id, first.id);
     let later = Scope { session: Some(session("s2")), ..Scope::default() };
     let said =
         NewMemory { scope: later, ..from("Tim prefers Celsius", "ref:message:5555555555555555") };
-    assert_eq!(desk.add(said).await.1, Met::Confirmed);
+    assert_eq!(desk.add(said).await.1, Novelty::Confirmed);
 }
 
 #[tokio::test]
@@ -109,9 +109,9 @@ async fn only_the_operator_takes_a_record_over() {
     let (heard, _) = desk.add(NewMemory { origin: "tool".into(), ..fact("The port is 80") }).await;
     assert!((heard.confidence - 0.6).abs() < 1e-6);
     let (same, met) = desk.add(NewMemory { origin: "user".into(), ..fact("The port is 80") }).await;
-    assert_eq!((met, same.origin.as_str()), (Met::Known, "tool"));
+    assert_eq!((met, same.origin.as_str()), (Novelty::Known, "tool"));
     let (own, met) = desk.add(fact("The port is 80")).await;
-    assert_eq!((met, own.origin.as_str()), (Met::Confirmed, "operator"));
+    assert_eq!((met, own.origin.as_str()), (Novelty::Confirmed, "operator"));
     let (still, _) = desk.add(NewMemory { origin: "tool".into(), ..fact("The port is 80") }).await;
     assert_eq!(still.origin, "operator");
 }

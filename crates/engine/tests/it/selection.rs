@@ -3,7 +3,7 @@
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::{InterPhaseContextConfig, SelectionConfig, Strategy};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
-use plimsoll_engine::selection::{Asked, Selected, Selectors, select};
+use plimsoll_engine::selection::{Selected, SelectionRequest, Selectors, select};
 use plimsoll_engine::{
     ChatModel, ContextCard, Embedder, HistoryBatch, HistoryStore as _, MessageRecord, SelectionType,
 };
@@ -69,7 +69,7 @@ async fn selected(
     let safety = Safety::default();
     let selectors = Selectors { history: &store, model, embedder, safety: &safety };
     let name = session("s");
-    let asked = Asked {
+    let asked = SelectionRequest {
         session: &name,
         task: "test the cache of the parser",
         phases: &["plan".to_owned(), "build".to_owned()],

@@ -1,4 +1,4 @@
-//! Patterns: the words and forms by which a passage is known.
+//! Patterns: the words and forms by which a sentence is known.
 
 use std::sync::LazyLock;
 
@@ -63,7 +63,7 @@ const NO_HOSTS: &[&str] = &[
     "hostname",
 ];
 
-/// Tells whether a passage leaves open whether it is so.
+/// Tells whether a sentence leaves open whether it is so.
 pub(super) fn is_open(text: &str) -> bool {
     OPEN.is_match(text)
 }
@@ -76,12 +76,12 @@ pub(super) fn is_task(text: &str) -> bool {
     TASK.is_match(text)
 }
 
-/// Tells whether a passage states what is so: what users say of themselves, what anybody says of a cause.
+/// Tells whether a sentence states what is so: what users say of themselves, what anybody says of a cause.
 pub(super) fn is_fact(text: &str, role: Role) -> bool {
     (role == Role::User && FACT_BY_USER.is_match(text)) || FACT_OF_CAUSE.is_match(text)
 }
 
-/// Tells whether a passage may hold a secret; such a passage is not remembered at all.
+/// Tells whether a sentence may hold a secret; such a sentence is not remembered at all.
 ///
 /// Beside what [`crate::safety`] finds, anything that only looks like one: here a false alarm costs a note, not a text.
 pub(super) fn is_secret(text: &str) -> bool {
@@ -89,7 +89,7 @@ pub(super) fn is_secret(text: &str) -> bool {
     SECRET.is_match(text) || found.iter().any(|finding| !finding.kind.is_personal())
 }
 
-/// Tells whether a passage is source code or data that a tool showed.
+/// Tells whether a sentence is source code or data that a tool showed.
 pub(super) fn is_code(text: &str) -> bool {
     CODE.is_match(text)
 }
@@ -100,7 +100,7 @@ pub(super) fn unmarked(text: &str) -> &str {
     text.trim_matches(|c: char| c == '=' || c.is_whitespace())
 }
 
-/// Returns the ids in a passage as tags; none if it says nothing beside the id.
+/// Returns the ids in a sentence as tags; none if it says nothing beside the id.
 pub(super) fn entities(text: &str) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     for found in ENTITY.captures_iter(text) {
@@ -126,7 +126,7 @@ pub(super) fn entities(text: &str) -> Vec<String> {
     tags
 }
 
-/// Returns the units of the measurements in a passage as tags.
+/// Returns the units of the measurements in a sentence as tags.
 pub(super) fn metrics(text: &str) -> Vec<String> {
     let units = METRIC.captures_iter(text).map(|found| format!("unit:{}", found[1].to_lowercase()));
     let mut tags: Vec<String> = units.collect();
@@ -136,7 +136,7 @@ pub(super) fn metrics(text: &str) -> Vec<String> {
     tags
 }
 
-/// Returns the hosts of the links in a passage as tags.
+/// Returns the hosts of the links in a sentence as tags.
 pub(super) fn hosts(text: &str) -> Vec<String> {
     LINK.find_iter(text)
         .filter_map(|link| host(trimmed(link.as_str())))
@@ -144,7 +144,7 @@ pub(super) fn hosts(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Tells whether a passage is a link with a title.
+/// Tells whether a sentence is a link with a title.
 pub(super) fn is_titled_link(text: &str) -> bool {
     TITLED.is_match(text)
 }

@@ -20,7 +20,7 @@ use super::context::{PhaseContext, indented};
 use super::error::RunError;
 use super::event::Event;
 use super::journal::Journal;
-use super::past::{Past, Ran, text_of};
+use super::state::{Ran, RunState, text_of};
 use crate::definition::{self, AnchorInclude, AutoSelection, Phase};
 
 /// A message of an earlier phase.
@@ -34,7 +34,7 @@ impl Run {
     pub(crate) async fn chosen_context(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         auto: &AutoSelection,
     ) -> Result<PhaseContext, RunError> {
@@ -88,7 +88,7 @@ impl Run {
     async fn selected(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &mut Journal,
         auto: &AutoSelection,
         pool: &Pool,
@@ -163,7 +163,7 @@ impl Run {
     async fn keep_selection(
         &self,
         phase: &Phase,
-        past: &Past,
+        past: &RunState,
         journal: &Journal,
         anchors: &[Arc<Message>],
         selection: &Selection,
@@ -208,7 +208,7 @@ impl Run {
 }
 
 /// Returns the phases whose output is an anchor, in the order in which they are named.
-fn resolved<'a>(auto: &AutoSelection, past: &'a Past, notes: &mut Vec<String>) -> Vec<&'a Ran> {
+fn resolved<'a>(auto: &AutoSelection, past: &'a RunState, notes: &mut Vec<String>) -> Vec<&'a Ran> {
     let mut found: Vec<&Ran> = Vec::new();
     for name in &auto.from_phases {
         match name.to_ascii_lowercase().as_str() {
@@ -225,7 +225,7 @@ fn resolved<'a>(auto: &AutoSelection, past: &'a Past, notes: &mut Vec<String>) -
 }
 
 /// Returns what may be chosen: what earlier phases said and were told, except for the outputs that are anchors anyway.
-fn candidates<'a>(auto: &AutoSelection, past: &'a Past) -> Vec<Earlier<'a>> {
+fn candidates<'a>(auto: &AutoSelection, past: &'a RunState) -> Vec<Earlier<'a>> {
     let with_outputs = auto.include.contains(&AnchorInclude::Output);
     let anchored: Vec<&str> = if with_outputs {
         resolved(auto, past, &mut Vec::new()).iter().map(|ran| ran.output.as_str()).collect()

@@ -17,14 +17,14 @@ use crate::work::embedder;
 
 /// Answers over a store.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct StoredAnswers {
     knowledge: Arc<dyn KnowledgeStore>,
     /// Only where questions in other words are looked for.
     embedder: Option<Arc<dyn Embedder>>,
     settings: AnswerSettings,
 }
 
-impl Kept {
+impl StoredAnswers {
     pub(super) fn open(
         config: &Config,
         knowledge: Arc<dyn KnowledgeStore>,
@@ -59,7 +59,7 @@ impl Kept {
 }
 
 #[async_trait]
-impl Answers for Kept {
+impl Answers for StoredAnswers {
     fn takes(&self, question: &Question) -> bool {
         servable(&question.text, &question.facts, &self.settings).is_ok()
     }

@@ -4,7 +4,7 @@ use plimsoll_core::memory::extract::{Extraction, extract};
 use plimsoll_core::{MillisSinceEpoch, Ref, Role};
 use serde::Serialize;
 
-use super::{MemoryError, Met, NewMemory, Remember};
+use super::{MemoryError, NewMemory, Novelty, Remember};
 use crate::history::{HistoryStore, MessageRecord};
 use crate::id::SessionId;
 use crate::memory::Scope;
@@ -65,9 +65,9 @@ impl Remember<'_> {
             ExtractedFacts { messages: records.len() as u64, ..ExtractedFacts::default() };
         for (_, met) in self.add_all(new, now).await? {
             *match met {
-                Met::New => &mut found.new,
-                Met::Confirmed => &mut found.confirmed,
-                Met::Known => &mut found.known,
+                Novelty::New => &mut found.new,
+                Novelty::Confirmed => &mut found.confirmed,
+                Novelty::Known => &mut found.known,
             } += 1;
         }
         Ok(found)

@@ -19,7 +19,7 @@ use crate::work::embedder;
 
 /// Memory over a store.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct StoredMemory {
     history: Arc<dyn HistoryStore>,
     knowledge: Arc<dyn KnowledgeStore>,
     embedder: Option<Arc<dyn Embedder>>,
@@ -29,7 +29,7 @@ pub(super) struct Known {
     memories: Mutex<Memories>,
 }
 
-impl Known {
+impl StoredMemory {
     pub(super) async fn open(
         config: &Config,
         history: Arc<dyn HistoryStore>,
@@ -52,7 +52,7 @@ impl Known {
 }
 
 #[async_trait]
-impl Memory for Known {
+impl Memory for StoredMemory {
     async fn recalled(
         &self,
         tenant: &TenantId,

@@ -1,10 +1,10 @@
-//! Passages: the sentences of a prose line, or a whole line where it is none, with where they stand.
+//! Sentences: those of a prose line, or a whole line where it is none, with where they stand.
 
 use std::ops::Range;
 
 /// A sentence or a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Passage<'a> {
+pub(super) struct Sentence<'a> {
     /// Without white space around it; never empty.
     pub(super) text: &'a str,
     pub(super) bytes: Range<usize>,
@@ -12,9 +12,9 @@ pub(super) struct Passage<'a> {
     pub(super) in_code: bool,
 }
 
-/// Returns the passages within the first `most` bytes of `text`, in order; a line that is cut there is left out.
-pub(super) fn passages(text: &str, most: usize) -> Vec<Passage<'_>> {
-    let mut passages = Vec::new();
+/// Returns the sentences within the first `most` bytes of `text`, in order; a line that is cut there is left out.
+pub(super) fn sentences(text: &str, most: usize) -> Vec<Sentence<'_>> {
+    let mut sentences = Vec::new();
     let mut fenced = false;
     let mut start = 0;
     for line in text.split('\n') {
@@ -26,22 +26,22 @@ pub(super) fn passages(text: &str, most: usize) -> Vec<Passage<'_>> {
             fenced = !fenced;
         } else {
             let in_code = fenced || line.starts_with("    ") || line.starts_with('\t');
-            sentences(line, |from, to| {
+            each_sentence(line, |from, to| {
                 let sentence = &line[from..to];
                 let text = sentence.trim();
                 if !text.is_empty() {
                     let from = start + from + (sentence.len() - sentence.trim_start().len());
-                    passages.push(Passage { text, bytes: from..from + text.len(), in_code });
+                    sentences.push(Sentence { text, bytes: from..from + text.len(), in_code });
                 }
             });
         }
         start = end + 1;
     }
-    passages
+    sentences
 }
 
 /// Calls `found` with the bytes of each sentence: up to `.`, `!` or `?` before a space and a letter that is not small.
-fn sentences(line: &str, mut found: impl FnMut(usize, usize)) {
+fn each_sentence(line: &str, mut found: impl FnMut(usize, usize)) {
     let mut start = 0;
     for (at, letter) in line.char_indices() {
         if !matches!(letter, '.' | '!' | '?') {
@@ -75,8 +75,10 @@ mod tests {
     fn sentences_and_lines_are_passages() {
         let text =
             "One. Two, e.g. Three! Four 1. Five\n\n  five v1.2 six.\n```\ncode. Code\n```\n    x";
-        let found: Vec<(&str, bool)> =
-            passages(text, 1000).iter().map(|passage| (passage.text, passage.in_code)).collect();
+        let found: Vec<(&str, bool)> = sentences(text, 1000)
+            .iter()
+            .map(|sentence| (sentence.text, sentence.in_code))
+            .collect();
         assert_eq!(
             found,
             [
@@ -89,9 +91,9 @@ mod tests {
                 ("x", true),
             ]
         );
-        for passage in passages(text, 1000) {
-            assert_eq!(&text[passage.bytes], passage.text);
+        for sentence in sentences(text, 1000) {
+            assert_eq!(&text[sentence.bytes], sentence.text);
         }
-        assert_eq!(passages(text, 40).len(), 3);
+        assert_eq!(sentences(text, 40).len(), 3);
     }
 }

@@ -9,7 +9,7 @@ use crate::definition::ContextRetention;
 
 /// A run's past, as templates and contexts see it.
 #[derive(Debug, Clone, Default)]
-pub struct Past {
+pub struct RunState {
     pub input: Map<String, Value>,
     pub state: Map<String, Value>,
     /// The phases that ended, in that order; one that ran twice is there twice.
@@ -51,7 +51,7 @@ impl Ran {
     }
 }
 
-impl Past {
+impl RunState {
     /// Returns the latest run of a phase.
     pub fn latest(&self, phase: &str) -> Option<&Ran> {
         self.ran.iter().rev().find(|ran| ran.phase == phase)
