@@ -99,6 +99,13 @@ pub struct Receipt {
     pub rewritten: bool,
 }
 
+impl Receipt {
+    /// Returns the tokens of messages that the cache had; system prompt and tools, `before` tokens of them, stand in front.
+    pub fn cached_messages(&self, before: f64) -> f64 {
+        (self.charge.cached - before).clamp(0.0, self.tokens as f64)
+    }
+}
+
 /// Bounds the request that the assistant message at `position` answered, or will answer.
 ///
 /// Shape: messages before `position` in their order, each in the form of its treatment. `state` must have seen every

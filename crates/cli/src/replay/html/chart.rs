@@ -115,7 +115,7 @@ fn chart(
         thousands(totals.peak),
         totals.breaks,
     );
-    drawing(out, receipts, step, top);
+    drawing(out, receipts, loaded.terms.around.before, step, top);
     out.push_str("</svg><ol class=\"hits\" aria-hidden=\"true\">");
     for receipt in receipts {
         hit(out, receipt, index);
@@ -130,7 +130,7 @@ fn chart(
 }
 
 /// Draws the bars: one path for each component, so that a page of thousands of turns stays light.
-fn drawing(out: &mut String, receipts: &[Receipt], step: u64, top: u64) {
+fn drawing(out: &mut String, receipts: &[Receipt], before: f64, step: u64, top: u64) {
     let slot = WIDTH / receipts.len() as f64;
     let gap = if receipts.len() <= GAPS { (slot * 0.16).min(6.0) } else { 0.0 };
     let height = |tokens: f64| tokens * HEIGHT / top as f64;
@@ -166,7 +166,7 @@ fn drawing(out: &mut String, receipts: &[Receipt], step: u64, top: u64) {
     let (mut cached, mut ticks) = (String::new(), String::new());
     for (at, receipt) in receipts.iter().enumerate() {
         let x = at as f64 * slot + gap / 2.0;
-        rectangle(&mut cached, x, slot - gap, HEIGHT, height(receipt.charge.cached));
+        rectangle(&mut cached, x, slot - gap, HEIGHT, height(receipt.cached_messages(before)));
         if receipt.charge.broken {
             let (middle, half) = (x + (slot - gap) / 2.0, ((slot - gap) / 2.0).clamp(1.0, 5.0));
             let _ = write!(
