@@ -8,10 +8,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use plimsoll_formats::provider::Wire;
 use plimsoll_testkit::provider::{
     Action, Answers, Config, Keep, LABEL, Pace, Plan, Provider, call_id, strict,
 };
+use plimsoll_wire::Wire;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
