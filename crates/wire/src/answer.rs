@@ -4,18 +4,21 @@ mod chat;
 mod facts;
 mod gemini;
 mod messages;
+mod piece;
 mod responses;
 
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_core::{Message, Role, ToolCall};
+use plimsoll_core::{Block, Message, Role, ToolCall};
 
 pub(crate) use self::chat::{call_index, call_name};
+pub use self::piece::Piece;
 
 use super::Wire;
 use super::document::{Document, Value};
 use super::events::Event;
-use super::request::{Limits, Request};
+use super::failure::Failure;
+use super::request::{Limits, Request, answered_blocks};
 
 /// Tokens of one answer as the provider counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub enum Ending {
     /// As the provider says.
     Complete,
     /// With an error, in the provider's words.
-    Failed(String),
+    Failed(Failure),
     /// Not: the body or the stream is not whole.
     Cut,
 }
@@ -75,6 +78,11 @@ impl Answer {
         watch.make()
     }
 
+    /// Returns what the model said, block by block; unlike [`Answer::message`] it need not be known again in a request.
+    pub fn blocks(&self, wire: Wire) -> Vec<Block> {
+        answered_blocks(wire, &self.items)
+    }
+
     /// Returns the calls in it.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.message.iter().flat_map(|message| message.calls())
@@ -89,6 +97,8 @@ pub enum Moment {
     End,
     /// The provider reports an error.
     Failure,
+    /// The data is no JSON object.
+    Unreadable,
 }
 
 /// Puts an answer together from events.
@@ -108,8 +118,38 @@ struct Seen {
     model: Option<String>,
     id: Option<String>,
     stop: Option<String>,
-    failure: Option<String>,
+    failure: Option<Failure>,
     ended: bool,
+    /// What came since somebody took it; `None` where nobody does.
+    pieces: Option<Vec<Piece>>,
+}
+
+impl Seen {
+    fn piece(&mut self, piece: impl FnOnce() -> Piece) {
+        if let Some(pieces) = &mut self.pieces {
+            pieces.push(piece());
+        }
+    }
+
+    fn takes_pieces(&self) -> bool {
+        self.pieces.is_some()
+    }
+
+    /// Tells a piece of the text in a field, unless it is empty.
+    fn text_at(&mut self, value: Value<'_>, key: &str, piece: fn(String) -> Piece) {
+        if self.takes_pieces()
+            && let Some(text) = value.get(key).and_then(Value::text)
+        {
+            self.text(&text, piece);
+        }
+    }
+
+    /// Tells a piece of a text, unless it is empty.
+    fn text(&mut self, text: &str, piece: fn(String) -> Piece) {
+        if !text.is_empty() {
+            self.piece(|| piece(text.to_owned()));
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -131,6 +171,18 @@ impl Watch {
         Self { wire, parts, seen: Seen::default(), made: OnceLock::new() }
     }
 
+    /// As [`Watch::new`], for someone who takes the [`Watch::pieces`] too.
+    pub fn in_pieces(wire: Wire) -> Self {
+        let mut watch = Self::new(wire);
+        watch.seen.pieces = Some(Vec::new());
+        watch
+    }
+
+    /// Returns the pieces that came since they were asked for last.
+    pub fn pieces(&mut self) -> Vec<Piece> {
+        self.seen.pieces.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Takes an event. What is not understood is passed over.
     pub fn see(&mut self, event: &Event) -> Moment {
         let Some(data) = &event.data else { return Moment::Middle };
@@ -141,13 +193,13 @@ impl Watch {
         }
         match scanned(data) {
             Some(document) => self.take(document.root()),
-            None => Moment::Middle,
+            None => Moment::Unreadable,
         }
     }
 
     pub(crate) fn take(&mut self, data: Value<'_>) -> Moment {
         self.made.take();
-        if let Some(failure) = failure_in(data) {
+        if let Some(failure) = Failure::of(data) {
             self.seen.failure = Some(failure);
             return Moment::Failure;
         }
@@ -167,7 +219,7 @@ impl Watch {
     /// Takes a whole body.
     pub(crate) fn body(&mut self, body: Value<'_>) {
         self.made.take();
-        if let Some(failure) = failure_in(body) {
+        if let Some(failure) = Failure::of(body) {
             self.seen.failure = Some(failure);
             return;
         }
@@ -241,18 +293,6 @@ pub(crate) fn request_of(wire: Wire, items: &[Arc<str>]) -> Option<Request> {
     };
     let body = format!("{{\"{key}\":[{}]}}", items.join(","));
     Request::parse(wire, body.as_bytes(), "", Limits { depth: DEPTH }).ok()
-}
-
-/// Returns what an error says that stands where an answer was expected.
-fn failure_in(data: Value<'_>) -> Option<String> {
-    let error = data.get("error").filter(|error| !error.is_null());
-    let error = match error {
-        Some(error) => error,
-        None if data.has("type", "error") => data,
-        None => return None,
-    };
-    let told = error.text().or_else(|| error.get("message")?.text());
-    Some(told.map_or_else(|| error.raw().to_owned(), Into::into))
 }
 
 fn owned(value: Option<Value<'_>>) -> Option<String> {

@@ -11,9 +11,11 @@ pub struct Event {
     pub name: String,
     /// Its data, lines joined by a line feed; `None` for comments.
     pub data: Option<String>,
+    /// False for bytes that are more than an event may have, without its end.
+    pub is_whole: bool,
 }
 
-/// More than this without an end is no event, and passed on as it is (chosen; images in answers are some megabytes).
+/// More than this without an end is no event of a model (chosen; images in answers are some megabytes).
 const LONGEST: usize = 64 << 20;
 
 /// Splits a stream of bytes to events.
@@ -24,12 +26,20 @@ pub struct Events {
     line: usize,
     /// What was looked at for the end of that line.
     seen: usize,
+    /// An event was read: a byte order mark stands only before the first.
+    has_begun: bool,
+    is_over: bool,
 }
 
 impl Events {
     /// Takes a chunk; [`Events::next_event`] returns what it completes.
     pub fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
+    }
+
+    /// Takes the end of the stream: a carriage return that came last has no line feed behind it.
+    pub fn end(&mut self) {
+        self.is_over = true;
     }
 
     /// Returns the next complete event.
@@ -39,8 +49,9 @@ impl Events {
             let Some(found) = open.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
                 self.seen = self.buffer.len();
                 if self.buffer.len() > LONGEST {
-                    let raw = self.rest();
-                    return Some(Event { raw, name: String::new(), data: None });
+                    let raw = std::mem::take(&mut self.buffer);
+                    (self.line, self.seen, self.has_begun) = (0, 0, true);
+                    return Some(Event { raw, name: String::new(), data: None, is_whole: false });
                 }
                 return None;
             };
@@ -48,7 +59,7 @@ impl Events {
             let next = match (self.buffer[end], self.buffer.get(end + 1)) {
                 (b'\r', Some(b'\n')) => end + 2,
                 // Whether a line feed belongs to it, the next chunk says.
-                (b'\r', None) => {
+                (b'\r', None) if !self.is_over => {
                     self.seen = end;
                     return None;
                 }
@@ -59,21 +70,21 @@ impl Events {
             if is_empty {
                 let raw: Vec<u8> = self.buffer.drain(..next).collect();
                 (self.line, self.seen) = (0, 0);
-                return Some(read(raw));
+                let is_first = !std::mem::replace(&mut self.has_begun, true);
+                return Some(read(raw, is_first));
             }
         }
     }
 
-    /// Returns what is left of a stream that ended: an event that is not complete, or nothing.
+    /// Returns what is left of a stream that ended: an event that is not complete, or nothing. Another stream may begin.
     pub fn rest(&mut self) -> Vec<u8> {
-        (self.line, self.seen) = (0, 0);
-        std::mem::take(&mut self.buffer)
+        std::mem::take(self).buffer
     }
 }
 
-fn read(raw: Vec<u8>) -> Event {
+fn read(raw: Vec<u8>, is_first: bool) -> Event {
     let text = String::from_utf8_lossy(&raw);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = text.strip_prefix('\u{feff}').filter(|_| is_first).unwrap_or(&text);
     let mut name = String::new();
     let mut data: Option<String> = None;
     for line in text.split(['\n', '\r']) {
@@ -92,7 +103,7 @@ fn read(raw: Vec<u8>) -> Event {
             _ => {}
         }
     }
-    Event { raw, name, data }
+    Event { raw, name, data, is_whole: true }
 }
 
 /// Writes an event of a name, which may be empty, and data of one line.
@@ -135,6 +146,42 @@ mod tests {
         ];
         assert_eq!(read, expected);
         assert_eq!(rest, b"data: cut");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_read_all_the_same() {
+        let (events, _) = split(&[b"data: \xff\xfe\n\n"]);
+        assert_eq!(events[0].data.as_deref(), Some("\u{fffd}\u{fffd}"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_stands_before_the_first_event_only() {
+        let (events, _) = split(&["\u{feff}data: a\n\n\u{feff}data: b\n\n".as_bytes()]);
+        let data: Vec<Option<&str>> = events.iter().map(|event| event.data.as_deref()).collect();
+        assert_eq!(data, [Some("a"), None]);
+    }
+
+    #[test]
+    fn a_stream_may_end_with_a_carriage_return() {
+        let mut events = Events::default();
+        events.push(b"data: x\r\r");
+        assert_eq!(events.next_event(), None, "a line feed may follow");
+        events.end();
+        assert_eq!(events.next_event().and_then(|event| event.data).as_deref(), Some("x"));
+        assert_eq!((events.next_event(), events.rest()), (None, Vec::new()));
+        events.push(b"data: x\r\r");
+        assert_eq!(events.next_event(), None, "the end was that of the stream before");
+    }
+
+    #[test]
+    fn an_endless_event_is_given_back_as_no_event() {
+        let mut events = Events::default();
+        events.push(b"data: ");
+        events.push(&vec![b'x'; LONGEST]);
+        let event = events.next_event().expect("the bytes");
+        assert_eq!((event.is_whole, event.data, event.raw.len()), (false, None, LONGEST + 6));
+        events.push(b"data: a\n\n");
+        assert!(events.next_event().expect("an event").is_whole);
     }
 
     proptest! {

@@ -18,10 +18,10 @@ mod route;
 mod synthetic_answer;
 mod warming;
 
-pub use answer::{Answer, AnswerUsage, Ending, Moment, Watch};
+pub use answer::{Answer, AnswerUsage, Ending, Moment, Piece, Watch};
 pub use check::{Violation, check, check_rewritten};
 pub use events::{Event, Events};
-pub use failure::{error_body, error_event};
+pub use failure::{Failure, FailureKind, error_body, error_event};
 pub use reply::{Forward, Progress, Reply};
 pub use request::{Limits, Marks, Question, Request, RequestError, RequestKind, Tool};
 pub use rewrite::{

@@ -16,16 +16,35 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, Message, Role};
 
-pub(crate) use self::gemini::spoken;
+pub(crate) use self::gemini::{Names, part as answered_part, spoken};
 pub use self::kind::RequestKind;
 pub use self::marks::Marks;
+pub(crate) use self::messages::block as answered_block;
 pub use self::question::Question;
+pub(crate) use self::responses::said as answered_item;
 pub(crate) use self::tools::SCHEMAS;
 
 use super::Wire;
-use super::content::Found;
+use super::answer::scanned;
+use super::content::{self, Found};
 use super::document::{Document, NodeId, ScanError, Value};
 use super::route::model_and_method;
+
+/// Reads elements of the wire's list of messages as what the model said, whoever they say has said it.
+pub(crate) fn answered_blocks(wire: Wire, items: &[Arc<str>]) -> Vec<Block> {
+    let mut names = Names::default();
+    let documents = items.iter().filter_map(|item| scanned(item));
+    let found = documents.flat_map(|document| {
+        let item = document.root();
+        match wire {
+            Wire::AnthropicMessages => content::parts(item.get("content"), answered_block),
+            Wire::ChatCompletions => chat::assistant(item),
+            Wire::Responses => answered_item(item),
+            Wire::Gemini => gemini::parts(item, &mut names),
+        }
+    });
+    found.map(|(_, block)| block).collect()
+}
 
 /// What a body may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

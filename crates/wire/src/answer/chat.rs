@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{AnswerUsage, Seen, number, owned};
+use super::{AnswerUsage, Piece, Seen, number, owned};
 use crate::document::{Value, quoted};
 
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Parts {
             return false;
         };
         if let Some(delta) = choice.get("delta") {
-            self.grow(delta);
+            self.grow(delta, seen);
         }
         if let Some(reason) = owned(choice.get("finish_reason")) {
             seen.stop = Some(reason);
@@ -53,24 +53,35 @@ impl Parts {
         self.whole = Some(message.raw().to_owned());
     }
 
-    fn grow(&mut self, delta: Value<'_>) {
+    fn grow(&mut self, delta: Value<'_>, seen: &mut Seen) {
         let more = |key: &str| delta.get(key).and_then(Value::text);
-        self.text.push_str(&more("content").unwrap_or_default());
-        self.refusal.push_str(&more("refusal").unwrap_or_default());
         for key in ["reasoning_content", "reasoning"] {
             // Some servers send it under both names.
             if let Some(text) = more(key).filter(|text| !text.is_empty()) {
                 let (_, all) = self.reasoning.get_or_insert((key, String::new()));
                 all.push_str(&text);
+                seen.text(&text, Piece::Reasoning);
                 break;
             }
         }
+        for (key, all) in [("content", &mut self.text), ("refusal", &mut self.refusal)] {
+            let text = more(key).unwrap_or_default();
+            all.push_str(&text);
+            seen.text(&text, Piece::Text);
+        }
         for call in delta.get("tool_calls").into_iter().flat_map(Value::elements) {
             let at = call_index(call, self.calls.len());
+            let index = at as u32;
             if at == self.calls.len() {
                 self.calls.push(Call::default());
+                let id = call.shared_at("id");
+                let name = Arc::from(call_name(call).unwrap_or_default());
+                seen.piece(|| Piece::CallBegun { index, id, name });
             }
-            self.calls[at].grow(call);
+            let more = self.calls[at].grow(call);
+            if !more.is_empty() {
+                seen.piece(|| Piece::CallArguments { index, text: more });
+            }
         }
     }
 
@@ -115,18 +126,22 @@ pub(crate) fn call_name(call: Value<'_>) -> Option<String> {
 }
 
 impl Call {
-    fn grow(&mut self, call: Value<'_>) {
+    /// Takes an element of a delta and returns what it adds to the arguments.
+    fn grow(&mut self, call: Value<'_>) -> String {
         if self.id.is_empty() {
             self.id = owned(call.get("id")).unwrap_or_default();
         }
         self.is_custom |= call.get("custom").is_some_and(Value::is_object);
-        let Some(function) = call.any(&["function", "custom"]) else { return };
+        let Some(function) = call.any(&["function", "custom"]) else { return String::new() };
         if self.name.is_empty() {
             self.name = owned(function.get("name")).unwrap_or_default();
         }
         let more = function.any(&["arguments", "input"]);
+        let more = more.filter(|more| !more.is_null());
         let more = more.map(|more| more.text().unwrap_or_else(|| more.raw().into()));
-        self.arguments.push_str(&more.unwrap_or_default());
+        let more = more.unwrap_or_default().into_owned();
+        self.arguments.push_str(&more);
+        more
     }
 
     fn whole(&self) -> String {

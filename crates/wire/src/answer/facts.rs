@@ -17,13 +17,18 @@ impl Answer {
             Wire::Gemini => "STOP",
         };
         let blocks = || self.message.iter().flat_map(|message| &message.blocks);
-        let refused = REFUSED.contains(&stop) || self.items.iter().any(refuses);
         AnswerFacts {
             error: self.ending != Ending::Complete,
             calls: blocks().any(|block| !matches!(block, Block::Text(_) | Block::Thinking(_))),
-            refused,
+            refused: self.is_refusal(),
             cut: stop != ends,
         }
+    }
+
+    /// Tells whether the model, or a filter of the provider, would not answer.
+    pub fn is_refusal(&self) -> bool {
+        let stop = self.stop.as_deref().unwrap_or_default();
+        REFUSED.contains(&stop) || self.items.iter().any(refuses)
     }
 
     /// Returns what was said aloud, in one piece.

@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{AnswerUsage, Seen, number, owned};
+use plimsoll_core::Block;
+
+use super::{AnswerUsage, Piece, Seen, number, owned};
 use crate::document::{Value, quoted};
+use crate::request::{Names, answered_part};
 
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    parts: Vec<Part>,
+    content: Vec<Part>,
+    names: Names,
+    calls: u32,
 }
 
 #[derive(Debug)]
@@ -49,7 +54,7 @@ impl Parts {
         };
         let content = candidate.get("content").and_then(|content| content.get("parts"));
         for part in content.into_iter().flat_map(Value::elements) {
-            self.push(part);
+            self.push(part, seen);
         }
         if let Some(reason) = owned(candidate.get("finishReason")) {
             seen.stop = Some(reason);
@@ -59,26 +64,48 @@ impl Parts {
         false
     }
 
-    fn push(&mut self, part: Value<'_>) {
+    fn push(&mut self, part: Value<'_>, seen: &mut Seen) {
+        self.tell(part, seen);
         let plain = part.fields().all(|(key, _)| key.says("text") || key.says("thought"));
         let text = part.get("text").and_then(Value::text).filter(|_| plain);
         let Some(more) = text else {
-            self.parts.push(Part::Other(part.raw().to_owned()));
+            self.content.push(Part::Other(part.raw().to_owned()));
             return;
         };
         let thought = part.get("thought").is_some_and(Value::is_true);
-        match self.parts.last_mut() {
+        match self.content.last_mut() {
             Some(Part::Text { text, is_thought }) if *is_thought == thought => text.push_str(&more),
-            _ => self.parts.push(Part::Text { text: more.into(), is_thought: thought }),
+            _ => self.content.push(Part::Text { text: more.into(), is_thought: thought }),
+        }
+    }
+
+    /// Tells the pieces of a part; a call comes whole.
+    fn tell(&mut self, part: Value<'_>, seen: &mut Seen) {
+        if !seen.takes_pieces() {
+            return;
+        }
+        match answered_part(part, &mut self.names) {
+            Some(Block::Text(text)) => seen.text(&text, Piece::Text),
+            Some(Block::Thinking(thinking)) => seen.text(&thinking.text, Piece::Reasoning),
+            Some(Block::ToolCall(call)) => {
+                let index = self.calls;
+                self.calls += 1;
+                let (id, name, text) =
+                    (call.id.clone(), call.name.clone(), call.arguments.to_string());
+                seen.piece(|| Piece::CallBegun { index, id, name });
+                seen.piece(|| Piece::CallArguments { index, text });
+                seen.piece(|| Piece::Call { index, call });
+            }
+            _ => {}
         }
     }
 
     pub(super) fn items(&self) -> Vec<Arc<str>> {
-        if self.parts.is_empty() {
+        if self.content.is_empty() {
             return Vec::new();
         }
         let parts: Vec<String> = self
-            .parts
+            .content
             .iter()
             .map(|part| match part {
                 Part::Text { text, is_thought: true } => {

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{AnswerUsage, Seen, number, owned, scanned};
+use plimsoll_core::{Block as CoreBlock, ToolCall};
+
+use super::{AnswerUsage, Piece, Seen, number, owned, scanned};
 use crate::document::{Value, quoted};
 use crate::patch::Patch;
+use crate::request::answered_block;
 
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     blocks: BTreeMap<u64, Block>,
+    calls: u32,
     usage: Usage,
     dropped_thinking: u64,
     cleared_tool_uses: u64,
@@ -24,6 +28,8 @@ struct Block {
     signature: String,
     input: String,
     citations: Vec<String>,
+    /// Which call, counted from 0, it is.
+    call: Option<u32>,
 }
 
 /// Counts are cumulative, and a later event may leave some out.
@@ -50,13 +56,19 @@ impl Parts {
                 self.count(message.get("usage"), seen);
             }
             "content_block_start" => {
-                let start = data.get("content_block").map_or("{}", Value::raw).to_owned();
-                self.blocks.insert(index, Block { start, ..Block::default() });
+                let block = self.begin(data.get("content_block"), seen);
+                self.blocks.insert(index, block);
             }
             "content_block_delta" => {
                 if let (Some(delta), Some(block)) = (data.get("delta"), self.blocks.get_mut(&index))
                 {
-                    block.grow(delta);
+                    block.grow(delta, seen);
+                }
+            }
+            "content_block_stop" if seen.takes_pieces() => {
+                let call = self.blocks.get(&index).and_then(|block| block.call.zip(block.called()));
+                if let Some((index, call)) = call {
+                    seen.piece(|| Piece::Call { index, call });
                 }
             }
             "message_delta" => {
@@ -86,6 +98,21 @@ impl Parts {
         self.dropped(body);
         self.cleared(body);
         self.count(body.get("usage"), seen);
+    }
+
+    fn begin(&mut self, block: Option<Value<'_>>, seen: &mut Seen) -> Block {
+        let Some(block) = block else {
+            return Block { start: "{}".to_owned(), ..Block::default() };
+        };
+        let call = block.has("type", "tool_use").then_some(self.calls);
+        if let Some(index) = call {
+            self.calls += 1;
+            let (id, name) = (block.shared_at("id"), block.shared_at("name"));
+            seen.piece(|| Piece::CallBegun { index, id, name });
+        }
+        seen.text_at(block, "text", Piece::Text);
+        seen.text_at(block, "thinking", Piece::Reasoning);
+        Block { start: block.raw().to_owned(), call, ..Block::default() }
     }
 
     /// Counts the thinking that the provider says it dropped.
@@ -139,7 +166,13 @@ impl Parts {
 }
 
 impl Block {
-    fn grow(&mut self, delta: Value<'_>) {
+    fn grow(&mut self, delta: Value<'_>, seen: &mut Seen) {
+        seen.text_at(delta, "text", Piece::Text);
+        seen.text_at(delta, "thinking", Piece::Reasoning);
+        let input = delta.get("partial_json").and_then(Value::text).filter(|text| !text.is_empty());
+        if let Some((index, text)) = self.call.zip(input) {
+            seen.piece(|| Piece::CallArguments { index, text: text.into() });
+        }
         let grow = |text: &mut String, key: &str| {
             if let Some(more) = delta.get(key).and_then(Value::text) {
                 text.push_str(&more);
@@ -152,6 +185,15 @@ impl Block {
         if let Some(citation) = delta.get("citation") {
             self.citations.push(citation.raw().to_owned());
         }
+    }
+
+    /// Returns the call with its arguments as the model wrote them.
+    fn called(&self) -> Option<ToolCall> {
+        let start = scanned(&self.start)?;
+        let Some(CoreBlock::ToolCall(call)) = answered_block(start.root()) else { return None };
+        let is_begun = self.input.trim().is_empty();
+        let arguments = if is_begun { call.arguments } else { Arc::from(self.input.as_str()) };
+        Some(ToolCall { arguments, ..call })
     }
 
     fn whole(&self) -> String {

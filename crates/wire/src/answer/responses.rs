@@ -3,21 +3,51 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{AnswerUsage, Seen, number, owned};
+use plimsoll_core::{Block, ToolCall};
+
+use super::{AnswerUsage, Failure, Piece, Seen, number, owned};
 use crate::document::Value;
+use crate::request::answered_item;
 
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     items: BTreeMap<u64, Arc<str>>,
+    /// Which call, counted from 0, an item is.
+    calls: BTreeMap<u64, u32>,
 }
 
 impl Parts {
     pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
         let kind = data.get("type").and_then(Value::text).unwrap_or_default();
+        let index = number(Some(data), &["output_index"]).unwrap_or(0);
         match &*kind {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                seen.text_at(data, "delta", Piece::Text);
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                seen.text_at(data, "delta", Piece::Reasoning);
+            }
+            "response.output_item.added" if seen.takes_pieces() => {
+                if let Some(call) = data.get("item").and_then(call_in) {
+                    let number = self.calls.len() as u32;
+                    self.calls.insert(index, number);
+                    let (id, name) = (call.id, call.name);
+                    seen.piece(|| Piece::CallBegun { index: number, id, name });
+                }
+            }
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                let text = data.shared_at("delta");
+                if let Some(&index) = self.calls.get(&index).filter(|_| !text.is_empty()) {
+                    seen.piece(|| Piece::CallArguments { index, text: text.to_string() });
+                }
+            }
             "response.output_item.done" => {
-                let index = number(Some(data), &["output_index"]).unwrap_or(0);
                 if let Some(item) = data.get("item") {
+                    let call =
+                        self.calls.get(&index).and_then(|index| Some((*index, call_in(item)?)));
+                    if let Some((index, call)) = call {
+                        seen.piece(|| Piece::Call { index, call });
+                    }
                     self.items.insert(index, Arc::from(item.raw()));
                 }
             }
@@ -35,9 +65,9 @@ impl Parts {
                 return true;
             }
             "response.failed" => {
-                let error = data.get("response").and_then(|response| response.get("error"));
-                let told = error.and_then(|error| owned(error.get("message")));
-                seen.failure = Some(told.unwrap_or_else(|| "the response failed".to_owned()));
+                let told = data.get("response").and_then(Failure::of);
+                let message = "the response failed, and the provider does not say why".to_owned();
+                seen.failure = Some(told.unwrap_or(Failure { message, word: None }));
             }
             _ => {}
         }
@@ -75,4 +105,11 @@ impl Parts {
     pub(super) fn items(&self) -> Vec<Arc<str>> {
         self.items.values().cloned().collect()
     }
+}
+
+fn call_in(item: Value<'_>) -> Option<ToolCall> {
+    answered_item(item).into_iter().find_map(|(_, block)| match block {
+        Block::ToolCall(call) => Some(call),
+        _ => None,
+    })
 }

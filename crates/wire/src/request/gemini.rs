@@ -55,7 +55,8 @@ pub(crate) fn parts(content: Value<'_>, names: &mut Names) -> Vec<Found> {
     content::parts(list, |value| part(value, names))
 }
 
-fn part(value: Value<'_>, names: &mut Names) -> Option<Block> {
+/// Reads a part of a content.
+pub(crate) fn part(value: Value<'_>, names: &mut Names) -> Option<Block> {
     let object = |keys| value.any(keys).filter(|value| value.is_object());
     if let Some(call) = object(&["functionCall", "function_call"]) {
         let name = call.shared_at("name");

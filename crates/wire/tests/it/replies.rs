@@ -189,6 +189,12 @@ fn stream(wire: Wire, number: usize, round: &[Piece]) -> String {
                         json!({"output_index": index, "delta": item["arguments"]}),
                     );
                 }
+                if let Some(text) = item["content"][0]["text"].as_str() {
+                    numbered(
+                        "response.output_text.delta",
+                        json!({"output_index": index, "content_index": 0, "delta": text}),
+                    );
+                }
                 numbered("response.output_item.done", json!({"output_index": index, "item": item}));
             }
             numbered("response.completed", json!({"response": whole}));
@@ -519,6 +525,56 @@ proptest! {
     }
 
     #[test]
+    fn the_pieces_of_a_stream_add_up_to_the_answer(wire in wires(), rounds in rounds()) {
+        use plimsoll_wire::Piece;
+        for (number, round) in rounds.iter().enumerate() {
+            let bytes = stream(wire, number, round);
+            let (mut events, mut watch) = (Events::default(), Watch::in_pieces(wire));
+            events.push(bytes.as_bytes());
+            let (mut text, mut thoughts) = (String::new(), String::new());
+            let mut calls: Vec<(Arc<str>, Arc<str>, String)> = Vec::new();
+            while let Some(event) = events.next_event() {
+                watch.see(&event);
+                for piece in watch.pieces() {
+                    match piece {
+                        Piece::Text(more) => text += &more,
+                        Piece::Reasoning(more) => thoughts += &more,
+                        Piece::CallBegun { index, id, name } => {
+                            prop_assert_eq!(index as usize, calls.len());
+                            calls.push((id, name, String::new()));
+                        }
+                        Piece::CallArguments { index, text } => calls[index as usize].2 += &text,
+                        Piece::Call { index, call } => {
+                            let (id, name, arguments) = &calls[index as usize];
+                            prop_assert_eq!((&call.id, &call.name), (id, name));
+                            prop_assert_eq!(&*call.arguments, arguments);
+                        }
+                    }
+                }
+            }
+            let answer = watch.answer();
+            prop_assert_eq!(text, answer.text());
+            let blocks = answer.blocks(wire);
+            prop_assert_eq!(&blocks, &answer.message.as_ref().unwrap().blocks);
+            if wire != Wire::Responses {
+                let told = blocks.iter().filter_map(|block| match block {
+                    Block::Thinking(thinking) => Some(&*thinking.text),
+                    _ => None,
+                });
+                prop_assert_eq!(thoughts, told.collect::<String>());
+            }
+            let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+            let calls: Vec<_> =
+                calls.into_iter().map(|(id, name, text)| (id, name, json(&text))).collect();
+            let told: Vec<_> = answer
+                .calls()
+                .map(|call| (call.id.clone(), call.name.clone(), json(&call.arguments)))
+                .collect();
+            prop_assert_eq!(calls, told);
+        }
+    }
+
+    #[test]
     fn a_stream_and_a_body_say_the_same(wire in wires(), rounds in rounds()) {
         for (number, round) in rounds.iter().enumerate() {
             let streamed = seen(wire, stream(wire, number, round).as_bytes());
@@ -706,7 +762,8 @@ fn errors_of_the_provider_pass_and_are_seen() {
         let forward = reply.push(event.as_bytes());
         assert_eq!(forward.now, event.as_bytes());
         assert_eq!(reply.progress(), Progress::Failed);
-        assert_eq!(reply.answer().ending, Ending::Failed("busy".into()));
+        let Ending::Failed(failure) = &reply.answer().ending else { panic!("{wire}") };
+        assert_eq!(failure.message, "busy");
     }
 }
 
