@@ -14,7 +14,10 @@ fuzz_target!(|input: (u8, u16, &[u8])| {
         request.kind();
         request.own_session();
         assert_eq!(request.rewrite(&Edits::default()).expect("nothing changes"), bytes);
-        let edits = Edits { append_user_text: Some("known".into()), ..Edits::default() };
+        let edits = Edits {
+            append: vec![(request.messages().len().saturating_sub(1), "known".into())],
+            ..Edits::default()
+        };
         let _ = request.rewrite(&edits);
     }
     let cut = usize::from(cut).min(bytes.len());

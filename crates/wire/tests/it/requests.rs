@@ -122,7 +122,7 @@ proptest! {
         assert_sound(wire, &rewritten);
         let again = parse(wire, &rewritten);
         let kept = |at: &usize| edits.messages.iter().all(|(edited, form)| edited != at || form.is_some());
-        if last_of_user(&request).filter(kept).is_some() {
+        if last_of_user(&request).as_ref().is_some_and(kept) {
             let known = |message: &Arc<Message>| message.role == Role::User && message.shown().ends_with("what is \"known\"");
             prop_assert!(again.messages().iter().any(known));
         }
