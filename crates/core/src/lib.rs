@@ -16,6 +16,7 @@ mod excerpt;
 mod file_access;
 mod hash;
 pub mod json_form;
+pub mod json_text;
 pub mod keep_warm;
 pub mod lazy_tools;
 pub mod lookup;

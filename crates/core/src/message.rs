@@ -1,6 +1,6 @@
 //! Messages: who said what, in blocks of text, image, tool call, tool result, thinking and opaque matter.
 //!
-//! Foreign shapes stop at `formats`; a message here is what the model read or wrote, and where and when.
+//! Foreign shapes stop at `formats` and `wire`; a message here is what the model read or wrote, and where and when.
 
 use std::sync::Arc;
 

@@ -10,6 +10,9 @@ use crate::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::policy::IntraPhase;
 use crate::text::{Limit, error_lines, head, left_out, plural, push_shortened, tail};
 
+/// Stands in the place of a result where a call was never answered.
+pub const NO_RESULT: &str = "[no result was recorded]";
+
 /// Characters of old reasoning that are kept (`auto-context.md`, `_process_older_message`).
 pub const REASONING_KEPT: usize = 2000;
 /// Characters of a call's arguments in a stub; chosen so that a path or a short command fits.

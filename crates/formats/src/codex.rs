@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, MillisSinceEpoch, Opaque, Role, ToolCall, ToolResult, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -383,7 +384,7 @@ fn output(call_id: Arc<str>, raw: Option<&RawValue>) -> ToolResult {
     };
     let (text, images) = match content {
         Some(content @ (Content::Text(_) | Content::Blocks(_))) => content.text_and_images(),
-        Some(Content::Nothing) | None => (arguments::compact(raw), Vec::new()),
+        Some(Content::Nothing) | None => (compact(raw), Vec::new()),
     };
     ToolResult { call_id, text, images, is_error }
 }

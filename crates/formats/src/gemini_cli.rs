@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, Role, Thinking, ToolCall, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -178,7 +179,7 @@ fn result_text(raw: &str) -> Option<Arc<str>> {
     }
     let parts: Vec<Part<'_>> = match serde_json::from_str(raw) {
         Ok(parts) => parts,
-        Err(_) => return Some(arguments::compact(raw)),
+        Err(_) => return Some(compact(raw)),
     };
     let texts: Vec<Arc<str>> = parts
         .into_iter()
@@ -197,6 +198,6 @@ fn result_text(raw: &str) -> Option<Arc<str>> {
 fn response_text(raw: &str) -> Arc<str> {
     match serde_json::from_str::<Output<'_>>(raw) {
         Ok(Output { output: Some(text), .. } | Output { error: Some(text), .. }) => text.shared(),
-        _ => arguments::compact(raw),
+        _ => compact(raw),
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
+use plimsoll_core::json_text::code_unit;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -163,13 +164,6 @@ fn replace_lone_surrogates(text: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-/// Returns the code unit of a `\uXXXX` escape at the start of `text`.
-pub(crate) fn code_unit(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(())?;
-    u32::from_str_radix(digits, 16).ok()
 }
 
 /// A string that is borrowed where it has no escapes; another type in its place reads as its JSON or as nothing.

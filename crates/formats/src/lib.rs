@@ -1,4 +1,4 @@
-//! Reads recorded agent sessions and writes them back; [`provider`] does so with live requests and answers.
+//! Reads recorded agent sessions and writes them back.
 //!
 //! A file is recognised by what is in it, never by its name; [`read`] turns it into messages in the order in which the
 //! model met them, with every tool call answered directly behind it. What could not be read, and what had to be
@@ -22,7 +22,6 @@ mod openhands;
 mod pi;
 mod places;
 mod prices;
-pub mod provider;
 mod recognise;
 mod repair;
 mod requests;

@@ -6,14 +6,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use plimsoll_core::render::NO_RESULT;
 use plimsoll_core::{Block, Message, Role, ToolResult};
 
 use crate::draft::Recorded;
 use crate::note::{Note, NoteKind, Place};
 use crate::session::Origin;
-
-/// What the model reads where a call was never answered.
-pub(crate) const NO_RESULT: &str = "[no result was recorded]";
 
 /// Repaired messages and how they came about.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use plimsoll_core::lookup::NO_MORE;
 use plimsoll_core::{Message, ToolCall, ToolResult};
-use plimsoll_formats::provider::{
-    AnswerUsage, Edits, Ending, Further, Progress, Reply, Request, Wire, Withheld,
+use plimsoll_wire::{
+    AnswerUsage, Continuation, Edits, Ending, Progress, Reply, Request, Wire, Withheld,
 };
 use tokio::task::JoinHandle;
 
@@ -142,13 +142,13 @@ impl Answering {
         };
         self.rounds += 1;
         self.add_usage();
-        let further = self.reply.answered(&results);
-        self.ask_further(further).await
+        let continuations = self.reply.answered(&results);
+        self.ask_further(continuations).await
     }
 
-    async fn ask_further(&self, further: Vec<Further>) -> Result<Incoming, String> {
+    async fn ask_further(&self, continuations: Vec<Continuation>) -> Result<Incoming, String> {
         let Some(again) = &self.again else { return Err("nobody to ask".to_owned()) };
-        let edits = Edits { further, ..again.edits.clone() };
+        let edits = Edits { continuations, ..again.edits.clone() };
         let body = again.request.rewrite(&edits).map_err(|error| error.to_string())?;
         let response = ask(
             &self.gateway,

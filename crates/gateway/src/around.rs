@@ -4,7 +4,7 @@ use plimsoll_core::cost::{CacheKind, Life, MOST_MARKS, Prices};
 use plimsoll_core::terms::{ClientMarks, Surroundings};
 use plimsoll_core::{MillisSinceEpoch, Position, Role};
 use plimsoll_engine::live::LiveSession;
-use plimsoll_formats::provider::{Request, ToolDefinition, Wire};
+use plimsoll_wire::{Request, ToolDefinition, Wire};
 
 use crate::config::OwnTools;
 use crate::gateway::Gateway;

@@ -10,7 +10,7 @@ use http::{HeaderValue, Response};
 use plimsoll_core::answer::AnswerFacts;
 use plimsoll_core::{Message, Role};
 use plimsoll_engine::TenantId;
-use plimsoll_formats::provider::{Answer, AnswerUsage, OwnAnswer, Question, Request, Wire};
+use plimsoll_wire::{Answer, AnswerUsage, Question, Request, SyntheticAnswer, Wire};
 
 use crate::gateway::Gateway;
 use crate::headers;
@@ -111,7 +111,7 @@ pub(crate) async fn serve(
     turn.end(said).await.map_err(Refusal::NotKept)?;
     // Another one each time: clients take two answers of one id for one.
     let id = format!("{}{:x}", found.key.get(..16).unwrap_or(&found.key), now.0);
-    let body = request.answered(&OwnAnswer { id: &id, text: &found.text, at: now });
+    let body = request.answered(&SyntheticAnswer { id: &id, text: &found.text, at: now });
     let mut answer = Response::new(whole(Bytes::from(body)));
     let outcome = "cached";
     gateway.metrics.outcome(outcome);

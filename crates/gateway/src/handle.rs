@@ -9,7 +9,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use plimsoll_engine::TenantId;
-use plimsoll_formats::provider::{self, BETA_THINKING, Wire};
+use plimsoll_wire::{self as wire, BETA_THINKING, Wire};
 use tokio::time::Instant;
 
 use crate::answering::{Again, Answering, Ender};
@@ -101,12 +101,10 @@ async fn forward(
     tenant: TenantId,
 ) -> Result<Response<Body>, Refusal> {
     let (head, body) = request.into_parts();
-    let route = provider::Route::of(head.method.as_str(), path);
+    let route = wire::Route::of(head.method.as_str(), path);
     gateway.metrics.request(word_of(route));
     let wish = Wish::of(gateway, &head.headers)?;
-    if wish.mode != Mode::Off
-        && matches!(route, provider::Route::Generate(_))
-        && gateway.work.is_full()
+    if wish.mode != Mode::Off && matches!(route, wire::Route::Generate(_)) && gateway.work.is_full()
     {
         return Err(Refusal::Busy);
     }
@@ -130,8 +128,8 @@ async fn forward(
     };
     let job = match (route, wish.mode) {
         (_, Mode::Off) => None,
-        (provider::Route::Generate(wire), _) => Some((job(wire), true)),
-        (provider::Route::CountTokens(wire), Mode::On) => Some((job(wire), false)),
+        (wire::Route::Generate(wire), _) => Some((job(wire), true)),
+        (wire::Route::CountTokens(wire), Mode::On) => Some((job(wire), false)),
         _ => None,
     };
     let passage = Passage {
@@ -152,15 +150,15 @@ async fn forward(
     }
 }
 
-fn word_of(route: provider::Route) -> &'static str {
+fn word_of(route: wire::Route) -> &'static str {
     match route {
-        provider::Route::Generate(Wire::AnthropicMessages) => "anthropic_messages",
-        provider::Route::Generate(Wire::ChatCompletions) => "chat_completions",
-        provider::Route::Generate(Wire::Responses) => "responses",
-        provider::Route::Generate(Wire::Gemini) => "gemini",
-        provider::Route::CountTokens(_) => "count_tokens",
-        provider::Route::Compact => "compact",
-        provider::Route::Socket | provider::Route::Other => "other",
+        wire::Route::Generate(Wire::AnthropicMessages) => "anthropic_messages",
+        wire::Route::Generate(Wire::ChatCompletions) => "chat_completions",
+        wire::Route::Generate(Wire::Responses) => "responses",
+        wire::Route::Generate(Wire::Gemini) => "gemini",
+        wire::Route::CountTokens(_) => "count_tokens",
+        wire::Route::Compact => "compact",
+        wire::Route::Socket | wire::Route::Other => "other",
     }
 }
 

@@ -6,7 +6,7 @@ use plimsoll_core::lazy_tools::{DESCRIBE_TOOL, LazySettings, OnCall, ToolSession
 use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
 use plimsoll_engine::expand::{ExpandOptions, Part, expand_text};
-use plimsoll_formats::provider::{Request, ToolDefinition};
+use plimsoll_wire::{Request, ToolDefinition};
 use serde::Deserialize;
 
 use crate::gateway::Gateway;

@@ -3,7 +3,7 @@
 use plimsoll_core::lazy_tools::{NativeSearch, describe_outlined, plan_outlines};
 use plimsoll_core::lookup::EXPAND_REF;
 use plimsoll_core::{ContentHash, Message, Role, Tokenizer, lazy_tools};
-use plimsoll_formats::provider::{Edits, Request, ToolDefinition, Wire};
+use plimsoll_wire::{Edits, Request, ToolDefinition, Wire};
 
 use crate::gateway::Gateway;
 use crate::lookup;

@@ -6,7 +6,7 @@ use plimsoll_core::cost::{Life, Prices};
 use plimsoll_core::policy::{BoundThinking, Policy};
 use plimsoll_core::{Message, Position, Role};
 use plimsoll_engine::live::Bounded;
-use plimsoll_formats::provider::{BETA_EDITING, BETA_THINKING, ContextEditing, Edits};
+use plimsoll_wire::{BETA_EDITING, BETA_THINKING, ContextEditing, Edits};
 
 use crate::around::Around;
 

@@ -11,7 +11,7 @@ use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, Bounded, Conversation, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
-use plimsoll_formats::provider::{
+use plimsoll_wire::{
     Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
 

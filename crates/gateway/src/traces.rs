@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_formats::provider::{Answer, AnswerUsage, Ending, Wire};
+use plimsoll_wire::{Answer, AnswerUsage, Ending, Wire};
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, watch};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use plimsoll_formats::provider::{Answer, AnswerUsage, Wire};
+use plimsoll_wire::{Answer, AnswerUsage, Wire};
 
 use crate::config::GatewayConfig;
 use crate::gateway::{ConfigError, Gateway};

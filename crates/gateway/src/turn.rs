@@ -6,7 +6,7 @@ use plimsoll_core::Message;
 use plimsoll_core::policy::Policy;
 use plimsoll_engine::live::{Bounded, Miss, Note};
 use plimsoll_engine::{Bill, HistoryBatch, StoreError};
-use plimsoll_formats::provider::AnswerUsage;
+use plimsoll_wire::AnswerUsage;
 
 use crate::config::Durability;
 use crate::gateway::Gateway;

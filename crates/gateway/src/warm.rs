@@ -12,7 +12,7 @@ use plimsoll_core::keep_warm::{Pause, is_worth_reading, seconds_until_read};
 use plimsoll_core::{MillisSinceEpoch, Usage};
 use plimsoll_engine::live::Read;
 use plimsoll_engine::{Bill, HistoryBatch, ReceiptRecord, SelectionType, SessionId, StoreError};
-use plimsoll_formats::provider::{Answer, AnswerUsage, Limits, Request, Wire};
+use plimsoll_wire::{Answer, AnswerUsage, Limits, Request, Wire};
 use serde_json::json;
 use tokio::sync::oneshot;
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use plimsoll_formats::provider::{Progress, error_event};
+use plimsoll_wire::{Progress, error_event};
 
 use crate::answering::Answering;
 use crate::relay::{Cut, Incoming, Pieces};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Message, ToolResult};
-use plimsoll_formats::provider::{OwnCall, Withheld, WithheldCall};
+use plimsoll_wire::{OwnCall, Withheld, WithheldCall};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use plimsoll_engine::{ChatUsage, Embedder, Embedding, ModelError};
+use plimsoll_wire::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::failure;
@@ -98,8 +99,8 @@ impl HttpEmbedder {
             .map_err(|error| ModelError::Invalid(format!("the texts can't be sent: {error}")))?;
         let provider = &self.transport.provider;
         let answer = self.transport.post("/embeddings", &body).await?.bytes().await?;
-        if let Some(told) = failure::read(&answer) {
-            return Err(told.inside(provider));
+        if let Some(told) = Failure::of_body(&answer) {
+            return Err(failure::inside(&told, provider));
         }
         let unusable =
             |problem: String| ModelError::Unusable(format!("{}: {problem}", provider.name));

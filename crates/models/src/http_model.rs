@@ -8,12 +8,13 @@ use plimsoll_core::{Block, Message, Role, json_form};
 use plimsoll_engine::{
     ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ModelError, Response,
 };
+use plimsoll_wire::Events;
 
-use crate::config::{Api, JsonBy};
+use crate::api::{self, Assembly, Delivery, Wrong};
+use crate::config::JsonBy;
+use crate::failure;
 use crate::provider::Provider;
-use crate::sse::{Event, Splitter};
 use crate::transport::{Answer, Transport};
-use crate::wire::{Assembly, Delivery, Wrong};
 
 /// One model of one provider.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ fn instructed(request: &ChatRequest, provider: &Provider) -> Option<ChatRequest>
 
 fn wrong(wrong: Wrong, provider: &Provider) -> ModelError {
     match wrong {
-        Wrong::Told(failure) => failure.inside(provider),
+        Wrong::Told(told) => failure::inside(&told, provider),
         Wrong::Shape(problem) => {
             let problem = provider.clean(&problem);
             let api = provider.api.as_str();
@@ -88,18 +89,18 @@ impl ChatModel for HttpModel {
         let answer = self.post(request, Delivery::Whole).await?;
         let body = answer.bytes().await?;
         let provider = self.provider();
-        provider.api.reply(&body).map_err(|problem| wrong(problem, provider))
+        api::reply(provider.api.wire(), &body).map_err(|problem| wrong(problem, provider))
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<Box<dyn ChatStream>, ModelError> {
         let answer = self.post(request, Delivery::Streamed).await?;
         let provider = self.provider().clone();
         Ok(Box::new(HttpStream {
-            assembly: Api::assembly(provider.api),
+            assembly: Assembly::new(provider.api.wire()),
             answer,
             provider,
-            splitter: Splitter::default(),
-            events: VecDeque::new(),
+            events: Events::default(),
+            is_closed: false,
             pieces: VecDeque::new(),
             has_begun: false,
             is_over: false,
@@ -112,9 +113,10 @@ impl ChatModel for HttpModel {
 struct HttpStream {
     answer: Answer,
     provider: Arc<Provider>,
-    splitter: Splitter,
-    events: VecDeque<Event>,
-    assembly: Box<dyn Assembly>,
+    events: Events,
+    /// The provider has closed its stream in order.
+    is_closed: bool,
+    assembly: Assembly,
     pieces: VecDeque<ChatEvent>,
     has_begun: bool,
     is_over: bool,
@@ -127,17 +129,20 @@ impl HttpStream {
             if let Some(piece) = self.pieces.pop_front() {
                 return Ok(Some(piece));
             }
-            if let Some(event) = self.events.pop_front() {
+            if let Some(event) = self.events.next_event() {
                 let taken = self.assembly.take(&event, &mut self.pieces);
                 taken.map_err(|problem| self.wrong(problem))?;
                 continue;
             }
-            let Some(chunk) = self.answer.chunk().await? else {
+            if self.is_closed {
                 self.assembly.end(&mut self.pieces).map_err(|problem| self.wrong(problem))?;
                 return Ok(self.pieces.pop_front());
-            };
-            if self.splitter.push(&chunk, &mut self.events).is_err() {
-                return Err(self.wrong(Wrong::Shape("an event is too long".into())));
+            }
+            if let Some(chunk) = self.answer.chunk().await? {
+                self.events.push(&chunk);
+            } else {
+                self.events.end();
+                self.is_closed = true;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Chat models and embedders: clients over HTTP, the built-in embedder, scripted models.
 
+mod api;
 mod built_in;
 mod checked;
 mod config;
@@ -17,10 +18,8 @@ mod retry;
 mod scripted;
 mod secret;
 mod spending;
-mod sse;
 mod transport;
 mod vector;
-mod wire;
 
 pub use built_in::BuiltInEmbedder;
 pub use config::{

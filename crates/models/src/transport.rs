@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::ModelError;
+use plimsoll_wire::{Failure, FailureKind};
 use reqwest::header::{
     AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
@@ -139,16 +140,15 @@ impl Transport {
     }
 
     fn refusal(&self, status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> Failed {
-        let told = failure::read(body).unwrap_or_else(|| failure::Failure {
+        let told = Failure::of_body(body).unwrap_or_else(|| Failure {
             message: String::from_utf8_lossy(body).into_owned(),
             word: None,
         });
         let message = self.provider.clean(&told.message);
         let message = format!("{} answered {}: {message}", self.provider.name, status.as_u16());
-        match failure::meaning(status.as_u16(), told.word.as_deref()) {
-            failure::Meaning::Later => Failed::Refused(Refused { message, retry_after }),
-            failure::Meaning::Denied => Failed::Final(ModelError::Denied(message)),
-            failure::Meaning::Invalid => Failed::Final(ModelError::Invalid(message)),
+        match told.kind(status.as_u16()) {
+            FailureKind::Later => Failed::Refused(Refused { message, retry_after }),
+            kind => Failed::Final(failure::error(kind, message, retry_after)),
         }
     }
 

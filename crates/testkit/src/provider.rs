@@ -39,7 +39,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_formats::provider::{Wire, check};
+use plimsoll_wire::{Wire, check};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -63,7 +63,7 @@ pub const TIME: &str = "x-scripted-time";
 /// Says what a provider would refuse in the body of a request, nothing if it is right.
 pub type Check = Arc<dyn Fn(Wire, &[u8]) -> Vec<String> + Send + Sync>;
 
-/// Refuses whatever [`plimsoll_formats::provider::check()`] knows that providers refuse.
+/// Refuses whatever [`plimsoll_wire::check()`] knows that providers refuse.
 pub fn strict() -> Check {
     Arc::new(|wire, body| check(wire, body).iter().map(ToString::to_string).collect())
 }

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerFacts, AnswerScope, AnswerSettings, keepable, servable};
 use plimsoll_engine::answer::{AnswerCache, Found, find_answer, keep_answer};
 use plimsoll_engine::{Embedder, KnowledgeStore, StoreError, TenantId};
-use plimsoll_formats::provider::Question;
 use plimsoll_gateway::{Answers, KeptAnswer};
+use plimsoll_wire::Question;
 
 use crate::clock;
 use crate::config::Config;

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod fixtures;
-mod provider;
 mod reading;
 mod recorded;
 mod requests;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerFacts, AnswerSettings, keepable, servable};
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
-use plimsoll_formats::provider::{
-    Answer as Said, AnswerUsage, Ending, Events, Moment, Question, Watch, Wire, check,
-};
 use plimsoll_gateway::{Answers, KeptAnswer, KeyConfig, Mode};
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_wire::{
+    Answer as Said, AnswerUsage, Ending, Events, Moment, Question, Watch, Wire, check,
+};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plimsoll_core::Role;
 use plimsoll_engine::{SessionId, TenantId};
-use plimsoll_formats::provider::Wire;
 use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_wire::Wire;
 use serde_json::json;
 
 use crate::harness::{Answer, Running};

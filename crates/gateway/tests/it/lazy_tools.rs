@@ -2,9 +2,9 @@
 
 use plimsoll_core::Tokenizer;
 use plimsoll_engine::{ReceiptRecord, SessionId, TenantId};
-use plimsoll_formats::provider::{Wire, check};
 use plimsoll_gateway::GatewayConfig;
 use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
+use plimsoll_wire::{Wire, check};
 use serde_json::{Value, json};
 
 use crate::harness::Running;

@@ -2,8 +2,8 @@
 
 use plimsoll_core::ContentHash;
 use plimsoll_engine::{SessionId, TenantId};
-use plimsoll_formats::provider::{Wire, check};
 use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
+use plimsoll_wire::{Wire, check};
 use serde_json::json;
 
 use crate::harness::Running;

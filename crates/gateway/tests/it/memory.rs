@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use plimsoll_core::Message;
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
-use plimsoll_formats::provider::{Wire, check};
 use plimsoll_gateway::Memory;
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_wire::{Wire, check};
 use serde_json::{Value, json};
 
 use crate::harness::Running;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use plimsoll_core::{MillisSinceEpoch, Role};
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
-use plimsoll_formats::provider::{Wire, check};
 use plimsoll_gateway::{Durability, Mode};
 use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
 use plimsoll_testkit::{ManualClock, MemoryStore};
+use plimsoll_wire::{Wire, check};
 use serde_json::json;
 
 use crate::harness::Running;

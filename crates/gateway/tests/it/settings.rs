@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_formats::provider::Wire;
 use plimsoll_gateway::{GatewayConfig, Mode};
 use plimsoll_testkit::upstream::{Scripted, Upstream};
 use plimsoll_testkit::{ManualClock, MemoryStore};
+use plimsoll_wire::Wire;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 

@@ -1,7 +1,7 @@
 //! A client's side of a conversation on all wires, and the provider's answers to it.
 
-use plimsoll_formats::provider::{Answer, Ending, Events, Watch, Wire, check};
 use plimsoll_testkit::upstream::Scripted;
+use plimsoll_wire::{Answer, Ending, Events, Watch, Wire, check};
 use serde_json::{Value, json};
 
 /// Those on which calls have ids.

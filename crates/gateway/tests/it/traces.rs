@@ -1,7 +1,7 @@
 //! Traces: a span for each turn, and a collector that nobody waits for.
 
-use plimsoll_formats::provider::Wire;
 use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_wire::Wire;
 use serde_json::Value;
 
 use crate::harness::Running;

@@ -117,6 +117,15 @@ async fn anthropic() {
     assert_eq!(found.stop_reason, StopReason::Calls);
 }
 
+#[tokio::test]
+async fn arguments_keep_their_digits_and_their_order() {
+    let body = r#"{"content":[{"type":"tool_use","id":"t","name":"look","input":{"b":123456789012345678901234567890,"a":1.10}}],"stop_reason":"tool_use"}"#;
+    let upstream = Upstream::start([Scripted::body(200, body)]).await;
+    let found = model(&upstream, "anthropic").0.complete(&ask("x")).await.expect("an answer");
+    let expected = r#"call t look {"b":123456789012345678901234567890,"a":1.10}"#;
+    assert_eq!(kinds(&found), [expected]);
+}
+
 /// What was answered goes back as it came: the next request of a loop of tools is one that the API takes.
 #[tokio::test]
 async fn an_answer_goes_back_as_it_came() {

@@ -209,6 +209,41 @@ async fn a_failure_in_the_stream() {
 }
 
 #[tokio::test]
+async fn a_failure_without_a_reason_is_one() {
+    let event = r#"{"type":"response.failed","response":{"status":"failed","error":null}}"#;
+    let upstream = Upstream::start([Scripted::chunks(events(&[event]))]).await;
+    let stream = model(&upstream, "responses").0.stream(&ask("x")).await.expect("a stream");
+    let told = all(stream).await;
+    assert!(matches!(&told[..], [Err(ModelError::Unavailable { .. })]), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_stream_may_end_with_a_carriage_return() {
+    let event =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\r\r";
+    let upstream = Upstream::start([Scripted::chunks([event])]).await;
+    let stream = model(&upstream, "chat").0.stream(&ask("x")).await.expect("a stream");
+    let told: Vec<String> = all(stream).await.into_iter().map(line).collect();
+    assert_eq!(told, ["text Hi", "done  End 0 0 0 0: Hi"]);
+}
+
+#[tokio::test]
+async fn a_call_is_told_whole_and_begins_with_what_it_began_with() {
+    let told = pieces(
+        "anthropic",
+        events(&[
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"look","input":{"p": 1}}}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#,
+            r#"{"type":"message_stop"}"#,
+        ]),
+    )
+    .await;
+    let expected =
+        ["begun 0 t look", "call 0 look {\"p\":1}", "done  Calls 0 0 0 0: ; look {\"p\":1}"];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
 async fn what_is_no_event_of_the_api_is_unusable() {
     let upstream = Upstream::start([Scripted::chunks(events(&["<html>"]))]).await;
     let stream = model(&upstream, "chat").0.stream(&ask("x")).await.expect("a stream");

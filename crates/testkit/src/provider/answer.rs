@@ -1,7 +1,7 @@
 //! What the scripted model says, before it is written in the words of an API.
 
 use plimsoll_core::lazy_tools::DESCRIBE_TOOL;
-use plimsoll_formats::provider::Wire;
+use plimsoll_wire::Wire;
 use serde_json::{Value, json};
 
 use super::offered::Kind;

@@ -8,7 +8,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use plimsoll_formats::provider::Wire;
+use plimsoll_wire::Wire;
 use serde_json::{Value, json};
 
 use super::pieces::{hash, messages, one_or_many, system};

@@ -1,7 +1,7 @@
 //! Which API a request speaks, and what it asks for.
 
 use hyper::Method;
-use plimsoll_formats::provider::Wire;
+use plimsoll_wire::Wire;
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The tools that a request offers, whatever its wire, and the arguments that fit their schemas.
 
 use plimsoll_core::lazy_tools::OUTLINE_HINT;
-use plimsoll_formats::provider::Wire;
+use plimsoll_wire::Wire;
 use serde_json::{Map, Value, json};
 
 /// A tool that the client offers.

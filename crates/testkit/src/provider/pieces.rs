@@ -8,7 +8,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use plimsoll_core::cost::{CacheKind, Life, MOST_MARKS, Piece};
-use plimsoll_formats::provider::Wire;
+use plimsoll_wire::Wire;
 use serde_json::Value;
 
 /// Four bytes a token: between what was measured for prose and for code (2.8 to 4.2), and easy to check by hand.

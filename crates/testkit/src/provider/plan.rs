@@ -233,7 +233,7 @@ fn first_ref(request: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use plimsoll_core::lazy_tools::OUTLINE_HINT;
-    use plimsoll_formats::provider::Wire;
+    use plimsoll_wire::Wire;
 
     use super::super::offered::offered;
     use super::*;

@@ -1,6 +1,6 @@
 //! How far a conversation has come in the plan. The provider keeps no state for it: what was asked says it.
 
-use plimsoll_formats::provider::Wire;
+use plimsoll_wire::Wire;
 use serde_json::Value;
 
 /// The end of a conversation, read backwards.

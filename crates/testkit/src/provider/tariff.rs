@@ -1,7 +1,7 @@
 //! The prices that a request is charged by, and its bill.
 
 use plimsoll_core::cost::{CacheKind, Charge, Match, Prices, Pricing};
-use plimsoll_formats::provider::Wire;
+use plimsoll_wire::Wire;
 use serde_json::{Value, json};
 
 use super::usage::Usage;

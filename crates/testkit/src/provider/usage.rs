@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::{self, CacheKind, Charge, Piece, Prices};
-use plimsoll_formats::provider::Wire;
+use plimsoll_wire::Wire;
 use serde_json::Value;
 
 use super::pieces::{hash, messages};

@@ -8,10 +8,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use plimsoll_formats::provider::Wire;
 use plimsoll_testkit::provider::{
     Action, Answers, Config, Keep, LABEL, Pace, Plan, Provider, call_id, strict,
 };
+use plimsoll_wire::{Events, Wire};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
@@ -174,9 +174,12 @@ async fn streams_carry_what_whole_answers_carry() {
         body["stream_options"] = json!({"include_usage": true});
         let (status, bytes) = ask(&provider, path, body.to_string().as_bytes(), None).await;
         assert_eq!(status, 200);
-        let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
-        let events: Vec<&str> =
-            text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+        let mut stream = Events::default();
+        stream.push(&bytes);
+        let events: Vec<String> = std::iter::from_fn(|| stream.next_event())
+            .map(|event| event.data.expect("no event without data"))
+            .collect();
+        assert!(stream.rest().is_empty());
         let parsed: Vec<Value> =
             events.iter().filter_map(|event| serde_json::from_str(event).ok()).collect();
         match wire {
@@ -189,7 +192,7 @@ async fn streams_carry_what_whole_answers_carry() {
                 assert_eq!(parsed[parsed.len() - 1]["type"], "message_stop");
             }
             Wire::ChatCompletions => {
-                assert_eq!(events.last(), Some(&"[DONE]"));
+                assert_eq!(events.last().map(String::as_str), Some("[DONE]"));
                 assert_eq!(parsed[parsed.len() - 2]["choices"][0]["finish_reason"], "tool_calls");
                 assert!(parsed[parsed.len() - 1]["usage"]["prompt_tokens"].is_u64());
             }

@@ -1,6 +1,0 @@
-//! Provider requests, answers and replies.
-
-mod bodies;
-mod checks;
-mod replies;
-mod requests;

@@ -1,0 +1,304 @@
+//! Answers: what a model said, put together from a body or from events, in core's form and in the wire's.
+
+mod chat;
+mod facts;
+mod gemini;
+mod messages;
+mod piece;
+mod responses;
+
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_core::{Block, Message, Role, ToolCall};
+
+pub(crate) use self::chat::{call_index, call_name};
+pub use self::piece::Piece;
+
+use super::Wire;
+use super::document::{Document, Value};
+use super::events::Event;
+use super::failure::Failure;
+use super::request::{Limits, Request, answered_blocks};
+
+/// Tokens of one answer as the provider counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnswerUsage {
+    /// All of the input: plain, read from the cache and written to it.
+    pub input: u64,
+    /// Of the input, what was read from the cache.
+    pub cached: u64,
+    /// Of the input, what was written to the cache.
+    pub written: u64,
+    /// Of what was written, what lives for the provider's longer time.
+    pub written_long: u64,
+    /// What the model wrote, its thinking included.
+    pub output: u64,
+    /// Blocks of thinking that the provider dropped, as it tells where it is asked to drop them.
+    pub dropped_thinking: u64,
+    /// Tool uses whose results the provider's own context editing left out, as it tells.
+    pub cleared_tool_uses: u64,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// As the provider says.
+    Complete,
+    /// With an error, in the provider's words.
+    Failed(Failure),
+    /// Not: the body or the stream is not whole.
+    Cut,
+}
+
+/// What a provider answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The answer as elements of the wire's list of messages, so that it can be sent back.
+    pub items: Vec<Arc<str>>,
+    /// The answer as core knows it; `None` where nothing was said.
+    pub message: Option<Arc<Message>>,
+    /// `None` where the provider did not count.
+    pub usage: Option<AnswerUsage>,
+    pub model: Option<String>,
+    /// The provider's id of it.
+    pub id: Option<String>,
+    /// Why the model stopped, in the provider's word.
+    pub stop: Option<String>,
+    pub ending: Ending,
+}
+
+impl Answer {
+    /// Reads a whole body.
+    pub fn of_body(wire: Wire, body: &[u8]) -> Self {
+        let mut watch = Watch::new(wire);
+        let document = str::from_utf8(body).ok().and_then(scanned);
+        if let Some(document) = document {
+            watch.body(document.root());
+        }
+        watch.make()
+    }
+
+    /// Returns what the model said, block by block; unlike [`Answer::message`] it need not be known again in a request.
+    pub fn blocks(&self, wire: Wire) -> Vec<Block> {
+        answered_blocks(wire, &self.items)
+    }
+
+    /// Returns the calls in it.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.message.iter().flat_map(|message| message.calls())
+    }
+}
+
+/// What an event means for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    Middle,
+    /// The answer is complete: behind this event a client believes that it has all.
+    End,
+    /// The provider reports an error.
+    Failure,
+    /// The data is no JSON object.
+    Unreadable,
+}
+
+/// Puts an answer together from events.
+#[derive(Debug)]
+pub struct Watch {
+    wire: Wire,
+    parts: Parts,
+    seen: Seen,
+    /// The answer as far as it was seen, once it was asked for: putting it together costs as much as reading it did.
+    made: OnceLock<Answer>,
+}
+
+/// What every wire tells beside the content.
+#[derive(Debug, Default)]
+struct Seen {
+    usage: Option<AnswerUsage>,
+    model: Option<String>,
+    id: Option<String>,
+    stop: Option<String>,
+    failure: Option<Failure>,
+    ended: bool,
+    /// What came since somebody took it; `None` where nobody does.
+    pieces: Option<Vec<Piece>>,
+}
+
+impl Seen {
+    fn piece(&mut self, piece: impl FnOnce() -> Piece) {
+        if let Some(pieces) = &mut self.pieces {
+            pieces.push(piece());
+        }
+    }
+
+    fn takes_pieces(&self) -> bool {
+        self.pieces.is_some()
+    }
+
+    /// Tells a piece of the text in a field, unless it is empty.
+    fn text_at(&mut self, value: Value<'_>, key: &str, piece: fn(String) -> Piece) {
+        if self.takes_pieces()
+            && let Some(text) = value.get(key).and_then(Value::text)
+        {
+            self.text(&text, piece);
+        }
+    }
+
+    /// Tells a piece of a text, unless it is empty.
+    fn text(&mut self, text: &str, piece: fn(String) -> Piece) {
+        if !text.is_empty() {
+            self.piece(|| piece(text.to_owned()));
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Parts {
+    Messages(messages::Parts),
+    Chat(chat::Parts),
+    Responses(responses::Parts),
+    Gemini(gemini::Parts),
+}
+
+impl Watch {
+    pub fn new(wire: Wire) -> Self {
+        let parts = match wire {
+            Wire::AnthropicMessages => Parts::Messages(messages::Parts::default()),
+            Wire::ChatCompletions => Parts::Chat(chat::Parts::default()),
+            Wire::Responses => Parts::Responses(responses::Parts::default()),
+            Wire::Gemini => Parts::Gemini(gemini::Parts::default()),
+        };
+        Self { wire, parts, seen: Seen::default(), made: OnceLock::new() }
+    }
+
+    /// As [`Watch::new`], for someone who takes the [`Watch::pieces`] too.
+    pub fn in_pieces(wire: Wire) -> Self {
+        let mut watch = Self::new(wire);
+        watch.seen.pieces = Some(Vec::new());
+        watch
+    }
+
+    /// Returns the pieces that came since they were asked for last.
+    pub fn pieces(&mut self) -> Vec<Piece> {
+        self.seen.pieces.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes an event. What is not understood is passed over.
+    pub fn see(&mut self, event: &Event) -> Moment {
+        let Some(data) = &event.data else { return Moment::Middle };
+        if data.trim() == "[DONE]" {
+            self.made.take();
+            self.seen.ended |= self.seen.stop.is_some();
+            return Moment::End;
+        }
+        match scanned(data) {
+            Some(document) => self.take(document.root()),
+            None => Moment::Unreadable,
+        }
+    }
+
+    pub(crate) fn take(&mut self, data: Value<'_>) -> Moment {
+        self.made.take();
+        if let Some(failure) = Failure::of(data) {
+            self.seen.failure = Some(failure);
+            return Moment::Failure;
+        }
+        let seen = &mut self.seen;
+        let ended = match &mut self.parts {
+            Parts::Messages(parts) => parts.take(data, seen),
+            Parts::Chat(parts) => parts.take(data, seen),
+            Parts::Responses(parts) => parts.take(data, seen),
+            Parts::Gemini(parts) => parts.take(data, seen),
+        };
+        if self.seen.failure.is_some() {
+            return Moment::Failure;
+        }
+        if ended { Moment::End } else { Moment::Middle }
+    }
+
+    /// Takes a whole body.
+    pub(crate) fn body(&mut self, body: Value<'_>) {
+        self.made.take();
+        if let Some(failure) = Failure::of(body) {
+            self.seen.failure = Some(failure);
+            return;
+        }
+        let seen = &mut self.seen;
+        match &mut self.parts {
+            Parts::Messages(parts) => parts.body(body, seen),
+            Parts::Chat(parts) => parts.body(body, seen),
+            Parts::Responses(parts) => parts.body(body, seen),
+            Parts::Gemini(parts) => {
+                parts.take(body, seen);
+            }
+        }
+    }
+
+    /// Returns how the answer ended, as far as it was seen.
+    pub fn ending(&self) -> Ending {
+        match (&self.seen.failure, self.seen.ended) {
+            (Some(failure), _) => Ending::Failed(failure.clone()),
+            (None, true) => Ending::Complete,
+            (None, false) => Ending::Cut,
+        }
+    }
+
+    /// Returns the answer as far as it was seen.
+    pub fn answer(&self) -> &Answer {
+        self.made.get_or_init(|| self.make())
+    }
+
+    fn make(&self) -> Answer {
+        let items = match &self.parts {
+            Parts::Messages(parts) => parts.items(),
+            Parts::Chat(parts) => parts.items(),
+            Parts::Responses(parts) => parts.items(),
+            Parts::Gemini(parts) => parts.items(),
+        };
+        let seen = &self.seen;
+        let ending = self.ending();
+        Answer {
+            message: message_of(self.wire, &items),
+            items,
+            usage: seen.usage,
+            model: seen.model.clone(),
+            id: seen.id.clone(),
+            stop: seen.stop.clone(),
+            ending,
+        }
+    }
+}
+
+/// Deeper than any event nests, and far from what a walk could not do (chosen).
+const DEPTH: usize = 1024;
+
+pub(crate) fn scanned(text: &str) -> Option<Document> {
+    Document::scan(Arc::from(text), DEPTH).ok().filter(|document| document.root().is_object())
+}
+
+/// Reads elements of the wire's list of messages as the answer that they are.
+///
+/// It goes the way of a request, so that the answer is known again when a client sends it back.
+pub(crate) fn message_of(wire: Wire, items: &[Arc<str>]) -> Option<Arc<Message>> {
+    let request = request_of(wire, items)?;
+    request.messages().iter().rfind(|message| message.role == Role::Assistant).cloned()
+}
+
+/// Reads elements of the wire's list of messages by the way of requests, in which every block has its bytes.
+pub(crate) fn request_of(wire: Wire, items: &[Arc<str>]) -> Option<Request> {
+    let key = match wire {
+        Wire::AnthropicMessages | Wire::ChatCompletions => "messages",
+        Wire::Responses => "input",
+        Wire::Gemini => "contents",
+    };
+    let body = format!("{{\"{key}\":[{}]}}", items.join(","));
+    Request::parse(wire, body.as_bytes(), "", Limits { depth: DEPTH }).ok()
+}
+
+fn owned(value: Option<Value<'_>>) -> Option<String> {
+    value.and_then(Value::text).map(Into::into)
+}
+
+fn number(object: Option<Value<'_>>, keys: &[&str]) -> Option<u64> {
+    object?.any(keys)?.number()
+}

@@ -1,0 +1,177 @@
+//! `OpenAI` Chat Completions: deltas of the first choice, calls by their index.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::{AnswerUsage, Piece, Seen, number, owned};
+use crate::document::{Value, quoted};
+
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    text: String,
+    refusal: String,
+    /// Servers differ in the name of the field.
+    reasoning: Option<(&'static str, String)>,
+    calls: Vec<Call>,
+    /// A whole message as the provider wrote it.
+    whole: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    id: String,
+    name: String,
+    arguments: String,
+    is_custom: bool,
+}
+
+impl Parts {
+    pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
+        told(data, seen);
+        let choices = data.get("choices");
+        let Some(choice) = choices.and_then(|choices| choices.elements().next()) else {
+            return false;
+        };
+        if let Some(delta) = choice.get("delta") {
+            self.grow(delta, seen);
+        }
+        if let Some(reason) = owned(choice.get("finish_reason")) {
+            seen.stop = Some(reason);
+            // Not every server announces the end; the reason is what none leaves out.
+            seen.ended = true;
+        }
+        false
+    }
+
+    pub(super) fn body(&mut self, body: Value<'_>, seen: &mut Seen) {
+        told(body, seen);
+        let choices = body.get("choices");
+        let choice = choices.and_then(|choices| choices.elements().next());
+        let Some(message) = choice.and_then(|choice| choice.get("message")) else { return };
+        seen.stop = choice.and_then(|choice| owned(choice.get("finish_reason")));
+        seen.ended = true;
+        self.whole = Some(message.raw().to_owned());
+    }
+
+    fn grow(&mut self, delta: Value<'_>, seen: &mut Seen) {
+        let more = |key: &str| delta.get(key).and_then(Value::text);
+        for key in ["reasoning_content", "reasoning"] {
+            // Some servers send it under both names.
+            if let Some(text) = more(key).filter(|text| !text.is_empty()) {
+                let (_, all) = self.reasoning.get_or_insert((key, String::new()));
+                all.push_str(&text);
+                seen.text(&text, Piece::Reasoning);
+                break;
+            }
+        }
+        for (key, all) in [("content", &mut self.text), ("refusal", &mut self.refusal)] {
+            let text = more(key).unwrap_or_default();
+            all.push_str(&text);
+            seen.text(&text, Piece::Text);
+        }
+        for call in delta.get("tool_calls").into_iter().flat_map(Value::elements) {
+            let at = call_index(call, self.calls.len());
+            let index = at as u32;
+            if at == self.calls.len() {
+                self.calls.push(Call::default());
+                let id = call.shared_at("id");
+                let name = Arc::from(call_name(call).unwrap_or_default());
+                seen.piece(|| Piece::CallBegun { index, id, name });
+            }
+            let more = self.calls[at].grow(call);
+            if !more.is_empty() {
+                seen.piece(|| Piece::CallArguments { index, text: more });
+            }
+        }
+    }
+
+    pub(super) fn items(&self) -> Vec<Arc<str>> {
+        if let Some(whole) = &self.whole {
+            return vec![Arc::from(whole.as_str())];
+        }
+        let is_empty = self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty();
+        if is_empty && self.reasoning.is_none() {
+            return Vec::new();
+        }
+        let content = if self.text.is_empty() { "null".to_owned() } else { quoted(&self.text) };
+        let mut raw = format!(r#"{{"role":"assistant","content":{content}"#);
+        if let Some((key, text)) = &self.reasoning {
+            let _ = write!(raw, r#","{key}":{}"#, quoted(text));
+        }
+        if !self.refusal.is_empty() {
+            let _ = write!(raw, r#","refusal":{}"#, quoted(&self.refusal));
+        }
+        if !self.calls.is_empty() {
+            let calls: Vec<String> = self.calls.iter().map(Call::whole).collect();
+            let _ = write!(raw, r#","tool_calls":[{}]"#, calls.join(","));
+        }
+        raw.push('}');
+        vec![Arc::from(raw)]
+    }
+}
+
+/// Returns which call an element of a delta is part of, when `begun` calls have begun.
+///
+/// A server that numbers nothing sends each call whole, with its name.
+pub(crate) fn call_index(call: Value<'_>, begun: usize) -> usize {
+    let named = call_name(call).is_some_and(|name| !name.is_empty());
+    let last = begun.saturating_sub(usize::from(!named));
+    number(Some(call), &["index"]).map_or(last, |index| index as usize).min(begun)
+}
+
+/// Returns the name in an element of a delta.
+pub(crate) fn call_name(call: Value<'_>) -> Option<String> {
+    let function = call.any(&["function", "custom"])?;
+    owned(function.get("name"))
+}
+
+impl Call {
+    /// Takes an element of a delta and returns what it adds to the arguments.
+    fn grow(&mut self, call: Value<'_>) -> String {
+        if self.id.is_empty() {
+            self.id = owned(call.get("id")).unwrap_or_default();
+        }
+        self.is_custom |= call.get("custom").is_some_and(Value::is_object);
+        let Some(function) = call.any(&["function", "custom"]) else { return String::new() };
+        if self.name.is_empty() {
+            self.name = owned(function.get("name")).unwrap_or_default();
+        }
+        let more = function.any(&["arguments", "input"]);
+        let more = more.filter(|more| !more.is_null());
+        let more = more.map(|more| more.text().unwrap_or_else(|| more.raw().into()));
+        let more = more.unwrap_or_default().into_owned();
+        self.arguments.push_str(&more);
+        more
+    }
+
+    fn whole(&self) -> String {
+        let (id, name) = (quoted(&self.id), quoted(&self.name));
+        let arguments = quoted(&self.arguments);
+        if self.is_custom {
+            return format!(
+                r#"{{"id":{id},"type":"custom","custom":{{"name":{name},"input":{arguments}}}}}"#
+            );
+        }
+        format!(
+            r#"{{"id":{id},"type":"function","function":{{"name":{name},"arguments":{arguments}}}}}"#
+        )
+    }
+}
+
+fn told(data: Value<'_>, seen: &mut Seen) {
+    seen.model = owned(data.get("model")).or(seen.model.take());
+    seen.id = owned(data.get("id")).or(seen.id.take());
+    let Some(usage) = data.get("usage").filter(|usage| usage.is_object()) else { return };
+    let details = usage.get("prompt_tokens_details");
+    let of = |keys: &[&str]| number(Some(usage), keys).unwrap_or(0);
+    seen.usage = Some(AnswerUsage {
+        input: of(&["prompt_tokens"]),
+        cached: number(details, &["cached_tokens"])
+            .unwrap_or_else(|| of(&["prompt_cache_hit_tokens"])),
+        written: number(details, &["cache_write_tokens", "cache_creation_tokens"]).unwrap_or(0),
+        written_long: 0,
+        dropped_thinking: 0,
+        cleared_tool_uses: 0,
+        output: of(&["completion_tokens"]),
+    });
+}

@@ -1,0 +1,222 @@
+//! Anthropic Messages: blocks by their index, usage that grows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_core::{Block as CoreBlock, ToolCall};
+
+use super::{AnswerUsage, Piece, Seen, number, owned, scanned};
+use crate::document::{Value, quoted};
+use crate::patch::Patch;
+use crate::request::answered_block;
+
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    blocks: BTreeMap<u64, Block>,
+    calls: u32,
+    usage: Usage,
+    dropped_thinking: u64,
+    cleared_tool_uses: u64,
+}
+
+/// A block as it began, and what came since.
+#[derive(Debug, Default)]
+struct Block {
+    start: String,
+    text: String,
+    thinking: String,
+    signature: String,
+    input: String,
+    citations: Vec<String>,
+    /// Which call, counted from 0, it is.
+    call: Option<u32>,
+}
+
+/// Counts are cumulative, and a later event may leave some out.
+#[derive(Debug, Default)]
+struct Usage {
+    plain: Option<u64>,
+    cached: Option<u64>,
+    written: Option<u64>,
+    /// Of what was written, for an hour.
+    long: Option<u64>,
+    output: Option<u64>,
+}
+
+impl Parts {
+    pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
+        let kind = data.get("type").and_then(Value::text).unwrap_or_default();
+        let index = number(Some(data), &["index"]).unwrap_or(0);
+        match &*kind {
+            "message_start" => {
+                let Some(message) = data.get("message") else { return false };
+                seen.model = owned(message.get("model"));
+                seen.id = owned(message.get("id"));
+                self.dropped(message);
+                self.count(message.get("usage"), seen);
+            }
+            "content_block_start" => {
+                let block = self.begin(data.get("content_block"), seen);
+                self.blocks.insert(index, block);
+            }
+            "content_block_delta" => {
+                if let (Some(delta), Some(block)) = (data.get("delta"), self.blocks.get_mut(&index))
+                {
+                    block.grow(delta, seen);
+                }
+            }
+            "content_block_stop" if seen.takes_pieces() => {
+                let call = self.blocks.get(&index).and_then(|block| block.call.zip(block.called()));
+                if let Some((index, call)) = call {
+                    seen.piece(|| Piece::Call { index, call });
+                }
+            }
+            "message_delta" => {
+                let stop = data.get("delta").and_then(|delta| delta.get("stop_reason"));
+                seen.stop = owned(stop).or(seen.stop.take());
+                self.cleared(data);
+                self.count(data.get("usage"), seen);
+            }
+            "message_stop" => {
+                seen.ended = true;
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    pub(super) fn body(&mut self, body: Value<'_>, seen: &mut Seen) {
+        seen.model = owned(body.get("model"));
+        seen.id = owned(body.get("id"));
+        seen.stop = owned(body.get("stop_reason"));
+        let Some(content) = body.get("content").filter(|content| content.is_list()) else { return };
+        seen.ended = true;
+        for (index, block) in (0..).zip(content.elements()) {
+            self.blocks.insert(index, Block { start: block.raw().to_owned(), ..Block::default() });
+        }
+        self.dropped(body);
+        self.cleared(body);
+        self.count(body.get("usage"), seen);
+    }
+
+    fn begin(&mut self, block: Option<Value<'_>>, seen: &mut Seen) -> Block {
+        let Some(block) = block else {
+            return Block { start: "{}".to_owned(), ..Block::default() };
+        };
+        let call = block.has("type", "tool_use").then_some(self.calls);
+        if let Some(index) = call {
+            self.calls += 1;
+            let (id, name) = (block.shared_at("id"), block.shared_at("name"));
+            seen.piece(|| Piece::CallBegun { index, id, name });
+        }
+        seen.text_at(block, "text", Piece::Text);
+        seen.text_at(block, "thinking", Piece::Reasoning);
+        Block { start: block.raw().to_owned(), call, ..Block::default() }
+    }
+
+    /// Counts the thinking that the provider says it dropped.
+    fn dropped(&mut self, message: Value<'_>) {
+        let told = message.get("input_transformations").filter(|told| told.is_list());
+        let dropped = |one: &Value<'_>| one.has("type", "thinking_dropped");
+        self.dropped_thinking =
+            told.map_or(0, |told| told.elements().filter(dropped).count() as u64);
+    }
+
+    /// Counts the tool uses that the provider says it cleared.
+    fn cleared(&mut self, told: Value<'_>) {
+        let edits = told.get("context_management").and_then(|told| told.get("applied_edits"));
+        let Some(edits) = edits.filter(|edits| edits.is_list()) else { return };
+        let counts = edits.elements().filter_map(|edit| number(Some(edit), &["cleared_tool_uses"]));
+        self.cleared_tool_uses = counts.fold(0, u64::saturating_add);
+    }
+
+    fn count(&mut self, usage: Option<Value<'_>>, seen: &mut Seen) {
+        let Some(usage) = usage else { return };
+        let of = |key| number(Some(usage), &[key]);
+        let now = &mut self.usage;
+        now.plain = of("input_tokens").or(now.plain);
+        now.cached = of("cache_read_input_tokens").or(now.cached);
+        now.written = of("cache_creation_input_tokens").or(now.written);
+        now.output = of("output_tokens").or(now.output);
+        let (cached, written) = (now.cached.unwrap_or(0), now.written.unwrap_or(0));
+        let input = now.plain.unwrap_or(0).saturating_add(cached).saturating_add(written);
+        let creation = usage.get("cache_creation");
+        now.long = number(creation, &["ephemeral_1h_input_tokens"]).or(now.long);
+        let written_long = now.long.unwrap_or(0);
+        let output = now.output.unwrap_or(0);
+        seen.usage = Some(AnswerUsage {
+            input,
+            cached,
+            written,
+            written_long,
+            output,
+            dropped_thinking: self.dropped_thinking,
+            cleared_tool_uses: self.cleared_tool_uses,
+        });
+    }
+
+    pub(super) fn items(&self) -> Vec<Arc<str>> {
+        if self.blocks.is_empty() {
+            return Vec::new();
+        }
+        let blocks: Vec<String> = self.blocks.values().map(Block::whole).collect();
+        vec![Arc::from(format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(",")))]
+    }
+}
+
+impl Block {
+    fn grow(&mut self, delta: Value<'_>, seen: &mut Seen) {
+        seen.text_at(delta, "text", Piece::Text);
+        seen.text_at(delta, "thinking", Piece::Reasoning);
+        let input = delta.get("partial_json").and_then(Value::text).filter(|text| !text.is_empty());
+        if let Some((index, text)) = self.call.zip(input) {
+            seen.piece(|| Piece::CallArguments { index, text: text.into() });
+        }
+        let grow = |text: &mut String, key: &str| {
+            if let Some(more) = delta.get(key).and_then(Value::text) {
+                text.push_str(&more);
+            }
+        };
+        grow(&mut self.text, "text");
+        grow(&mut self.thinking, "thinking");
+        grow(&mut self.signature, "signature");
+        grow(&mut self.input, "partial_json");
+        if let Some(citation) = delta.get("citation") {
+            self.citations.push(citation.raw().to_owned());
+        }
+    }
+
+    /// Returns the call with its arguments as the model wrote them.
+    fn called(&self) -> Option<ToolCall> {
+        let start = scanned(&self.start)?;
+        let Some(CoreBlock::ToolCall(call)) = answered_block(start.root()) else { return None };
+        let is_begun = self.input.trim().is_empty();
+        let arguments = if is_begun { call.arguments } else { Arc::from(self.input.as_str()) };
+        Some(ToolCall { arguments, ..call })
+    }
+
+    fn whole(&self) -> String {
+        let Some(document) = scanned(&self.start) else { return self.start.clone() };
+        let block = document.root();
+        let mut patch = Patch::new(&document);
+        for (key, more) in
+            [("text", &self.text), ("thinking", &self.thinking), ("signature", &self.signature)]
+        {
+            if !more.is_empty() {
+                let begun = block.get(key).and_then(Value::text).unwrap_or_default();
+                patch.set(block, key, quoted(&(begun + more.as_str())));
+            }
+        }
+        if !self.input.trim().is_empty() {
+            // An answer that was cut may end inside of its arguments.
+            let input = if scanned(&self.input).is_some() { &self.input } else { "{}" };
+            patch.set(block, "input", input.to_owned());
+        }
+        if !self.citations.is_empty() {
+            patch.set(block, "citations", format!("[{}]", self.citations.join(",")));
+        }
+        let whole = patch.apply().ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        whole.unwrap_or_else(|| self.start.clone())
+    }
+}

@@ -1,0 +1,115 @@
+//! `OpenAI` Responses: items by their index, and the whole response at the end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_core::{Block, ToolCall};
+
+use super::{AnswerUsage, Failure, Piece, Seen, number, owned};
+use crate::document::Value;
+use crate::request::answered_item;
+
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    items: BTreeMap<u64, Arc<str>>,
+    /// Which call, counted from 0, an item is.
+    calls: BTreeMap<u64, u32>,
+}
+
+impl Parts {
+    pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
+        let kind = data.get("type").and_then(Value::text).unwrap_or_default();
+        let index = number(Some(data), &["output_index"]).unwrap_or(0);
+        match &*kind {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                seen.text_at(data, "delta", Piece::Text);
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                seen.text_at(data, "delta", Piece::Reasoning);
+            }
+            "response.output_item.added" if seen.takes_pieces() => {
+                if let Some(call) = data.get("item").and_then(call_in) {
+                    let number = self.calls.len() as u32;
+                    self.calls.insert(index, number);
+                    let (id, name) = (call.id, call.name);
+                    seen.piece(|| Piece::CallBegun { index: number, id, name });
+                }
+            }
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                let text = data.shared_at("delta");
+                if let Some(&index) = self.calls.get(&index).filter(|_| !text.is_empty()) {
+                    seen.piece(|| Piece::CallArguments { index, text: text.to_string() });
+                }
+            }
+            "response.output_item.done" => {
+                if let Some(item) = data.get("item") {
+                    let call =
+                        self.calls.get(&index).and_then(|index| Some((*index, call_in(item)?)));
+                    if let Some((index, call)) = call {
+                        seen.piece(|| Piece::Call { index, call });
+                    }
+                    self.items.insert(index, Arc::from(item.raw()));
+                }
+            }
+            "response.created" => {
+                if let Some(response) = data.get("response") {
+                    seen.id = owned(response.get("id"));
+                    seen.model = owned(response.get("model"));
+                }
+            }
+            "response.completed" | "response.incomplete" => {
+                if let Some(response) = data.get("response") {
+                    self.body(response, seen);
+                }
+                seen.ended = true;
+                return true;
+            }
+            "response.failed" => {
+                let told = data.get("response").and_then(Failure::of);
+                let message = "the response failed, and the provider does not say why".to_owned();
+                seen.failure = Some(told.unwrap_or(Failure { message, word: None }));
+            }
+            _ => {}
+        }
+        false
+    }
+
+    pub(super) fn body(&mut self, response: Value<'_>, seen: &mut Seen) {
+        seen.id = owned(response.get("id")).or(seen.id.take());
+        seen.model = owned(response.get("model")).or(seen.model.take());
+        let status = owned(response.get("status"));
+        let reason =
+            response.get("incomplete_details").and_then(|details| owned(details.get("reason")));
+        seen.ended = matches!(status.as_deref(), Some("completed" | "incomplete"));
+        seen.stop = reason.or(status);
+        let output = response.get("output").into_iter().flat_map(Value::elements);
+        let items: BTreeMap<u64, Arc<str>> =
+            (0..).zip(output.map(|item| Arc::from(item.raw()))).collect();
+        // Some servers leave out at the end what they sent before.
+        if !items.is_empty() {
+            self.items = items;
+        }
+        let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) else { return };
+        let details = usage.get("input_tokens_details");
+        seen.usage = Some(AnswerUsage {
+            input: number(Some(usage), &["input_tokens"]).unwrap_or(0),
+            cached: number(details, &["cached_tokens"]).unwrap_or(0),
+            written: number(details, &["cache_write_tokens"]).unwrap_or(0),
+            written_long: 0,
+            dropped_thinking: 0,
+            cleared_tool_uses: 0,
+            output: number(Some(usage), &["output_tokens"]).unwrap_or(0),
+        });
+    }
+
+    pub(super) fn items(&self) -> Vec<Arc<str>> {
+        self.items.values().cloned().collect()
+    }
+}
+
+fn call_in(item: Value<'_>) -> Option<ToolCall> {
+    answered_item(item).into_iter().find_map(|(_, block)| match block {
+        Block::ToolCall(call) => Some(call),
+        _ => None,
+    })
+}

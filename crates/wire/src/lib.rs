@@ -1,0 +1,68 @@
+//! The JSON of model providers, requests and answers: read, changed without touching what stays, and checked.
+//!
+//! Four wires are known: Anthropic Messages, `OpenAI` Chat Completions and Responses, and Gemini's `generateContent`. A
+//! [`Request`] knows where in its bytes each of core's messages stands; [`Request::rewrite`] splices [`Edits`] into them,
+//! and [`check()`] says what a server would refuse. Nothing here does input or output.
+
+mod answer;
+mod check;
+mod content;
+mod document;
+mod events;
+mod failure;
+mod patch;
+mod reply;
+mod request;
+mod rewrite;
+mod route;
+mod synthetic_answer;
+mod warming;
+
+pub use answer::{Answer, AnswerUsage, Ending, Moment, Piece, Watch};
+pub use check::{Violation, check, check_rewritten};
+pub use events::{Event, Events};
+pub use failure::{Failure, FailureKind, error_body, error_event};
+pub use reply::{Forward, Progress, Reply};
+pub use request::{Limits, Marks, Question, Request, RequestError, RequestKind, Tool};
+pub use rewrite::{
+    BETA_EDITING, BETA_THINKING, ContextEditing, Continuation, Edits, OwnCall, RewriteError,
+    Rewritten, ToolDefinition, Withheld, WithheldCall,
+};
+pub use route::Route;
+pub use synthetic_answer::SyntheticAnswer;
+
+use std::fmt;
+
+/// The interface of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Wire {
+    /// Anthropic's `/v1/messages`.
+    AnthropicMessages,
+    /// `OpenAI`'s `/v1/chat/completions`, and what many others offer under that name.
+    ChatCompletions,
+    /// `OpenAI`'s `/v1/responses`.
+    Responses,
+    /// Google's `models/NAME:generateContent`.
+    Gemini,
+}
+
+impl Wire {
+    pub const ALL: [Self; 4] =
+        [Self::AnthropicMessages, Self::ChatCompletions, Self::Responses, Self::Gemini];
+
+    /// Returns the wire's name as every interface prints it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::ChatCompletions => "openai-chat",
+            Self::Responses => "openai-responses",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+impl fmt::Display for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

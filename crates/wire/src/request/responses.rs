@@ -1,0 +1,125 @@
+//! `OpenAI` Responses.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use plimsoll_core::json_text::compact;
+use plimsoll_core::{Block, Role, ToolResult};
+
+use super::{Conversation, Place, RequestError};
+use crate::content::{self, Found};
+use crate::document::Value;
+
+pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
+    out.push(Role::System, Place::Field, content::parts(root.get("instructions"), content::part));
+    let Some(input) = root.get("input") else {
+        return Ok(());
+    };
+    if input.is_text() {
+        out.push(Role::User, Place::Field, content::parts(Some(input), content::part));
+        return Ok(());
+    }
+    if !input.is_list() && !input.is_null() {
+        return Err(RequestError::Shape { what: "its input is neither a string nor a list" });
+    }
+    let mut answer = Answer::default();
+    for (index, item) in input.elements().enumerate() {
+        match kind_of(item) {
+            Kind::Said(role) => {
+                answer.end(out);
+                let found = content::parts(item.get("content"), content::part);
+                out.push(role, Place::Items(index..index + 1), found);
+            }
+            Kind::Result => {
+                answer.end(out);
+                let result = (item.id(), Block::ToolResult(result(item)));
+                out.push(Role::Tool, Place::Items(index..index + 1), vec![result]);
+            }
+            Kind::Model => answer.take(index, item),
+            Kind::Tools => answer.end(out),
+        }
+    }
+    answer.end(out);
+    Ok(())
+}
+
+enum Kind {
+    /// A message of somebody else than the model.
+    Said(Role),
+    /// What a tool answered.
+    Result,
+    /// A part of the model's answer.
+    Model,
+    /// Tools that stand among the messages, which are none.
+    Tools,
+}
+
+fn kind_of(item: Value<'_>) -> Kind {
+    let kind = item.get("type").and_then(Value::text).unwrap_or_default();
+    match &*kind {
+        "" | "message" => match item.get("role").and_then(Value::text).as_deref() {
+            Some("assistant") => Kind::Model,
+            Some("system" | "developer") => Kind::Said(Role::System),
+            _ => Kind::Said(Role::User),
+        },
+        "additional_tools" => Kind::Tools,
+        kind if is_result(kind) => Kind::Result,
+        _ => Kind::Model,
+    }
+}
+
+/// Tells whether items of a type answer a call with text. A picture of a screen is none, and stays with the call as it is.
+fn is_result(kind: &str) -> bool {
+    kind.ends_with("_call_output") && kind != "computer_call_output"
+}
+
+/// Tells whether items of a type are calls that the client answers; what the server did itself has no call id.
+fn is_call(kind: &str, item: Value<'_>) -> bool {
+    kind.ends_with("_call") && kind != "computer_call" && item.any(&["call_id"]).is_some()
+}
+
+/// Items of one answer, which core knows as one message.
+#[derive(Default)]
+struct Answer {
+    items: Range<usize>,
+    found: Vec<Found>,
+}
+
+impl Answer {
+    fn take(&mut self, index: usize, item: Value<'_>) {
+        if self.items.is_empty() {
+            self.items.start = index;
+        }
+        self.items.end = index + 1;
+        self.found.extend(said(item));
+    }
+
+    fn end(&mut self, out: &mut Conversation) {
+        let Self { items, found } = std::mem::take(self);
+        out.push(Role::Assistant, Place::Items(items), found);
+    }
+}
+
+/// Reads an item of a model's answer.
+pub(crate) fn said(item: Value<'_>) -> Vec<Found> {
+    let kind = item.get("type").and_then(Value::text).unwrap_or_default();
+    match &*kind {
+        "" | "message" => content::parts(item.get("content"), content::part),
+        // A local shell's call has an action and no name.
+        kind if is_call(kind, item) => {
+            let name = item.get("name").and_then(Value::shared).unwrap_or_else(|| Arc::from(kind));
+            let arguments = item.any(&["arguments", "input", "action", "operation"]);
+            vec![(item.id(), content::call(item.shared_at("call_id"), name, arguments))]
+        }
+        kind => vec![(item.id(), content::opaque(kind, item))],
+    }
+}
+
+fn result(item: Value<'_>) -> ToolResult {
+    let output = item.get("output");
+    let (text, images) = match output {
+        Some(object) if object.is_object() => (compact(object.raw()), Vec::new()),
+        _ => content::answer(output),
+    };
+    ToolResult { call_id: item.shared_at("call_id"), text, images, is_error: false }
+}

@@ -1,0 +1,211 @@
+//! Tools: ours behind the client's, and the client's cut down to some.
+
+use super::{Edits, Rewrite, RewriteError};
+use crate::Wire;
+use crate::document::{Document, Value, quoted};
+use crate::request::{SCHEMAS, one_tool};
+
+/// A tool that is offered beside the client's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolDefinition {
+    pub name: String,
+    pub description: String,
+    /// A JSON Schema of an object.
+    pub parameters: String,
+}
+
+impl ToolDefinition {
+    fn check(&self) -> Result<(), RewriteError> {
+        let schema = Document::scan(self.parameters.as_str().into(), 64);
+        if schema.is_ok_and(|schema| schema.root().is_object()) {
+            return Ok(());
+        }
+        Err(RewriteError::NoPlace { what: "a tool whose schema is no object" })
+    }
+
+    fn written(&self, wire: Wire) -> Result<String, RewriteError> {
+        self.check()?;
+        let (name, description) = (quoted(&self.name), quoted(&self.description));
+        let parameters = &self.parameters;
+        let rest = format!(r#""name":{name},"description":{description}"#);
+        Ok(match wire {
+            Wire::AnthropicMessages => format!(r#"{{{rest},"input_schema":{parameters}}}"#),
+            Wire::ChatCompletions => {
+                format!(r#"{{"type":"function","function":{{{rest},"parameters":{parameters}}}}}"#)
+            }
+            Wire::Responses => {
+                format!(r#"{{"type":"function",{rest},"strict":false,"parameters":{parameters}}}"#)
+            }
+            Wire::Gemini => format!(r#"{{{rest},"parameters":{parameters}}}"#),
+        })
+    }
+}
+
+impl<'a> Rewrite<'a> {
+    /// Takes away and adds tools.
+    pub(super) fn offer_tools(&mut self, edits: &Edits) -> Result<(), RewriteError> {
+        if let Some(only) = &edits.only_tools {
+            for list in self.lists() {
+                self.keep_only(list, only);
+            }
+        }
+        self.put_outlines(&edits.outline_tools)?;
+        let offered = self.request.tools();
+        for tool in &edits.add_tools {
+            if offered.iter().any(|one| one.name == tool.name) {
+                return Err(RewriteError::ToolExists { name: tool.name.clone() });
+            }
+        }
+        let wire = self.request.wire();
+        let tools: Vec<String> =
+            edits.add_tools.iter().map(|tool| tool.written(wire)).collect::<Result<_, _>>()?;
+        if tools.is_empty() {
+            return Ok(());
+        }
+        // The last list is where the client's are: Codex puts them among the messages.
+        match self.lists().last() {
+            Some(list) => {
+                for tool in tools {
+                    self.patch.push(*list, tool);
+                }
+            }
+            None if wire == Wire::Gemini => {
+                let group = format!(r#"{{"functionDeclarations":[{}]}}"#, tools.join(","));
+                match self.request.root().get("tools") {
+                    Some(groups) if groups.is_list() => self.patch.push(groups, group),
+                    _ => self.patch.set(self.request.root(), "tools", format!("[{group}]")),
+                }
+            }
+            None => self.patch.set(self.request.root(), "tools", format!("[{}]", tools.join(","))),
+        }
+        Ok(())
+    }
+
+    /// Puts another description and schema into tools of the client.
+    fn put_outlines(&mut self, outlines: &[ToolDefinition]) -> Result<(), RewriteError> {
+        for outline in outlines {
+            outline.check()?;
+        }
+        let request = self.request;
+        for tool in request.declarations() {
+            let named = one_tool(tool).name;
+            let Some(outline) = outlines.iter().find(|outline| *outline.name == *named) else {
+                continue;
+            };
+            let inner = tool.get("function").filter(|inner| inner.is_object()).unwrap_or(tool);
+            self.patch.set(inner, "description", quoted(&outline.description));
+            for key in SCHEMAS {
+                if inner.get(key).is_none() {
+                    continue;
+                }
+                if key == "parameters" && request.wire() == Wire::Gemini {
+                    // Its own kind of schema knows no open object.
+                    self.patch.remove_field(inner, key);
+                    self.patch.set(inner, "parametersJsonSchema", outline.parameters.clone());
+                } else {
+                    self.patch.set(inner, key, outline.parameters.clone());
+                }
+            }
+            // Examples of arguments would tell what the schema does not.
+            if tool.get("input_examples").is_some() {
+                self.patch.remove_field(tool, "input_examples");
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the lists of tools: Gemini's are inside of groups.
+    fn lists(&self) -> Vec<Value<'a>> {
+        let lists = self.request.tool_lists();
+        if self.request.wire() != Wire::Gemini {
+            return lists;
+        }
+        let groups = lists.into_iter().flat_map(Value::elements);
+        let members = ["functionDeclarations", "function_declarations"];
+        groups.filter_map(|group| group.any(&members)).filter(|list| list.is_list()).collect()
+    }
+
+    fn keep_only(&mut self, list: Value<'a>, only: &[String]) {
+        let mut before: Option<Value<'a>> = None;
+        for (index, tool) in list.elements().enumerate() {
+            let mark = tool.get("cache_control");
+            let named = one_tool(tool);
+            if only.iter().any(|name| *name == named.name) || tool.get("tools").is_some() {
+                before = if mark.is_some() { None } else { Some(tool) };
+                continue;
+            }
+            self.patch.remove(list, index);
+            if let Some(mark) = mark
+                && let Some(bearer) = before.take()
+            {
+                self.patch.set(bearer, "cache_control", mark.raw().to_owned());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, Request};
+
+    fn outlined(wire: Wire, body: &str) -> String {
+        let request = Request::parse(wire, body.as_bytes(), "", Limits::default());
+        let outline = ToolDefinition {
+            name: "a".to_owned(),
+            description: "short".to_owned(),
+            parameters: "{}".to_owned(),
+        };
+        let edits = Edits { outline_tools: vec![outline], ..Edits::default() };
+        let body = request.expect("a request").rewrite(&edits).expect("it is written");
+        String::from_utf8(body).expect("text")
+    }
+
+    #[test]
+    fn an_outline_changes_what_is_told_of_a_tool_and_nothing_else() {
+        let cases = [
+            (
+                Wire::AnthropicMessages,
+                r#"{"messages":[],"tools":[{"name":"b","input_schema":{"type":"object"}}, {"name":"a","description":"long","input_schema":{"type":"object"},"input_examples":[{}],"cache_control":{"type":"ephemeral"}}]}"#,
+                r#"{"messages":[],"tools":[{"name":"b","input_schema":{"type":"object"}}, {"name":"a","description":"short","input_schema":{},"cache_control":{"type":"ephemeral"}}]}"#,
+            ),
+            (
+                Wire::ChatCompletions,
+                r#"{"messages":[],"tools":[{"type":"function","function":{"name":"a","parameters":{"x":1},"strict":false}}]}"#,
+                r#"{"messages":[],"tools":[{"type":"function","function":{"name":"a","parameters":{},"strict":false,"description":"short"}}]}"#,
+            ),
+            (
+                Wire::Responses,
+                r#"{"input":"x","tools":[{"type":"namespace","tools":[{"type":"function","name":"a","parameters":{"x":1},"description":""}]}]}"#,
+                r#"{"input":"x","tools":[{"type":"namespace","tools":[{"type":"function","name":"a","parameters":{},"description":"short"}]}]}"#,
+            ),
+            (
+                Wire::Gemini,
+                r#"{"contents":[],"tools":[{"functionDeclarations":[{"name":"a","description":"long","parameters":{"type":"OBJECT"}},{"name":"b"}]}]}"#,
+                r#"{"contents":[],"tools":[{"functionDeclarations":[{"name":"a","description":"short","parametersJsonSchema":{}},{"name":"b"}]}]}"#,
+            ),
+            (
+                Wire::Gemini,
+                r#"{"contents":[],"tools":[{"function_declarations":[{"parameters_json_schema":{"x":1},"name":"a"}]}]}"#,
+                r#"{"contents":[],"tools":[{"function_declarations":[{"parameters_json_schema":{},"name":"a","description":"short"}]}]}"#,
+            ),
+        ];
+        for (wire, body, expected) in cases {
+            assert_eq!(outlined(wire, body), expected, "{wire}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_schema_is_refused() {
+        let body = br#"{"messages":[],"tools":[{"name":"a","input_schema":{}}]}"#;
+        let request = Request::parse(Wire::AnthropicMessages, body, "", Limits::default());
+        let outline = ToolDefinition {
+            name: "a".to_owned(),
+            description: String::new(),
+            parameters: "[]".to_owned(),
+        };
+        let edits = Edits { outline_tools: vec![outline], ..Edits::default() };
+        let refused = request.expect("a request").rewrite(&edits);
+        assert!(matches!(refused, Err(RewriteError::NoPlace { .. })));
+    }
+}
