@@ -2,6 +2,7 @@
 
 mod bill;
 mod cache;
+mod config;
 mod models;
 mod replay;
 mod tools;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use bill::{BillArguments, By};
 pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
+pub(crate) use config::{ConfigArguments, ConfigCommand};
 pub(crate) use models::{ModelsArguments, ModelsCommand, PricesArguments};
 pub(crate) use replay::{PriceOverrides, ReplayArguments};
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
@@ -74,6 +76,8 @@ pub(crate) enum Command {
     Env(EnvArguments),
     /// Run a client behind the gateway, and tell what that saved: `plimsoll run-agent -- claude`
     RunAgent(RunAgentArguments),
+    /// Show the settings in force and where they come from, and check the files that hold them
+    Config(ConfigArguments),
     /// Look whether a gateway would work here: settings, store, port, upstreams, clients
     Doctor(DoctorArguments),
     /// Print completions for a shell

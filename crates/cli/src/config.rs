@@ -1,8 +1,9 @@
-//! Configuration: `plimsoll.toml` of the project over the user's, `PLIMSOLL_*` over both, flags over all.
+//! Configuration: the project's `plimsoll.toml`, else the user's; `PLIMSOLL_*` over the file, flags over all.
 
-use std::path::{Path, PathBuf};
+pub(crate) mod files;
 
-use etcetera::BaseStrategy as _;
+use std::path::Path;
+
 use plimsoll_core::answer::AnswerSettings;
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::{BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy, Settle};
@@ -13,21 +14,18 @@ use plimsoll_core::select::SelectionConfig;
 use plimsoll_engine::cards::CardSettings;
 use plimsoll_gateway::GatewayConfig;
 use plimsoll_models::ModelsConfig;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::arguments::PolicyArguments;
 use crate::error::CommandError;
 use crate::memory::MemoryConfig;
 use crate::run::{RunConfig, ToolsConfig};
 
-/// The file's name, in the project and in the user's configuration folder.
-const FILE: &str = "plimsoll.toml";
-
-/// `PLIMSOLL_BUDGET`: the ceiling in tokens.
-const BUDGET: &str = "PLIMSOLL_BUDGET";
+/// `PLIMSOLL_BUDGET`: the ceiling in tokens, or `auto`.
+pub(crate) const BUDGET: &str = "PLIMSOLL_BUDGET";
 
 /// All settings of the command line.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) budget: Budget,
@@ -52,7 +50,7 @@ pub(crate) struct Config {
 }
 
 /// Whether lines that stand in the context already are left out on arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct SaidOnce(pub(crate) bool);
 
@@ -62,11 +60,13 @@ impl Default for SaidOnce {
     }
 }
 
-/// Settings of the policy `clear-tool-uses`; defaults are the provider's own.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// Settings of the policy `clear-tool-uses`; the defaults are those of the provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ClearToolUses {
+    /// Tokens of context at which a batch of old results is cleared.
     pub(crate) trigger: u64,
+    /// The newest results that stay.
     pub(crate) keep: usize,
 }
 
@@ -77,9 +77,10 @@ impl Default for ClearToolUses {
 }
 
 /// Settings of the policy `newest`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Newest {
+    /// The most tokens of the newest messages that are sent.
     pub(crate) budget: u64,
 }
 
@@ -92,34 +93,28 @@ impl Default for Newest {
 /// Reads the configuration that the arguments and the environment name.
 pub(crate) fn config(arguments: &PolicyArguments) -> Result<Config, CommandError> {
     let mut config = read(arguments.config.as_deref())?;
-    if let Some(budget) = environment(BUDGET) {
-        config.budget = match budget.as_str() {
-            "auto" => Budget::Auto,
-            number => number.parse::<u64>().map(Budget::Tokens).map_err(|_| {
-                CommandError::usage(anyhow::anyhow!("{BUDGET} is `{budget}`"))
-                    .hint("give a whole number of tokens, or auto")
-            })?,
-        };
-    }
+    config.budget = environment_budget()?.unwrap_or(config.budget);
     config.budget = arguments.budget.map_or(config.budget, Budget::Tokens);
     Ok(config)
 }
 
+pub(crate) fn environment_budget() -> Result<Option<Budget>, CommandError> {
+    let Some(budget) = environment(BUDGET) else { return Ok(None) };
+    if budget == "auto" {
+        return Ok(Some(Budget::Auto));
+    }
+    budget.parse().map(|tokens| Some(Budget::Tokens(tokens))).map_err(|_| {
+        CommandError::usage(anyhow::anyhow!("{BUDGET} is `{budget}`"))
+            .hint("give a whole number of tokens, or auto")
+    })
+}
+
 /// Reads the file that is named, else that of the project, else the user's; without any the defaults stand.
 pub(crate) fn read(named: Option<&Path>) -> Result<Config, CommandError> {
-    match named.map(Path::to_owned).or_else(usual_file) {
+    match files::in_force(named) {
         Some(path) => parse(&path),
         None => Ok(Config::default()),
     }
-}
-
-fn usual_file() -> Option<PathBuf> {
-    let project = PathBuf::from(FILE);
-    if project.is_file() {
-        return Some(project);
-    }
-    let user = etcetera::choose_base_strategy().ok()?.config_dir().join("plimsoll").join(FILE);
-    user.is_file().then_some(user)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
@@ -127,28 +122,28 @@ pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// Returns the line, counted from 1, in which byte `at` of `text` stands.
+pub(crate) fn line_at(text: &str, at: usize) -> usize {
+    1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+}
+
 fn parse(path: &Path) -> Result<Config, CommandError> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        CommandError::usage(
-            anyhow::Error::new(error).context(format!("cannot read {}", path.display())),
-        )
-    })?;
+    let text = files::read(path)?;
     toml::from_str(&text).map_err(|error| {
-        let place = error.span().map_or(String::new(), |span| {
-            format!(":{}", text[..span.start].matches('\n').count() + 1)
-        });
+        let place =
+            error.span().map_or(String::new(), |span| format!(":{}", line_at(&text, span.start)));
         let message = error.message().to_owned();
         let named = CommandError::usage(anyhow::anyhow!("{}{place}: {message}", path.display()));
         match nearest_key(&message) {
             Some(known) => named.hint(format!("the nearest known key is `{known}`")),
-            None => named,
+            None => named.hint("`plimsoll config check` shows all errors"),
         }
     })
 }
 
 /// Finds the known key that is nearest to the unknown one of a message such as
 /// ``unknown field `windwo`, expected one of `enabled`, `window` ``.
-fn nearest_key(message: &str) -> Option<&str> {
+pub(crate) fn nearest_key(message: &str) -> Option<&str> {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = quoted.next().filter(|_| message.starts_with("unknown field"))?;
     let known: Vec<&str> = quoted.collect();

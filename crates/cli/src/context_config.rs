@@ -11,7 +11,7 @@ use crate::arguments::WindowArguments;
 use crate::error::CommandError;
 
 /// The file's name in the current folder.
-const FILE: &str = "context.json";
+pub(crate) const FILE: &str = "context.json";
 
 /// Reads the budget that the arguments name.
 ///

@@ -35,6 +35,7 @@ mod replay;
 mod run;
 mod search;
 mod serve;
+mod settings;
 mod store;
 mod system;
 mod tools;
@@ -89,6 +90,7 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Serve(serve) => serve::run(&serve),
         Command::Env(env) => environment::run(&env),
         Command::RunAgent(agent) => agent::run(&agent).map(drop),
+        Command::Config(config) => settings::run(&config),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

@@ -21,13 +21,18 @@ pub(crate) fn data(text: &str) -> Result<(), CommandError> {
 /// What of the words of an error is printed: an address may hold a password, and an answer a key.
 const SPOKEN: Handling = Handling { personal: Action::Ignore, secrets: Action::Redact };
 
+/// Returns `text` with each secret in it redacted.
+pub(crate) fn without_secrets(text: &str) -> String {
+    redact(text, SPOKEN).0.into_owned()
+}
+
 /// Writes one line of warning.
 pub(crate) fn warning(text: &str) {
     // Nothing can be done about a standard error that cannot be written.
     let _ = writeln!(
         anstream::stderr().lock(),
         "{WARN}warning{RESET}: {}",
-        plain(&redact(text, SPOKEN).0)
+        plain(&without_secrets(text))
     );
 }
 
@@ -74,7 +79,7 @@ pub(crate) fn failure(error: &CommandError) -> ExitCode {
     let _ = writeln!(
         anstream::stderr().lock(),
         "{word}: {}",
-        plain(&redact(&error.to_string(), SPOKEN).0)
+        plain(&without_secrets(&error.to_string()))
     );
     ExitCode::from(code)
 }

@@ -9,8 +9,8 @@ use crate::config::environment;
 /// Whoever looks whether somebody is there does not wait longer (chosen).
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// `PLIMSOLL_KEY`: the key of the gateway, where it asks for one.
-const KEY: &str = "PLIMSOLL_KEY";
+/// `PLIMSOLL_KEY`: the key that a gateway with keys asks for.
+pub(crate) const KEY: &str = "PLIMSOLL_KEY";
 
 /// Returns the body of an answer of status 200, or nothing.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Option<String> {

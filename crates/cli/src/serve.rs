@@ -23,7 +23,7 @@ use crate::pricing::pricing;
 use crate::store;
 use crate::system::outside;
 
-/// `PLIMSOLL_LOG`: off, error, warn, info, debug or trace.
+/// `PLIMSOLL_LOG`: the level of log lines, off, error, warn, info, debug or trace.
 pub(crate) const LOG: &str = "PLIMSOLL_LOG";
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), CommandError> {

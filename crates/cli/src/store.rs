@@ -21,8 +21,8 @@ use crate::error::CommandError;
 use crate::load::Loaded;
 use crate::output;
 
-/// `PLIMSOLL_STORE`: the store's path or address.
-const STORE: &str = "PLIMSOLL_STORE";
+/// `PLIMSOLL_STORE`: the path or address of the store.
+pub(crate) const STORE: &str = "PLIMSOLL_STORE";
 
 /// An open store.
 #[derive(Debug)]

@@ -6,17 +6,17 @@ use crate::text::{
     Limit, head, head_at_word, left_out, push_shortened, tail_at_word, with_error_lines,
 };
 
-/// From which age a message is shortened, and from which it is a line; and how long it may then be.
+/// Ages at which a message is shortened or becomes one line, and how long it may then be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Aging {
-    /// Messages behind it at which a message is cut in its middle.
+    /// The age in messages at which a message is cut in its middle.
     pub light_from: u32,
-    /// Messages behind it at which it is one line.
+    /// The age in messages at which a message becomes one line.
     pub heavy_from: u32,
-    /// Characters of a message that is cut in its middle.
+    /// The most characters of a message that is cut in its middle.
     pub light_characters: usize,
-    /// Characters of the line; chosen to fit a sentence.
+    /// The most characters of the line; chosen to fit a sentence.
     pub line_characters: usize,
 }
 

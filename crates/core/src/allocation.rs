@@ -11,15 +11,21 @@ use crate::spelling::nearest;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PerSource<T> {
+    /// The system prompt.
     pub system_prompt: T,
+    /// Skills.
     pub skills: T,
+    /// The knowledge base.
     pub knowledge_base: T,
+    /// Content of other issues.
     pub cross_issue: T,
     /// Summary of the older turns of a session.
     pub session_summary: T,
     /// Turns of a session that are kept whole.
     pub session_recent: T,
+    /// The prompt that is answered.
     pub current_prompt: T,
+    /// The answer.
     pub reserved_for_response: T,
 }
 
@@ -36,10 +42,12 @@ pub type Budgets = PerSource<u64>;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "RawContextBudget")]
 pub struct ContextBudget {
-    /// The model's context window.
+    /// The model's context window in tokens.
     pub total_tokens: u64,
     pub allocations: Allocations,
-    /// The part of the window, 0 to 1, from which on a session over its budget is trimmed ([`ContextBudget::trimming_due`]).
+    /// The part of the window, 0 to 1, from which on a session over its budget is trimmed.
+    ///
+    /// [`ContextBudget::trimming_due`] compares it.
     pub compression_threshold: f64,
     /// The part of the window, 0 to 1, from which on the pressure is shown.
     pub show_pressure_above: f64,

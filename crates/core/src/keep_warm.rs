@@ -24,12 +24,13 @@ const LEFT: f64 = 0.1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeepWarm {
+    /// Whether the cache is kept warm at all.
     pub on: bool,
-    /// Reads in one pause, at most.
+    /// The most reads in one pause.
     pub most_reads: u32,
-    /// US dollars for the reads of one pause, at most.
+    /// The most US dollars for the reads of one pause.
     pub most_dollars: f64,
-    /// Sessions that are kept warm at a time, at most; the last request of each is held in memory.
+    /// The most sessions that are kept warm at a time; the last request of each is held in memory.
     pub most_sessions: usize,
     /// The chance that a client which was away for one life of the cache comes back within the next; by default as measured.
     pub return_chance: Option<f64>,

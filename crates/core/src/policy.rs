@@ -56,21 +56,22 @@ impl<'de> Deserialize<'de> for PreserveErrors {
     }
 }
 
-/// Settings within a phase; names and defaults are those of `auto-context.md`.
+/// Settings within a phase.
 ///
+/// Names and defaults are those of `auto-context.md`.
 /// `window`, `mask_observations_after` and `preserve_reasoning` belong to [`Cadence::EveryTurn`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IntraPhase {
-    /// Off means that everything is sent.
+    /// Whether old messages are shortened within a phase; off sends everything.
     pub enabled: bool,
-    /// The last turns whose calls and reasoning stay whole.
+    /// The last turns whose calls and reasoning stay whole, where `cadence` is `every_turn`.
     pub window: u32,
-    /// Turns after which the result of a tool is masked, also inside the window.
+    /// Turns after which a result becomes a stub, also inside the window, where `cadence` is `every_turn`.
     pub mask_observations_after: u32,
-    /// Whether a retry of a loop gets the short context of its attempts.
+    /// Whether a loop's retry sees only its task, its last attempts and their verdicts.
     pub compress_loops: bool,
-    /// The most attempts that a retry is told of.
+    /// The most earlier attempts that a retry sees.
     pub loop_history_limit: u32,
     /// Whether old reasoning without tool calls is kept up to 2,000 characters; else it becomes a stub.
     pub preserve_reasoning: bool,
@@ -100,13 +101,13 @@ impl Default for IntraPhase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Need {
-    /// Of tools that show a file.
+    /// For results of tools that show a file.
     pub reads: f64,
-    /// Of those that find or list.
+    /// For results of tools that find or list.
     pub finds: f64,
-    /// Of those that run commands or edit.
+    /// For results of tools that run commands or edit.
     pub runs: f64,
-    /// Of all others.
+    /// For results of all other tools.
     pub others: f64,
 }
 
@@ -116,7 +117,9 @@ impl Default for Need {
     }
 }
 
-/// Settings of how old results become excerpts (`DESIGN` 3).
+/// Settings of how old results become excerpts.
+///
+/// Source: `DESIGN` 3.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settle {

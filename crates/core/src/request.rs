@@ -21,18 +21,23 @@ use crate::tokens::Tokenizer;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequestSettings {
-    /// The ceiling in tokens.
+    /// The most tokens of a request.
     pub total: u64,
+    /// Tokens of rules, the directory of tools and the profile.
     pub header: u64,
+    /// Tokens of the last messages.
     pub history: u64,
+    /// Tokens of facts.
     pub facts: u64,
+    /// Tokens of summaries of artefacts.
     pub summaries: u64,
     /// Tokens of the profile card, within the header.
     pub profile: u64,
-    /// The most messages of history: eight pairs.
+    /// The most messages of history; the default is eight pairs.
     pub most_messages: usize,
+    /// The most facts.
     pub most_facts: usize,
-    /// Facts beyond so many go last when room is short.
+    /// Facts beyond this number go last when room is short.
     pub extra_facts: usize,
     /// Facts less similar than this go early when room is short.
     pub low_similarity: f64,

@@ -134,7 +134,9 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Handling {
+    /// The action on personal data: e-mail addresses, telephone, card and account numbers, national ids.
     pub personal: Action,
+    /// The action on keys, tokens and passwords.
     pub secrets: Action,
 }
 
@@ -152,11 +154,11 @@ impl Handling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Safety {
-    /// When messages are stored. What is redacted here is nowhere in the store, and no ref gives it back.
+    /// Messages that are stored; redacted text is nowhere in the store, and no ref gives it back.
     pub ingestion: Handling,
-    /// On what leaves for a model that summarises or selects.
+    /// Text that is sent to a model that summarises or selects.
     pub summariser: Handling,
-    /// On what logs print.
+    /// Text that logs print.
     pub logs: Handling,
 }
 

@@ -34,7 +34,9 @@ pub use work::{Worked, Workers, queue_embedding};
 pub const FAST: &str = "fast";
 pub const TRUNCATED: &str = "truncated";
 
-/// Settings of cards and of the work behind them; figures of `auto-context.md` and `context-strategy.md` 7.2.
+/// Settings of cards and of the work behind them.
+///
+/// Figures of `auto-context.md` and `context-strategy.md` 7.2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CardSettings {
@@ -44,8 +46,9 @@ pub struct CardSettings {
     pub batch_size: usize,
     /// Batches that are worked on at a time.
     pub worker_threads: usize,
-    /// Tokens that summaries may cost, input and output.
+    /// The most tokens, input and output, that summaries may cost in a session.
     pub per_session: u64,
+    /// The most tokens, input and output, that summaries may cost in a day, by UTC.
     pub per_day: u64,
     /// The most tokens of one summary; a content is summarised once, so this is all that it may cost in output.
     pub per_artifact: u64,

@@ -23,10 +23,15 @@ use crate::search::Embedding;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemorySearch {
-    /// The most records of a kind that are scored; source: `memory-context.md`, step 3.
+    /// The most decisions that are scored.
+    ///
+    /// Source of these four: `memory-context.md`, step 3.
     pub decisions: usize,
+    /// The most facts that are scored.
     pub facts: usize,
+    /// The most procedures that are scored.
     pub procedures: usize,
+    /// The most episodes that are scored.
     pub episodes: usize,
     /// Whether what one session said is shown in the others of the same workspace, user and agent.
     pub across_sessions: bool,

@@ -43,11 +43,15 @@ pub use transfer::{from_line, to_line};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SourceConfidence {
+    /// For what the operator says.
     pub operator: f32,
+    /// For what the user says.
     pub user: f32,
+    /// For what the model says.
     pub assistant: f32,
+    /// For what a tool returns.
     pub tool: f32,
-    /// Anybody else.
+    /// For what anybody else says.
     pub other: f32,
 }
 

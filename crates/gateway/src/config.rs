@@ -47,6 +47,16 @@ pub enum OwnTools {
     Off,
 }
 
+impl Serialize for OwnTools {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::On => serializer.serialize_bool(true),
+            Self::Off => serializer.serialize_bool(false),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for OwnTools {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -86,15 +96,15 @@ pub enum Api {
     Gemini,
 }
 
-/// Where requests go.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// An upstream: an API that requests are forwarded to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamConfig {
-    /// As a client would be given it, with or without the version at its end.
+    /// The address of the API, as a client would be given it, with or without the version at its end.
     pub base_url: String,
     /// The API that it speaks; by default that of the provider whose name the upstream has, else `open_ai`.
     pub api: Option<Api>,
-    /// The variable that holds the key; without one the client's own goes through.
+    /// The environment variable that holds the key; without one the client's own key goes through.
     pub key_env: Option<String>,
 }
 
@@ -105,36 +115,36 @@ impl UpstreamConfig {
 }
 
 /// A key that clients of the gateway show, known by its digest.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyConfig {
     /// The 64 hex digits of the key's SHA-256.
     pub sha256: String,
-    /// Whose data it opens; by default the key's own name.
+    /// The tenant whose data the key opens; by default the key's own name.
     pub tenant: Option<String>,
 }
 
 /// Limits; every one is reached by somebody's mistake or malice before it is by work.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Bytes of one request's body, decoded. Anthropic accepts 32 MB, `OpenAI` about as much with images.
+    /// The most bytes of one request's body, decoded. Anthropic accepts 32 MB, `OpenAI` about as much with images.
     pub body_bytes: usize,
-    /// Bytes of all bodies that are being worked on, decoded.
+    /// The most bytes of all bodies that are being worked on, decoded.
     pub in_flight_bytes: usize,
-    /// Requests that wait for a processor of ours; one more is refused before its body is read.
+    /// The most requests that wait for a thread; one more is refused before its body is read.
     pub waiting: usize,
-    /// Connections at a time.
+    /// The most connections at a time.
     pub connections: usize,
-    /// Bytes of one request's headers.
+    /// The most bytes of one request's headers.
     pub header_bytes: usize,
-    /// Levels of nesting in a body; `serde_json` reads 127.
+    /// The most levels of nesting in a body; `serde_json` reads 127.
     pub depth: usize,
-    /// Bytes of an answer that is not streamed; and of a streamed one, what is remembered of it.
+    /// The most bytes of an answer that is not streamed, and of what is remembered of a streamed one.
     pub answer_bytes: usize,
-    /// Bytes of sessions that are kept in memory; older ones are read from the store when they go on.
+    /// The most bytes of sessions that are kept in memory; older ones are read from the store when they go on.
     pub session_bytes: usize,
-    /// Answers to our own tools within one request.
+    /// The most answers to the gateway's own tools within one request.
     pub expansions: usize,
 }
 
@@ -156,23 +166,23 @@ impl Default for Limits {
     }
 }
 
-/// Timeouts in seconds, but where the name says otherwise.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// Timeouts in seconds, except where the name ends in `_ms`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
-    /// Until a request's headers are there.
+    /// Seconds until a request's headers have arrived.
     pub headers: u64,
-    /// Between two pieces of a request's body.
+    /// Seconds between two pieces of a request's body.
     pub body: u64,
-    /// Until a connection to the upstream stands.
+    /// Seconds until a connection to the upstream stands.
     pub connect: u64,
-    /// Until the upstream answers: a long answer that is not streamed says nothing until it is done.
+    /// Seconds until the upstream answers; an answer that is not streamed begins only when it is done.
     pub first_byte: u64,
-    /// Between two pieces of an answer.
+    /// Seconds between two pieces of an answer.
     pub idle: u64,
-    /// Streams that are open when the gateway is told to stop.
+    /// Seconds that open streams get when the gateway is told to stop.
     pub drain: u64,
-    /// Milliseconds of our own work on a request, after which the original goes out.
+    /// Milliseconds of the gateway's own work on a request, after which the original is forwarded.
     pub deadline_ms: u64,
     /// As `deadline_ms`, for the first request of a session that has to be read from the store.
     pub rebuild_ms: u64,
@@ -194,23 +204,23 @@ impl Default for Timeouts {
     }
 }
 
-/// What is added to requests; all of it off until asked for, but the tools that give back what was left out.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// Additions to requests; all are off by default but the tools that give back left-out content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an addition that is on or off by itself"
 )]
 pub struct Additions {
-    /// `expand_ref` and `search_context`, for clients that have tools.
+    /// Whether clients that have tools also get `expand_ref` and `search_context`.
     pub tools: OwnTools,
-    /// Personal data and secrets are taken out of what the user and the tools say.
+    /// Whether personal data and secrets are taken out of text of the user and the tools.
     pub redact: bool,
-    /// What is known that the user's newest words ask for, behind all that was said.
+    /// Whether records that fit the user's newest words are added behind the conversation.
     pub memory: bool,
-    /// Answers that were given to the same question before, as `[answers]` says; where no tools are offered.
+    /// Whether requests without tools are answered from the cache, as `[answers]` says.
     pub answers: bool,
-    /// Large tools of the client tell what they take only when they are asked, as `[lazy_tools]` says.
+    /// Whether schemas of the client's large tools are sent only when the model asks, as `[lazy_tools]` says.
     pub lazy_tools: bool,
 }
 
@@ -226,22 +236,22 @@ impl Default for Additions {
     }
 }
 
-/// All settings of the gateway.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// Settings of the gateway.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayConfig {
-    /// Where clients are awaited; anything but loopback needs keys.
+    /// The address that the gateway listens on; anything but loopback needs keys.
     pub listen: SocketAddr,
     pub mode: Mode,
-    /// As `--policy` of `replay`.
+    /// The policy, as for `replay --policy`.
     pub policy: String,
     pub durability: Durability,
     pub upstreams: BTreeMap<String, UpstreamConfig>,
-    /// By name; without any, whoever reaches the gateway is its one tenant.
+    /// Keys of clients, by name; without any, whoever reaches the gateway is its one tenant.
     pub keys: BTreeMap<String, KeyConfig>,
     /// Names beside the address itself by which clients may call the gateway, each as `host:port`.
     pub hosts: Vec<String>,
-    /// Web pages that may call it, each as `scheme://host:port`.
+    /// Web pages that may call the gateway, each as `scheme://host:port`.
     pub origins: Vec<String>,
     pub add: Additions,
     /// Whether requests get marks of the provider's cache: those of agents that set none, and one more where a change would
@@ -253,7 +263,8 @@ pub struct GatewayConfig {
     pub timeouts: Timeouts,
     /// Whether log lines are JSON.
     pub log_json: bool,
-    /// Where a collector takes traces as OTLP over HTTP, without `/v1/traces`; else what `OTEL_EXPORTER_OTLP_ENDPOINT` says.
+    /// The address of an OTLP collector of traces over HTTP, without `/v1/traces`; by default that of
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`.
     pub otlp_endpoint: Option<String>,
 }
 

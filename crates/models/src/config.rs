@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::secret::Secret;
 
-/// All settings of models.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+/// Settings of models.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelsConfig {
     /// Providers by name, over the known ones.
@@ -18,29 +18,29 @@ pub struct ModelsConfig {
     pub retries: Retries,
     pub spending: SpendingConfig,
     pub embedder: EmbedderConfig,
-    /// Where requests and answers are written down, a line each; without it nothing is.
+    /// The file that requests and answers are written to, one line each; without it nothing is recorded.
     pub record: Option<PathBuf>,
 }
 
 /// A provider: a known one changed, or another.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderConfig {
     pub api: Option<Api>,
-    /// Up to and including the version: `https://api.openai.com/v1`.
+    /// The address of the provider's API, up to and including the version: `https://api.openai.com/v1`.
     pub base_url: Option<String>,
     /// The environment variable that holds the key.
     pub key_env: Option<String>,
     /// The header that carries the key by itself, instead of `Authorization: Bearer` or `x-api-key`.
     pub key_header: Option<String>,
-    /// Sent with every request; values are kept secret.
+    /// Headers that every request carries; their values are kept secret.
     pub headers: BTreeMap<String, Secret>,
     pub json: Option<JsonBy>,
-    /// Chat Completions: the name of the field that limits the answer.
+    /// The name of the field that limits the answer, for Chat Completions.
     pub max_tokens_field: Option<String>,
     /// What its models cost, over `pricing.toml`.
     pub price: Option<Price>,
-    /// In the place of the common timeouts.
+    /// Timeouts of this provider, instead of the common ones.
     pub timeouts: Option<Timeouts>,
 }
 
@@ -83,18 +83,21 @@ pub enum JsonBy {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
+    /// US dollars for a million tokens of input.
     pub input: f64,
+    /// US dollars for a million tokens of output.
     pub output: f64,
 }
 
-/// How long is waited.
+/// Timeouts of calls to models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
+    /// Seconds until the connection stands.
     pub connect_seconds: u64,
-    /// From the request to the head of the answer; a model that is not streamed sends it when it is done.
+    /// Seconds from the request to the head of the answer; a model that is not streamed sends it when it is done.
     pub first_byte_seconds: u64,
-    /// From the request to the end of the answer.
+    /// Seconds from the request to the end of the answer.
     pub whole_seconds: u64,
 }
 
@@ -119,15 +122,15 @@ impl Timeouts {
     }
 }
 
-/// How often is tried, and how long waited between.
+/// How often a failed call is repeated, and how long the pauses are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retries {
-    /// In all, the first one included.
+    /// The most attempts, the first one included.
     pub attempts: u32,
-    /// The most that is waited before the second attempt; it doubles with each further one.
+    /// The longest pause before the second attempt in milliseconds; it doubles with each further one.
     pub base_millis: u64,
-    /// No wait is longer; a server that asks for more is not asked again.
+    /// The longest pause; where a server asks for a longer one, the call fails.
     pub longest_seconds: u64,
 }
 
@@ -143,11 +146,11 @@ impl Default for Retries {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpendingConfig {
-    /// US dollars in the life of the process.
+    /// The most US dollars that the process may spend.
     pub process_dollars: Option<f64>,
-    /// US dollars in one call.
+    /// The most US dollars that one call may cost.
     pub call_dollars: Option<f64>,
-    /// The price of models that nobody knows; without it they are refused where a cap is set.
+    /// The price of models that no table lists; without it they are refused where a cap is set.
     pub unknown_model: Option<Price>,
 }
 
@@ -155,7 +158,7 @@ pub struct SpendingConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EmbedderConfig {
-    /// `provider/model`, or `onnx/FOLDER`; the built-in one where none is named.
+    /// The embedder, as `provider/model` or `onnx/FOLDER`; the built-in one where none is named.
     pub model: Option<String>,
     /// How many numbers its vectors have; needed for `provider/model`.
     pub dimension: Option<usize>,

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A text that is never printed: `Debug` and `Display` say `[redacted]`, and it cannot be serialised.
+/// A text that is never shown: `Debug`, `Display` and `Serialize` write `[redacted]`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
@@ -44,6 +44,12 @@ impl fmt::Display for Secret {
     }
 }
 
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(REDACTED)
+    }
+}
+
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|text| Self::new(&text))
@@ -58,6 +64,7 @@ mod tests {
     fn a_secret_is_not_shown() {
         let secret = Secret::new(" sk-1234\n");
         assert_eq!(format!("{secret} {secret:?} {:?}", Some(&secret)).matches("1234").count(), 0);
+        assert_eq!(serde_json::to_string(&secret).expect("a text"), "\"[redacted]\"");
         assert_eq!(secret.expose(), "sk-1234");
         assert_eq!(secret.blot("wrong key sk-1234, sorry"), "wrong key [redacted], sorry");
     }

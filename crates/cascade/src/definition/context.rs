@@ -115,10 +115,15 @@ record! {
 record! {
     /// After how many turns a sort of content is no longer seen; nothing means never.
     pub struct ContextTtl {
+        /// Turns after which results of tools are no longer seen.
         tool_results | "tool_result" | "tools": Option<u32> = None,
+        /// Turns after which images are no longer seen.
         images | "image": Option<u32> = None,
+        /// Turns after which text of the model is no longer seen.
         assistant: Option<u32> = None,
+        /// Turns after which text of the user is no longer seen.
         user: Option<u32> = None,
+        /// Turns after which system text is no longer seen.
         system: Option<u32> = None,
     }
 }

@@ -8,19 +8,19 @@ use plimsoll_core::request::RequestSettings;
 use plimsoll_engine::assemble::AssembleSettings;
 use plimsoll_engine::memories::MemorySearch;
 use plimsoll_engine::remember::SourceConfidence;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
 
 /// Settings of memory.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct MemoryConfig {
-    /// Who the agent is.
+    /// Who the agent is, in the words of the operator.
     pub(crate) identity: String,
-    /// What every request begins with.
+    /// The text that every request begins with.
     pub(crate) rules: String,
-    /// Project, time zone and role of the user.
+    /// The user's project, time zone and role.
     pub(crate) profile: String,
     pub(crate) search: MemorySearch,
     pub(crate) context: MemorySettings,
@@ -28,7 +28,7 @@ pub(crate) struct MemoryConfig {
     pub(crate) confidence: SourceConfidence,
     pub(crate) extraction: Extraction,
     pub(crate) frame_selection: FrameSelection,
-    /// Frames of one's own; they stand before the built-in ones and replace those of the same name.
+    /// Frames of your own; they stand before the built-in ones and replace those of the same name.
     pub(crate) frames: Vec<Frame>,
 }
 

@@ -6,26 +6,32 @@ use std::time::Duration;
 
 use plimsoll_cascade::run::Settings;
 use plimsoll_tools::{Command, McpServer, Reached};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::config::environment;
 use crate::error::CommandError;
 
 /// Settings of `plimsoll run`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RunConfig {
     /// The model of phases that name none.
     pub(crate) model: Option<String>,
+    /// The most turns of a phase with tools whose rules name no limit.
     pub(crate) max_turns: u32,
+    /// The most attempts of a loop that names no limit.
     pub(crate) max_attempts: u32,
+    /// The most levels of cascades inside cascades.
     pub(crate) max_depth: u32,
+    /// The most tokens of an answer.
     pub(crate) max_tokens: u32,
-    /// Results of more characters become artefacts.
+    /// Characters above which the result of a tool becomes an artefact.
     pub(crate) artefact_from: usize,
-    /// The feature flags of contexts within a phase and between phases.
+    /// Whether a phase's own old messages may be shortened.
     pub(crate) intra_phase_enabled: bool,
+    /// Whether a phase sees a selection of earlier phases.
     pub(crate) inter_phase_enabled: bool,
+    /// Whether a model may choose messages; off makes such strategies use the heuristic.
     pub(crate) llm_selection_enabled: bool,
 }
 
@@ -63,7 +69,7 @@ impl RunConfig {
 }
 
 /// Tools that cascades may call.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ToolsConfig {
     /// Programs, by the name of the tool.
@@ -73,42 +79,48 @@ pub(crate) struct ToolsConfig {
 }
 
 /// A program that is a tool.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandConfig {
     /// The program and its arguments; `{name}` is filled with the call's argument of that name.
     command: Vec<String>,
+    /// The description of the tool, as the model reads it.
     #[serde(default)]
     description: String,
     /// The JSON Schema of the arguments.
     #[serde(default)]
     parameters: Option<toml::Value>,
+    /// The folder in which the program runs; by default the current one.
     #[serde(default)]
     folder: Option<PathBuf>,
-    /// Variables of the environment that it is given, by name.
+    /// Names of the variables of the environment that the program gets.
     #[serde(default)]
     env: Vec<String>,
+    /// Seconds after which a call fails.
     #[serde(default = "sixty")]
     timeout_seconds: f64,
-    /// Bytes.
+    /// The most bytes of output that a call returns.
     #[serde(default = "output_limit")]
     output_limit: usize,
 }
 
 /// An MCP server.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct McpConfig {
-    /// Starts it; else `url` says where it is.
+    /// The program that is the server, and its arguments; else `url` says where it is.
     #[serde(default)]
     command: Vec<String>,
+    /// The address of a server that is reached over HTTP, instead of `command`.
     #[serde(default)]
     url: Option<String>,
+    /// The folder in which the server runs; by default the current one.
     #[serde(default)]
     folder: Option<PathBuf>,
-    /// Variables of the environment that it is given, by name.
+    /// Names of the variables of the environment that the server gets.
     #[serde(default)]
     env: Vec<String>,
+    /// Seconds after which a call fails.
     #[serde(default = "sixty")]
     timeout_seconds: f64,
 }
@@ -138,44 +150,61 @@ fn seconds(name: &str, seconds: f64) -> Result<Duration, CommandError> {
 }
 
 impl ToolsConfig {
-    pub(super) fn commands(&self) -> Result<BTreeMap<String, Command>, CommandError> {
-        let commands = self.commands.iter().map(|(name, command)| {
-            let schema = match &command.parameters {
-                Some(schema) => serde_json::to_string(schema).map_err(CommandError::usage)?,
-                None => r#"{"type":"object"}"#.to_owned(),
-            };
-            let made = Command {
-                description: command.description.clone(),
-                schema,
-                program: command.command.clone(),
-                folder: command.folder.clone(),
-                environment: given(&command.env),
-                timeout: seconds(name, command.timeout_seconds)?,
-                output_limit: command.output_limit,
-            };
-            Ok((name.clone(), made))
+    /// Returns the path of each tool that cannot be called as it is declared, and why.
+    pub(crate) fn faults(&self) -> Vec<([&str; 3], CommandError)> {
+        let commands = self.commands.iter().filter_map(|(name, command)| {
+            Some((["tools", "commands", name], command.declared(name).err()?))
         });
-        commands.collect()
+        let servers = self.mcp.iter().filter_map(|(name, server)| {
+            Some((["tools", "mcp", name], server.declared(name).err()?))
+        });
+        commands.chain(servers).collect()
+    }
+
+    pub(super) fn commands(&self) -> Result<BTreeMap<String, Command>, CommandError> {
+        let commands = self.commands.iter();
+        commands.map(|(name, command)| Ok((name.clone(), command.declared(name)?))).collect()
     }
 
     pub(super) fn servers(&self) -> Result<BTreeMap<String, McpServer>, CommandError> {
-        let servers = self.mcp.iter().map(|(name, server)| {
-            let reached = match (&server.url, server.command.split_first()) {
-                (Some(url), None) => Reached::Http { url: url.clone() },
-                (None, Some((program, arguments))) => Reached::Stdio {
-                    program: program.clone(),
-                    arguments: arguments.to_vec(),
-                    folder: server.folder.clone(),
-                    environment: given(&server.env),
-                },
-                _ => {
-                    let said = anyhow::anyhow!("the MCP server `{name}` needs a command or a url");
-                    return Err(CommandError::usage(said).hint("one of them, not both"));
-                }
-            };
-            let timeout = seconds(name, server.timeout_seconds)?;
-            Ok((name.clone(), McpServer { reached, timeout }))
-        });
-        servers.collect()
+        let servers = self.mcp.iter();
+        servers.map(|(name, server)| Ok((name.clone(), server.declared(name)?))).collect()
+    }
+}
+
+impl CommandConfig {
+    fn declared(&self, name: &str) -> Result<Command, CommandError> {
+        let schema = match &self.parameters {
+            Some(schema) => serde_json::to_string(schema).map_err(CommandError::usage)?,
+            None => r#"{"type":"object"}"#.to_owned(),
+        };
+        Ok(Command {
+            description: self.description.clone(),
+            schema,
+            program: self.command.clone(),
+            folder: self.folder.clone(),
+            environment: given(&self.env),
+            timeout: seconds(name, self.timeout_seconds)?,
+            output_limit: self.output_limit,
+        })
+    }
+}
+
+impl McpConfig {
+    fn declared(&self, name: &str) -> Result<McpServer, CommandError> {
+        let reached = match (&self.url, self.command.split_first()) {
+            (Some(url), None) => Reached::Http { url: url.clone() },
+            (None, Some((program, arguments))) => Reached::Stdio {
+                program: program.clone(),
+                arguments: arguments.to_vec(),
+                folder: self.folder.clone(),
+                environment: given(&self.env),
+            },
+            _ => {
+                let error = anyhow::anyhow!("the MCP server `{name}` needs a command or a url");
+                return Err(CommandError::usage(error).hint("one of them, not both"));
+            }
+        };
+        Ok(McpServer { reached, timeout: seconds(name, self.timeout_seconds)? })
     }
 }

@@ -20,6 +20,7 @@ mod recall;
 mod replay;
 mod runs;
 mod sessions;
+mod settings;
 mod store;
 mod tools;
 mod trim;

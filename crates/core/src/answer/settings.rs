@@ -10,23 +10,27 @@ pub struct AnswerSettings {
     pub enabled: bool,
     /// Whether a question in other words may have a cached answer; off, since no labelled set shows how seldom that is wrong.
     pub similar: bool,
-    /// The least cosine of two questions as they are read (`context-strategy.md` 7.2).
+    /// The least cosine of two questions in their normal form.
+    ///
+    /// Source: `context-strategy.md` 7.2.
     pub similarity_threshold: f64,
-    /// Seconds after which an answer is not served any more (`context-strategy.md` 7.2).
+    /// Seconds after which an answer is not served any more.
+    ///
+    /// Source: `context-strategy.md` 7.2.
     pub max_age_seconds: u64,
     /// The most answers of a tenant; the oldest go first.
     pub most_entries: u64,
     /// The most bytes that questions and answers of a tenant have together.
     pub most_bytes: u64,
-    /// The highest temperature that a request may ask for: above it, it asks for another answer each time.
+    /// The highest temperature of a request that is served from the cache; above it a client wants a new answer each time.
     pub most_temperature: f32,
-    /// Refuse questions that have another answer later: `today`, `latest`, `now`.
+    /// Whether questions are refused whose answer changes with time: `today`, `latest`, `now`.
     pub refuse_time_bound: bool,
     /// The most words of a question that is compared; a longer one, and one that holds code, has its own answer only.
     pub most_words: usize,
     /// The most similar answers that are looked at.
     pub candidates: usize,
-    /// A part of the key: raising it leaves all that was kept before behind.
+    /// A part of the key of every answer: raising it leaves all kept answers behind.
     pub policy_version: u32,
     pub agree: Agree,
     pub alike: Alike,
@@ -54,7 +58,7 @@ impl Default for AnswerSettings {
     }
 }
 
-/// In what two questions must agree; each is a reason to refuse.
+/// Points in which two questions must agree; each is a reason to refuse.
 ///
 /// `words` holds all others: the whole reading must be the same. Without it the others say what may not differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +107,7 @@ impl Default for Agree {
     }
 }
 
-/// What makes no difference; each is measured in `docs/answers.md`.
+/// Differences that do not count; each is measured in `docs/answers.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a rule that is on or off by itself")]

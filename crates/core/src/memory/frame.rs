@@ -19,17 +19,18 @@ pub const DECISION: &str = "decision";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
+    /// The name by which the frame is chosen; it replaces a built-in frame of the same name.
     pub name: String,
-    /// What it is, as the model reads it.
+    /// The description of the frame, as the model reads it.
     #[serde(default)]
     pub description: String,
-    /// What to consider.
+    /// Questions that the model should consider.
     #[serde(default)]
     pub questions: Vec<String>,
-    /// Regular expressions; case does not matter.
+    /// Regular expressions that speak for the frame; case does not matter.
     #[serde(default)]
     pub triggers: Vec<String>,
-    /// Inputs that are typical; how similar an input is to them is measured elsewhere.
+    /// Typical inputs; an input that is similar to them speaks for the frame.
     #[serde(default)]
     pub examples: Vec<String>,
     #[serde(default)]

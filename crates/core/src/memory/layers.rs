@@ -57,13 +57,17 @@ impl Layer {
     }
 }
 
-/// How much a frame cares for each kind of record, 0 to 1.
+/// Priorities of the kinds of records in a frame, 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Priorities {
+    /// The priority of decisions.
     pub decisions: f64,
+    /// The priority of facts.
     pub facts: f64,
+    /// The priority of procedures.
     pub procedures: f64,
+    /// The priority of episodes.
     pub episodes: f64,
 }
 
@@ -92,20 +96,29 @@ impl Priorities {
     }
 }
 
-/// A number of tokens for each layer, and the ceiling over all.
+/// Tokens for each layer of a frame, and the ceiling over all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LayerBudget {
-    /// The ceiling; no context is larger.
+    /// The most tokens of a context.
     pub total: u64,
+    /// Tokens for who the agent is.
     pub identity: u64,
+    /// Tokens for censors.
     pub censors: u64,
+    /// Tokens for the frame's description and questions.
     pub frame: u64,
+    /// Tokens for the current task and open threads.
     pub working: u64,
+    /// Tokens for decisions.
     pub decisions: u64,
+    /// Tokens for facts.
     pub facts: u64,
+    /// Tokens for procedures.
     pub procedures: u64,
+    /// Tokens for episodes.
     pub episodes: u64,
+    /// Tokens for the calibration note.
     pub calibration: u64,
 }
 
@@ -248,7 +261,9 @@ pub struct ComplexitySettings {
     pub complex_words: usize,
     /// An input of at least so many questions is complex.
     pub complex_questions: usize,
+    /// The factor of the budget for a short input.
     pub short_factor: f64,
+    /// The factor of the budget for a complex input.
     pub complex_factor: f64,
 }
 

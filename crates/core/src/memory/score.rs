@@ -13,14 +13,17 @@ use crate::memory::{MemoryKind, MemoryState, Outcome};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Weights {
-    /// Similarity to the question.
+    /// The weight of the similarity to the question.
     pub similarity: f64,
-    /// The frame's priority for the kind of record.
+    /// The weight of the frame's priority for the kind of record.
     pub kind: f64,
+    /// The weight of how recent the record is.
     pub recency: f64,
+    /// The weight of the outcome of a decision.
     pub outcome: f64,
-    /// How often it was used.
+    /// The weight of how often the record was used.
     pub usage: f64,
+    /// The weight of the record's confidence.
     pub confidence: f64,
 }
 
@@ -37,13 +40,17 @@ impl Default for Weights {
     }
 }
 
-/// What the outcome of a decision counts.
+/// The value of each outcome of a decision in the score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutcomeBoosts {
+    /// For decisions that succeeded.
     pub success: f64,
+    /// For decisions that succeeded in part.
     pub partial: f64,
+    /// For decisions that failed.
     pub failure: f64,
+    /// For decisions without a review.
     pub pending: f64,
     /// For records that have no outcome.
     pub none: f64,
@@ -55,17 +62,22 @@ impl Default for OutcomeBoosts {
     }
 }
 
-/// What the whole score is multiplied with, by the state of the record.
+/// Factors of the whole score by the state of the record.
 ///
 /// Source: the lifecycles say that core facts and effective procedures come first and superseded ones last, without
 /// numbers; these are chosen. States that are not named count 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StateFactors {
+    /// For core facts.
     pub core: f64,
+    /// For effective procedures.
     pub effective: f64,
+    /// For ineffective procedures.
     pub ineffective: f64,
+    /// For records that a newer one supersedes.
     pub superseded: f64,
+    /// For episodes that are archived.
     pub archived: f64,
 }
 
@@ -97,9 +109,9 @@ pub struct Scoring {
     /// Days in which recency halves.
     pub half_life_days: f64,
     pub outcomes: OutcomeBoosts,
-    /// What ten times as many uses add.
+    /// The gain for ten times as many uses.
     pub usage_step: f64,
-    /// The most that use counts.
+    /// The most that uses count.
     pub usage_most: f64,
     pub states: StateFactors,
     /// Records less similar to the question than this are left out, whatever else speaks for them.

@@ -14,29 +14,30 @@ pub struct RecallSettings {
     pub saturation: f32,
     /// How much a long message's words count less, from 0 to 1: `b` of BM25.
     pub length: f32,
-    /// What a word of like meaning counts beside the word itself; 0 asks for the words themselves alone.
+    /// The weight of a word of like meaning beside the word itself; 0 searches for the words themselves alone.
     pub likeness: f32,
     /// The cosine of two words' vectors from which they are alike.
     pub like_from: f32,
-    /// What the cosine of the question's vector and the message's counts; 0 leaves it out.
+    /// The weight of the cosine between the question's vector and the message's; 0 leaves vectors out.
     pub vector: f32,
-    /// What a message gets of the score of the one before or behind it, the better one.
+    /// The share of the score of the message before or behind that a message gets; the better one counts.
     pub neighbour: f32,
-    /// The same of the one but next.
+    /// The share of the score of the message two places before or behind that a message gets.
     pub second_neighbour: f32,
-    /// What a message gets of the best score of its passage: the messages said without a long break between them.
+    /// The share of the best score in its passage that a message gets; a passage is messages without a long break between
+    /// them.
     pub passage: f32,
     /// Minutes of silence that end a passage.
     pub passage_break: u32,
-    /// Messages of the longest passage.
+    /// The most messages of a passage.
     pub passage_messages: u32,
-    /// What a message counts more that was said on a day which the question names.
+    /// The weight of a message that was said on a day which the question names, or soon after.
     pub date: f32,
     /// Days after which a date that has passed counts for the e-th part.
     pub date_days: f32,
-    /// By which part more a message counts whose speaker the question names, if it names one.
+    /// The share by which a message counts more whose speaker the question names.
     pub speaker: f32,
-    /// By which part less a message counts that ends as a question: it asks for what is sought.
+    /// The share by which a message counts less that ends as a question, since it does not answer one.
     pub question: f32,
     /// Words of a message that are looked at; the rest of a longer one is not found.
     pub words: usize,

@@ -71,18 +71,21 @@ pub const SELECTOR_MODEL: &str = "google/gemini-2.5-flash-lite";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SelectionConfig {
-    /// [`Strategy::Heuristic`], or that of the settings around it, where none is given.
+    /// The strategy; by default that of the settings around it, else `heuristic`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// The ceiling, of anchors and chosen messages together.
+    /// The most tokens of anchors and chosen messages together.
     pub max_tokens: u64,
-    /// The most messages beside the anchors; of the semantic strategy the nearest that are looked at.
+    /// The most messages beside the anchors; for the semantic strategy, the most neighbours that are looked at.
     pub max_messages: usize,
-    /// [`SELECTOR_MODEL`], or that of the settings around it, where none is given.
+    /// The model that selects; by default that of the settings around it, else `google/gemini-2.5-flash-lite`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector_model: Option<String>,
+    /// The weight of a message's age in the heuristic score.
     pub recency_weight: f64,
+    /// The weight of words in common with the task in the heuristic score.
     pub keyword_weight: f64,
+    /// The weight of a callout in the heuristic score.
     pub callout_weight: f64,
     /// The least cosine that counts as alike.
     pub similarity_threshold: f64,
