@@ -41,6 +41,15 @@ impl State {
         &self.plan
     }
 
+    fn add_offered(&mut self, transcript: &Transcript, end: Position) {
+        let offered = self.offered.take().zip(end.checked_sub(1));
+        if let Some((text, last)) = offered
+            && transcript.entries()[last].message.role == Role::User
+        {
+            self.plan.add(last, text, transcript.tokenizer());
+        }
+    }
+
     /// Gives the next request a text behind its last message, if that is the user's and the budget has room for both.
     ///
     /// The text then stands in all later requests too, byte for byte.
@@ -134,12 +143,7 @@ pub fn bound(
     };
     state.plan.unprotect(if everything { Reason::Everything } else { Reason::Small });
     state.attempts.read(transcript, position);
-    let offered = state.offered.take().zip(position.checked_sub(1));
-    if let Some((text, last)) = offered
-        && transcript.entries()[last].message.role == Role::User
-    {
-        state.plan.add(last, text, transcript.tokenizer());
-    }
+    state.add_offered(transcript, position);
     match policy {
         _ if everything => {}
         Policy::Full => {}

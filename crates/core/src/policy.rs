@@ -158,7 +158,7 @@ impl Default for Settle {
             enabled: true,
             floor: 10_000,
             least: 150,
-            giant: 25_000,
+            giant: 20_000,
             kept: 0.1,
             young: 0,
             least_calls: 10,

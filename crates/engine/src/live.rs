@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use plimsoll_core::bound::{Receipt, State, bound};
 use plimsoll_core::cost::{Cache, Charge, Priced, Pricing};
-use plimsoll_core::plan::Sent;
 use plimsoll_core::plan::Treatment;
+use plimsoll_core::plan::{Plan, Sent};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::terms::{Surroundings, Terms};
 use plimsoll_core::{
@@ -333,7 +333,7 @@ impl LiveSession {
     /// Returns the texts that were added behind the first `end` messages, with the places of those, ascending.
     pub fn added(&self, end: Position) -> Vec<(usize, Arc<str>)> {
         let plan = self.state.as_ref().map(State::plan);
-        let added = plan.into_iter().flat_map(|plan| plan.additions());
+        let added = plan.into_iter().flat_map(Plan::additions);
         added.take_while(|(at, _)| *at < end).map(|(at, text)| (at, text.clone())).collect()
     }
 

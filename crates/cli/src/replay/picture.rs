@@ -59,7 +59,8 @@ pub(crate) fn bars(loaded: &Loaded, replay: &Replay, all: bool) -> String {
 fn bar(out: &mut String, receipt: &Receipt, before: f64, broken: bool, longest: u64) {
     let cells = |tokens: u64| ((tokens * WIDTH as u64).div_ceil(longest)) as usize;
     let sent = cells(receipt.tokens);
-    let cached = ((receipt.cached_messages(before) * WIDTH as f64) / longest as f64).round() as usize;
+    let cached =
+        ((receipt.cached_messages(before) * WIDTH as f64) / longest as f64).round() as usize;
     let full = cells(receipt.full_tokens);
     let _ = write!(out, "{:>5} ", receipt.turn);
     out.push_str(if broken { "\x1b[31m╳\x1b[0m" } else { " " });
