@@ -10,8 +10,8 @@ use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
 use tokio::sync::watch;
 
+use crate::answer_cache::Answers;
 use crate::body::InFlight;
-use crate::cached::Answers;
 use crate::config::GatewayConfig;
 use crate::guard::Guard;
 use crate::keys::{KeyError, Keys};

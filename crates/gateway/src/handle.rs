@@ -12,14 +12,15 @@ use plimsoll_engine::TenantId;
 use plimsoll_wire::{self as wire, BETA_THINKING, Wire};
 use tokio::time::Instant;
 
-use crate::answering::{Again, Answering, Ender};
+use crate::answer::{FollowUp, PendingTurn, RelayedAnswer};
+use crate::answer_cache;
+use crate::answer_stream::AnswerStream;
 use crate::body::{Received, Share, receive};
-use crate::cached;
 use crate::config::{Api, Mode, Timeouts};
 use crate::gateway::Gateway;
 use crate::headers;
 use crate::metrics::Counted;
-use crate::prepare::{Job, Open, Original, Prepared, Wish};
+use crate::prepare::{Job, Open, Original, Prepared, RequestOptions};
 use crate::refusal::Refusal;
 use crate::relay::{Body, Incoming, body as body_of, whole};
 use crate::routes::{Access, Route};
@@ -27,7 +28,6 @@ use crate::traces::Traces;
 use crate::turn::causes;
 use crate::upstream::Upstream;
 use crate::warm::Sent;
-use crate::watched::Watched;
 use crate::work::BrokeOff;
 
 /// Answers a request; whatever goes wrong becomes an answer too.
@@ -83,7 +83,7 @@ async fn answer(
 }
 
 /// A request on its way to an upstream.
-struct Passage {
+struct Outbound {
     gateway: Arc<Gateway>,
     upstream: Arc<Upstream>,
     method: Method,
@@ -103,7 +103,7 @@ async fn forward(
     let (head, body) = request.into_parts();
     let route = wire::Route::of(head.method.as_str(), path);
     gateway.metrics.request(word_of(route));
-    let wish = Wish::of(gateway, &head.headers)?;
+    let wish = RequestOptions::of(gateway, &head.headers)?;
     if wish.mode != Mode::Off && matches!(route, wire::Route::Generate(_)) && gateway.work.is_full()
     {
         return Err(Refusal::Busy);
@@ -132,7 +132,7 @@ async fn forward(
         (wire::Route::CountTokens(wire), Mode::On) => Some((job(wire), false)),
         _ => None,
     };
-    let passage = Passage {
+    let passage = Outbound {
         gateway: gateway.clone(),
         upstream,
         method: head.method,
@@ -162,7 +162,7 @@ fn word_of(route: wire::Route) -> &'static str {
     }
 }
 
-impl Passage {
+impl Outbound {
     /// Sends a body, the client's own where none is given.
     async fn send(&self, body: Option<Bytes>) -> Result<reqwest::Response, Refusal> {
         let mut headers = self.headers.clone();
@@ -236,7 +236,7 @@ impl Passage {
                     deadline_ms = timeouts.deadline_ms,
                     "not ready in time: the original goes out"
                 );
-                ("late", self.unbound(&original), Ender::Later(task), None)
+                ("late", self.unbound(&original), PendingTurn::Later(task), None)
             }
             Some(Err(Open::Refused(refusal))) => return Err(refusal),
             Some(Err(open)) => {
@@ -245,12 +245,12 @@ impl Passage {
                     return self.pass("untouched").await;
                 }
                 tracing::warn!(why = %causes(&open), "the original goes out");
-                ("failed_open", self.unbound(&original), Ender::None, None)
+                ("failed_open", self.unbound(&original), PendingTurn::None, None)
             }
             Some(Ok(Prepared { request, found: Some(found), turn, report, .. })) => {
                 let report = report.unsent();
                 trace.decided("cached", request.model(), Some(&report));
-                return cached::serve(&gateway, found, &request, turn, report).await;
+                return answer_cache::serve(&gateway, found, &request, turn, report).await;
             }
             Some(Ok(prepared)) => {
                 headers::add_betas(&mut self.headers, &prepared.betas);
@@ -262,7 +262,7 @@ impl Passage {
                     _ => "observed",
                 };
                 asked = Some((prepared.request, prepared.edits));
-                (outcome, prepared.body, Ender::Now(prepared.turn), Some(prepared.report))
+                (outcome, prepared.body, PendingTurn::Now(prepared.turn), Some(prepared.report))
             }
         };
         let model = asked.as_ref().and_then(|(request, _)| request.model());
@@ -298,7 +298,7 @@ impl Passage {
         let Self { received, upstream, method, path, mut headers, .. } = self;
         headers::plain(&mut headers, received.decoded.is_some());
         let streams = asked.as_ref().is_some_and(|(request, _)| request.streams());
-        let again = asked.zip(place).map(|((request, edits), place)| Again {
+        let again = asked.zip(place).map(|((request, edits), place)| FollowUp {
             upstream,
             method,
             path,
@@ -312,8 +312,10 @@ impl Passage {
             Kind::Whole if streams => Kind::Other,
             kind => kind,
         };
-        let answering =
-            Answering::new(gateway, wire, ender, again).awaited(awaited).traced(trace).sent(sent);
+        let answering = RelayedAnswer::new(gateway, wire, ender, again)
+            .awaited(awaited)
+            .traced(trace)
+            .sent(sent);
         hand_on(answer, kind, response, answering, received.share).await
     }
 }
@@ -323,7 +325,7 @@ async fn hand_on(
     answer: Response<()>,
     kind: Kind,
     response: reqwest::Response,
-    mut answering: Answering,
+    mut answering: RelayedAnswer,
     share: Share,
 ) -> Result<Response<Body>, Refusal> {
     let gateway = answering.gateway.clone();
@@ -331,7 +333,9 @@ async fn hand_on(
     let counted = Counted::new(move |change| metrics.streams(change));
     let mut from = incoming(&gateway, response);
     Ok(match kind {
-        Kind::Stream => answer.map(|()| body_of(Watched::new(answering, from, (counted, share)))),
+        Kind::Stream => {
+            answer.map(|()| body_of(AnswerStream::new(answering, from, (counted, share))))
+        }
         Kind::Whole => {
             let most = gateway.config.limits.answer_bytes;
             let cut = |why: String| {

@@ -3,10 +3,10 @@
 //! What needs no change goes through byte for byte, in both directions; whatever fails of our own before the first byte,
 //! the original goes out instead.
 
-mod answering;
-mod around;
+mod answer;
+mod answer_cache;
+mod answer_stream;
 mod body;
-mod cached;
 mod config;
 mod gateway;
 mod guard;
@@ -17,6 +17,7 @@ mod lookup;
 mod metrics;
 mod offer;
 mod options;
+mod own_calls;
 mod prepare;
 mod refusal;
 mod relay;
@@ -25,17 +26,16 @@ mod routes;
 mod secret;
 mod server;
 mod sessions;
+mod surroundings;
 mod timers;
 #[cfg_attr(not(feature = "otlp"), path = "traces_absent.rs")]
 mod traces;
 mod turn;
 mod upstream;
 mod warm;
-mod watched;
-mod withheld;
 mod work;
 
-pub use cached::{Answers, KeptAnswer};
+pub use answer_cache::{Answers, KeptAnswer};
 pub use config::{
     Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, OwnTools, PORT, Timeouts,
     UpstreamConfig,

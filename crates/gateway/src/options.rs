@@ -8,7 +8,7 @@ use plimsoll_core::{Message, Position, Role};
 use plimsoll_engine::live::Bounded;
 use plimsoll_wire::{BETA_EDITING, BETA_THINKING, ContextEditing, Edits};
 
-use crate::around::Around;
+use crate::surroundings::RequestSurroundings;
 
 /// The newest results that the provider's own context editing leaves (its default).
 const KEPT_RESULTS: u32 = 3;
@@ -27,7 +27,7 @@ impl Options {
         policy: &Policy,
         prices: &Prices,
         bounded: &Bounded,
-        around: &Around,
+        around: &RequestSurroundings,
         went_out_as_it_came: bool,
         messages: &[Arc<Message>],
     ) -> Self {

@@ -15,23 +15,23 @@ use plimsoll_wire::{
     Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
 
-use crate::around::{Around, offers_lookups};
-use crate::cached::{Awaited, KeptAnswer};
+use crate::answer_cache::{Awaited, KeptAnswer};
 use crate::config::Mode;
 use crate::gateway::Gateway;
 use crate::headers;
 use crate::offer::Offer;
 use crate::options::Options;
+use crate::own_calls;
 use crate::refusal::Refusal;
 use crate::report::Report;
 use crate::sessions::{Key, read};
+use crate::surroundings::{RequestSurroundings, offers_lookups};
 use crate::turn::Turn;
-use crate::withheld;
 use crate::work::BrokeOff;
 
 /// How a client wants this request to be treated.
 #[derive(Debug, Clone)]
-pub(crate) struct Wish {
+pub(crate) struct RequestOptions {
     pub(crate) mode: Mode,
     pub(crate) policy: Policy,
     pub(crate) strategy: String,
@@ -40,7 +40,7 @@ pub(crate) struct Wish {
     pub(crate) cache: bool,
 }
 
-impl Wish {
+impl RequestOptions {
     /// Reads the headers over the settings.
     pub(crate) fn of(gateway: &Gateway, headers: &HeaderMap) -> Result<Self, Refusal> {
         let text = |name: &HeaderName| match headers.get(name).map(|value| value.to_str()) {
@@ -144,7 +144,7 @@ pub(crate) struct Job {
     pub(crate) tenant: TenantId,
     /// The name of the upstream.
     pub(crate) upstream: String,
-    pub(crate) wish: Wish,
+    pub(crate) wish: RequestOptions,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -268,7 +268,7 @@ impl Job {
             Offer::of(gateway, request, lookups)
         };
         let (tools, lookups) = (offer.digest(request), offer.has_lookups());
-        let around = Around::of(gateway, request, &prices, tools, &offer.own, lookups);
+        let around = RequestSurroundings::of(gateway, request, &prices, tools, &offer.own, lookups);
         let asked = Asked {
             messages: request.messages(),
             model: request.model(),
@@ -340,7 +340,7 @@ impl Job {
             misses: bounded.note.misses.clone(),
             bills,
         };
-        let restore = carried.iter().filter_map(|text| withheld::read(text)).collect();
+        let restore = carried.iter().filter_map(|text| own_calls::read(text)).collect();
         let messages = if self.gateway.config.add.redact {
             redacted(request.messages(), bounded.edits.clone())
         } else {
@@ -395,7 +395,7 @@ impl Job {
         let lookups = offers_lookups(&self.gateway, &request, &prices, session, now);
         let edits = session.map(|session| Edits {
             messages: session.forms(request.messages()),
-            restore: session.carried().iter().filter_map(|text| withheld::read(text)).collect(),
+            restore: session.carried().iter().filter_map(|text| own_calls::read(text)).collect(),
             append: session.added(request.messages().len()),
             ..Edits::default()
         });

@@ -31,7 +31,7 @@ struct Open {
 
 /// What an answer came to.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct TurnOutcome {
     /// `None` where it is not whole.
     pub(crate) message: Option<Message>,
     /// As the provider counted, all that it was asked together.
@@ -81,7 +81,7 @@ impl Turn {
     /// Takes in the answer, and returns when it is kept as durably as the settings ask.
     ///
     /// Errors: the store did not take it, in its words.
-    pub(crate) async fn end(&mut self, said: Said) -> Result<(), String> {
+    pub(crate) async fn end(&mut self, said: TurnOutcome) -> Result<(), String> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let gateway = &self.gateway;
         let job = open.keep(gateway.clone(), said);
@@ -109,7 +109,7 @@ impl Drop for Turn {
         // The client left, or nothing was answered: that it was asked decides what is sent next, and so is kept.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                if let Err(error) = open.keep(gateway, Said::default()).await {
+                if let Err(error) = open.keep(gateway, TurnOutcome::default()).await {
                     tracing::error!(error = %causes(&error), "a request could not be kept");
                 }
             });
@@ -118,7 +118,11 @@ impl Drop for Turn {
 }
 
 impl Open {
-    async fn keep(self: Box<Self>, gateway: Arc<Gateway>, said: Said) -> Result<(), StoreError> {
+    async fn keep(
+        self: Box<Self>,
+        gateway: Arc<Gateway>,
+        said: TurnOutcome,
+    ) -> Result<(), StoreError> {
         let Self { key, held, branch, bounded } = *self;
         let now = gateway.clock.now();
         let usage = said.usage.map(usage_of);

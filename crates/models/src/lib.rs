@@ -2,16 +2,16 @@
 
 mod api;
 mod built_in;
-mod checked;
 mod config;
 mod failure;
 mod http_embedder;
 mod http_model;
+mod json_answer;
 mod models;
 #[cfg(feature = "onnx")]
 mod onnx;
-mod outside;
-mod played;
+mod playback;
+mod ports;
 mod provider;
 mod recording;
 mod retry;
@@ -27,7 +27,7 @@ pub use config::{
     Timeouts,
 };
 pub use models::Models;
-pub use outside::{Chance, Outside};
+pub use ports::{Chance, Outside};
 pub use provider::Provider;
 pub use recording::ReplayModel;
 pub use scripted::ScriptedModel;

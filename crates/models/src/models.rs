@@ -9,11 +9,11 @@ use plimsoll_core::cost::Pricing;
 use plimsoll_engine::{ChatModel, Embedder, ModelError};
 use serde::Deserialize;
 
-use crate::checked::Checked;
 use crate::config::{EmbedderConfig, ModelsConfig};
 use crate::http_embedder::HttpEmbedder;
 use crate::http_model::HttpModel;
-use crate::outside::Outside;
+use crate::json_answer::Checked;
+use crate::ports::Outside;
 use crate::provider::{self, OPENROUTER, Provider};
 use crate::recording::{Recorded, Recording, ReplayModel};
 use crate::scripted::ScriptedModel;

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use plimsoll_engine::{ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ModelError};
 use serde::{Deserialize, Serialize};
 
-use crate::played::Played;
+use crate::playback::Played;
 use crate::scripted::text_of;
 
 /// One call, as it is written down.

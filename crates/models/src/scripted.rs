@@ -22,7 +22,7 @@ use plimsoll_engine::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::played::{self, Played};
+use crate::playback::{self, Played};
 
 /// Answers with the turns of a script, one for each request; the same script gives the same answers.
 #[derive(Debug)]
@@ -226,7 +226,7 @@ impl ChatModel for ScriptedModel {
         let reply = self.reply(number, turn, request);
         match turn.fault() {
             Some(error @ ModelError::Interrupted(_)) => {
-                Ok(Box::new(Played::new(played::pieces(&reply), Some(error))))
+                Ok(Box::new(Played::new(playback::pieces(&reply), Some(error))))
             }
             Some(error) => Err(error),
             None => Ok(Box::new(Played::reply(reply))),

@@ -14,7 +14,7 @@ use reqwest::{Client, Method, Response, StatusCode};
 
 use crate::config::{Api, Retries};
 use crate::failure;
-use crate::outside::Outside;
+use crate::ports::Outside;
 use crate::provider::Provider;
 use crate::retry;
 

@@ -18,12 +18,12 @@ mod editing;
 mod endpoint;
 mod forward;
 mod gemini;
-mod kept;
 mod offered;
 mod pieces;
 mod plan;
 mod plans;
 mod progress;
+mod record;
 mod responses;
 mod serve;
 mod sse;
@@ -45,9 +45,9 @@ use tokio::task::JoinHandle;
 
 pub use binding::{BINDING_BETA, Binding, Thinking};
 pub use editing::EDITING_BETA;
-pub use kept::Kept;
 pub use plan::{Action, Plan};
 pub use progress::id as call_id;
+pub use record::Kept;
 pub use tariff::Bill;
 pub use usage::{Continuity, Usage};
 

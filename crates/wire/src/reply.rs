@@ -98,14 +98,14 @@ impl State {
 
 /// What becomes of an event.
 #[derive(Debug)]
-enum Treated {
+enum EventEdit {
     Pass,
     Drop,
     /// It goes out with this data.
     Changed(String),
 }
 
-impl Treated {
+impl EventEdit {
     fn of(patch: Patch<'_>) -> Self {
         match patch.apply().map(String::from_utf8) {
             Ok(Ok(data)) => Self::Changed(data),
@@ -183,20 +183,20 @@ impl Reply {
             return;
         }
         let treated = if moment == Moment::Failure || self.state.passes_all() {
-            Treated::Pass
+            EventEdit::Pass
         } else {
             self.treat(root, &document)
         };
         // On Gemini the event that asks may say something too: what goes on behind it is no end.
         let moment = if self.state.asks { Moment::Middle } else { moment };
         match treated {
-            Treated::Pass => forward.put(moment, event.raw),
-            Treated::Drop => {}
-            Treated::Changed(data) => forward.put(moment, events::written(&event.name, &data)),
+            EventEdit::Pass => forward.put(moment, event.raw),
+            EventEdit::Drop => {}
+            EventEdit::Changed(data) => forward.put(moment, events::written(&event.name, &data)),
         }
     }
 
-    fn treat(&mut self, root: Value<'_>, document: &super::document::Document) -> Treated {
+    fn treat(&mut self, root: Value<'_>, document: &super::document::Document) -> EventEdit {
         let patch = Patch::new(document);
         let state = &mut self.state;
         match &mut self.numbers {

@@ -1,6 +1,6 @@
 //! `OpenAI` Chat Completions: calls are numbered over all answers of a reply, under the id of the first.
 
-use super::{State, Treated, body, stops_for_calls};
+use super::{EventEdit, State, body, stops_for_calls};
 use crate::Wire;
 use crate::answer::{call_index, call_name};
 use crate::document::{Value, quoted};
@@ -23,7 +23,7 @@ impl Numbers {
         data: Value<'_>,
         mut patch: Patch<'_>,
         state: &mut State,
-    ) -> Treated {
+    ) -> EventEdit {
         let mut changed = false;
         let id = data.get("id").filter(|id| id.is_text());
         if let Some(id) = id {
@@ -36,10 +36,10 @@ impl Numbers {
         let choice = data.get("choices").and_then(|choices| choices.elements().next());
         let Some(choice) = choice else {
             if state.hides_usage && data.get("usage").is_some_and(Value::is_object) {
-                return Treated::Drop;
+                return EventEdit::Drop;
             }
             changed |= body::count_chat(data, &mut patch, state);
-            return if changed { Treated::of(patch) } else { Treated::Pass };
+            return if changed { EventEdit::of(patch) } else { EventEdit::Pass };
         };
         let delta = choice.get("delta").filter(|delta| delta.is_object());
         let list = delta.and_then(|delta| delta.get("tool_calls")).filter(|list| list.is_list());
@@ -62,9 +62,9 @@ impl Numbers {
         let Some(delta) = delta else {
             state.asks = asks;
             return match (asks, changed) {
-                (true, _) => Treated::Drop,
-                (false, true) => Treated::of(patch),
-                (false, false) => Treated::Pass,
+                (true, _) => EventEdit::Drop,
+                (false, true) => EventEdit::of(patch),
+                (false, false) => EventEdit::Pass,
             };
         };
         let withheld = list.is_some()
@@ -80,14 +80,14 @@ impl Numbers {
             let counts = data.get("usage").is_some_and(Value::is_object);
             state.asks = asks;
             if says_nothing && (asks || !counts) {
-                return Treated::Drop;
+                return EventEdit::Drop;
             }
             // Calls that stay are in the patch already, and the delta is not replaced over them.
             if kept == 0 {
                 let Some(fresh) = without(data, choice, delta, &stays, state) else {
-                    return Treated::Drop;
+                    return EventEdit::Drop;
                 };
-                return Treated::Changed(fresh);
+                return EventEdit::Changed(fresh);
             }
             if repeats_role {
                 patch.remove_field(delta, "role");
@@ -95,7 +95,7 @@ impl Numbers {
             }
         }
         changed |= body::count_chat(data, &mut patch, state);
-        if changed { Treated::of(patch) } else { Treated::Pass }
+        if changed { EventEdit::of(patch) } else { EventEdit::Pass }
     }
 
     /// Takes out our calls and renumbers the others; returns how many stay, and whether anything changed.

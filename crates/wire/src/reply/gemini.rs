@@ -1,11 +1,11 @@
 //! Gemini's `generateContent`: nothing is numbered; our calls are taken out of the parts.
 
-use super::{State, Treated, body, stops_for_calls};
+use super::{EventEdit, State, body, stops_for_calls};
 use crate::Wire;
 use crate::document::{Value, quoted};
 use crate::patch::Patch;
 
-pub(super) fn treat(data: Value<'_>, mut patch: Patch<'_>, state: &mut State) -> Treated {
+pub(super) fn treat(data: Value<'_>, mut patch: Patch<'_>, state: &mut State) -> EventEdit {
     let mut changed = false;
     if let Some(id) = data.get("responseId").filter(|id| id.is_text()) {
         let known = state.id.get_or_insert_with(|| id.text().unwrap_or_default().into_owned());
@@ -30,17 +30,17 @@ pub(super) fn treat(data: Value<'_>, mut patch: Patch<'_>, state: &mut State) ->
             part.get("functionCall").is_none() && part.get("text").is_none_or(|text| !text.says(""))
         });
         if left == 0 || !says {
-            return Treated::Drop;
+            return EventEdit::Drop;
         }
         // It goes on: what it says is shown, that it ends is not.
         if let Some(candidate) = candidate {
             patch.remove_field(candidate, "finishReason");
         }
-        return Treated::of(patch);
+        return EventEdit::of(patch);
     }
     if own > 0 && left == 0 && reason.is_none() {
-        return Treated::Drop;
+        return EventEdit::Drop;
     }
     changed |= body::count_gemini(data, &mut patch, state);
-    if changed { Treated::of(patch) } else { Treated::Pass }
+    if changed { EventEdit::of(patch) } else { EventEdit::Pass }
 }

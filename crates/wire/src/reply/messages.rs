@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{State, Treated, stops_for_calls};
+use super::{EventEdit, State, stops_for_calls};
 use crate::Wire;
 use crate::document::Value;
 use crate::patch::Patch;
@@ -24,11 +24,11 @@ impl Numbers {
         data: Value<'_>,
         patch: Patch<'_>,
         state: &mut State,
-    ) -> Treated {
+    ) -> EventEdit {
         let kind = data.get("type").and_then(Value::text).unwrap_or_default();
         let index = data.get("index").and_then(Value::number).unwrap_or(0);
         match &*kind {
-            "message_start" if state.round > 0 => Treated::Drop,
+            "message_start" if state.round > 0 => EventEdit::Drop,
             "content_block_start" => {
                 let given = self.begin_block(data, state);
                 self.given.insert(index, given);
@@ -36,18 +36,18 @@ impl Numbers {
             }
             "content_block_delta" | "content_block_stop" => match self.given.get(&index) {
                 Some(given) => renumbered(data, patch, *given),
-                None => Treated::Pass,
+                None => EventEdit::Pass,
             },
             "message_delta" => {
                 let stop = data.get("delta").and_then(|delta| delta.get("stop_reason"));
                 let stop = stop.and_then(Value::text);
                 if state.only_own(stops_for_calls(Wire::AnthropicMessages, stop.as_deref())) {
                     state.asks = true;
-                    return Treated::Drop;
+                    return EventEdit::Drop;
                 }
                 count(data, patch, state)
             }
-            _ => Treated::Pass,
+            _ => EventEdit::Pass,
         }
     }
 
@@ -65,24 +65,24 @@ impl Numbers {
     }
 }
 
-fn renumbered(data: Value<'_>, mut patch: Patch<'_>, given: Option<u64>) -> Treated {
-    let Some(given) = given else { return Treated::Drop };
+fn renumbered(data: Value<'_>, mut patch: Patch<'_>, given: Option<u64>) -> EventEdit {
+    let Some(given) = given else { return EventEdit::Drop };
     if data.get("index").and_then(Value::number) == Some(given) {
-        return Treated::Pass;
+        return EventEdit::Pass;
     }
     patch.set(data, "index", given.to_string());
-    Treated::of(patch)
+    EventEdit::of(patch)
 }
 
 /// What was written counts over all answers; what was read stays that of the last, which is the size of the context.
-fn count(data: Value<'_>, mut patch: Patch<'_>, state: &State) -> Treated {
+fn count(data: Value<'_>, mut patch: Patch<'_>, state: &State) -> EventEdit {
     let usage = data.get("usage");
     let output = usage.and_then(|usage| usage.get("output_tokens"));
     match (output, output.and_then(Value::number)) {
         (Some(place), Some(tokens)) if state.output_before > 0 => {
             patch.replace(place, tokens.saturating_add(state.output_before).to_string());
-            Treated::of(patch)
+            EventEdit::of(patch)
         }
-        _ => Treated::Pass,
+        _ => EventEdit::Pass,
     }
 }

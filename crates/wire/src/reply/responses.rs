@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::rounds::Round;
-use super::{State, Treated, body, stops_for_calls};
+use super::{EventEdit, State, body, stops_for_calls};
 use crate::Wire;
 use crate::document::{Value, quoted};
 use crate::patch::Patch;
@@ -28,25 +28,25 @@ impl Numbers {
         mut patch: Patch<'_>,
         state: &mut State,
         before: &[Round],
-    ) -> Treated {
+    ) -> EventEdit {
         let kind = data.get("type").and_then(Value::text).unwrap_or_default();
         let mut changed = false;
         match &*kind {
             "response.created" | "response.in_progress" | "response.queued" => {
                 if state.round > 0 {
-                    return Treated::Drop;
+                    return EventEdit::Drop;
                 }
-                let Some(response) = data.get("response") else { return Treated::Pass };
+                let Some(response) = data.get("response") else { return EventEdit::Pass };
                 let id = response.get("id").and_then(Value::text).map(Into::into);
                 state.id = id.or(state.id.take());
                 changed |= body::hide_tools(response, &mut patch, state);
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
-                let Some(response) = data.get("response") else { return Treated::Pass };
+                let Some(response) = data.get("response") else { return EventEdit::Pass };
                 let status = response.get("status").and_then(Value::text);
                 if state.only_own(stops_for_calls(Wire::Responses, status.as_deref())) {
                     state.asks = true;
-                    return Treated::Drop;
+                    return EventEdit::Drop;
                 }
                 if let (Some(id), Some(known)) = (response.get("id"), &state.id)
                     && !id.says(known)
@@ -65,7 +65,7 @@ impl Numbers {
                 self.given.insert(upstream, given);
             }
             match self.given.get(&upstream) {
-                Some(None) => return Treated::Drop,
+                Some(None) => return EventEdit::Drop,
                 Some(Some(given)) if *given != upstream => {
                     patch.replace(index, given.to_string());
                     changed = true;
@@ -82,7 +82,7 @@ impl Numbers {
                 changed = true;
             }
         }
-        if changed { Treated::of(patch) } else { Treated::Pass }
+        if changed { EventEdit::of(patch) } else { EventEdit::Pass }
     }
 
     fn begin_item(&mut self, data: Value<'_>, state: &mut State) -> Option<u64> {

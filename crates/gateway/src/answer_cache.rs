@@ -17,7 +17,7 @@ use crate::headers;
 use crate::refusal::Refusal;
 use crate::relay::{Body, whole};
 use crate::report::Report;
-use crate::turn::{Said, Turn};
+use crate::turn::{Turn, TurnOutcome};
 
 /// Answers that were given before.
 ///
@@ -102,11 +102,11 @@ pub(crate) async fn serve(
     report: Report,
 ) -> Result<Response<Body>, Refusal> {
     let now = gateway.clock.now();
-    let said = Said {
+    let said = TurnOutcome {
         message: Some(Message::text(Role::Assistant, &*found.text)),
         usage: Some(AnswerUsage::default()),
         cached: Some(Arc::from(&*found.key)),
-        ..Said::default()
+        ..TurnOutcome::default()
     };
     turn.end(said).await.map_err(Refusal::NotKept)?;
     // Another one each time: clients take two answers of one id for one.

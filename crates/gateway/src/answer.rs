@@ -11,34 +11,34 @@ use plimsoll_wire::{
 };
 use tokio::task::JoinHandle;
 
-use crate::cached::Awaited;
+use crate::answer_cache::Awaited;
 use crate::gateway::Gateway;
 use crate::handle::{ask, incoming};
 use crate::lookup::{self, Place};
+use crate::own_calls;
 use crate::prepare::{Open, Prepared};
 use crate::relay::Incoming;
 use crate::traces::Trace;
-use crate::turn::{Said, Turn};
+use crate::turn::{Turn, TurnOutcome};
 use crate::upstream::Upstream;
 use crate::warm::Sent;
-use crate::withheld;
 
 /// The turn that an answer ends, where it has one.
 #[derive(Debug)]
-pub(crate) enum Ender {
+pub(crate) enum PendingTurn {
     Now(Turn),
     /// It was not ready when the request had to go.
     Later(JoinHandle<Result<Prepared, Open>>),
     None,
 }
 
-impl Ender {
+impl PendingTurn {
     /// Ends the turn, as soon as there is one.
-    pub(crate) async fn end(&mut self, said: Said) -> Result<(), String> {
+    pub(crate) async fn end(&mut self, said: TurnOutcome) -> Result<(), String> {
         match std::mem::replace(self, Self::None) {
             Self::Now(mut turn) => turn.end(said).await,
             Self::Later(task) => match task.await {
-                Ok(Ok(mut prepared)) => prepared.turn.end(Said { late: true, ..said }).await,
+                Ok(Ok(mut prepared)) => prepared.turn.end(TurnOutcome { late: true, ..said }).await,
                 _ => Ok(()),
             },
             Self::None => Ok(()),
@@ -48,7 +48,7 @@ impl Ender {
 
 /// What is needed to ask the upstream again within one request of the client.
 #[derive(Debug)]
-pub(crate) struct Again {
+pub(crate) struct FollowUp {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) method: Method,
     pub(crate) path: String,
@@ -60,12 +60,12 @@ pub(crate) struct Again {
 
 /// An answer, put together from one or several of the provider's.
 #[derive(Debug)]
-pub(crate) struct Answering {
+pub(crate) struct RelayedAnswer {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) wire: Wire,
     pub(crate) reply: Reply,
-    ender: Ender,
-    again: Option<Again>,
+    ender: PendingTurn,
+    again: Option<FollowUp>,
     /// Of the answers before the last.
     usage: AnswerUsage,
     rounds: usize,
@@ -76,12 +76,12 @@ pub(crate) struct Answering {
     sent: Option<Box<Sent>>,
 }
 
-impl Answering {
+impl RelayedAnswer {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
         wire: Wire,
-        ender: Ender,
-        again: Option<Again>,
+        ender: PendingTurn,
+        again: Option<FollowUp>,
     ) -> Self {
         // Without a way to ask again, nothing of ours was offered.
         let own = again.iter().flat_map(|again| &again.edits.add_tools);
@@ -191,7 +191,10 @@ impl Answering {
         self.trace.said(answer, usage);
         let message = answer.message.clone();
         if answer.ending != Ending::Complete {
-            return self.ender.end(Said { usage, rounds: self.rounds, ..Said::default() }).await;
+            return self
+                .ender
+                .end(TurnOutcome { usage, rounds: self.rounds, ..TurnOutcome::default() })
+                .await;
         }
         // Calls of ours beside the client's: answered now, and put into the next request.
         let results = self.results(&self.reply.own_calls()).await;
@@ -200,10 +203,10 @@ impl Answering {
         let shown = held_back.as_ref().map(|held_back| held_back.shown.clone());
         let shown = shown.filter(|shown| !shown.blocks.is_empty());
         let message: Option<Arc<Message>> = shown.or(message);
-        let said = Said {
+        let said = TurnOutcome {
             message: message.map(|message| (*message).clone()),
             usage,
-            carried: held_back.iter().map(withheld::write).collect(),
+            carried: held_back.iter().map(own_calls::write).collect(),
             cached: None,
             rounds: self.rounds,
             late: false,

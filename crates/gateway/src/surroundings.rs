@@ -17,13 +17,13 @@ const SHARE: f64 = 0.004;
 
 /// What a request has around its messages, and which marks it gets before anything is decided.
 #[derive(Debug, Clone)]
-pub(crate) struct Around {
+pub(crate) struct RequestSurroundings {
     pub(crate) surroundings: Surroundings,
     /// Marks for an agent that sets none.
     pub(crate) marks: Vec<(Position, Life)>,
 }
 
-impl Around {
+impl RequestSurroundings {
     /// Reads a request; `tools` is the digest of all tools as they go out, and `own` are ours among them.
     pub(crate) fn of(
         gateway: &Gateway,

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use bytes::{Bytes, BytesMut};
 use plimsoll_wire::{Progress, error_event};
 
-use crate::answering::Answering;
+use crate::answer::RelayedAnswer;
 use crate::relay::{Cut, Incoming, Pieces};
 
 /// A stream.
 #[derive(Debug)]
-pub(crate) struct Watched<T> {
-    answering: Answering,
+pub(crate) struct AnswerStream<T> {
+    answering: RelayedAnswer,
     incoming: Incoming,
     ready: VecDeque<Result<Bytes, Cut>>,
     /// The end, held back.
@@ -29,9 +29,9 @@ enum Stage {
     Closed,
 }
 
-impl<T: Send> Watched<T> {
+impl<T: Send> AnswerStream<T> {
     /// Watches a stream; `held` is dropped with it.
-    pub(crate) fn new(answering: Answering, incoming: Incoming, held: T) -> Self {
+    pub(crate) fn new(answering: RelayedAnswer, incoming: Incoming, held: T) -> Self {
         let (ready, end, stage) = (VecDeque::new(), None, Stage::Open);
         Self { answering, incoming, ready, end, stage, _held: held }
     }
@@ -105,7 +105,7 @@ impl<T: Send> Watched<T> {
     }
 }
 
-impl<T: Send> Pieces for Watched<T> {
+impl<T: Send> Pieces for AnswerStream<T> {
     async fn next(&mut self) -> Option<Result<Bytes, Cut>> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
