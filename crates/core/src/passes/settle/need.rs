@@ -25,9 +25,6 @@ const POWER: f64 = 0.6;
 /// Needs that the prior counts for, against those that the session itself has shown. Chosen; 3 and 10 were tried.
 const PRIOR: f64 = 6.0;
 
-/// Bytes up to which a line says nothing of where it is from, such as a brace.
-const WEAK_LINE: usize = 8;
-
 /// Where a name or a run of words stands last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
@@ -104,9 +101,6 @@ impl Needs {
             }
             known.used = entry.turn;
         }
-        if is_result {
-            fetched = self.repeated(&shown, entry.turn, settings);
-        }
         self.messages.push(Known { is_result, hazard, tokens, used: entry.turn, shown: None });
         let holder = if is_result { Holder::Result(position) } else { Holder::Safe };
         hold(&mut self.names, &names, holder);
@@ -164,37 +158,6 @@ impl Needs {
             self.messages[position].used = turn;
         }
         fetched
-    }
-
-    /// Takes note of what a new result shows once more; returns the results of which that was hidden.
-    ///
-    /// Had they stayed, a pointer would have done.
-    fn repeated(&mut self, shown: &str, turn: u32, settings: &Settle) -> Vec<Position> {
-        let mut counts: HashMap<Position, usize> = HashMap::new();
-        let mut lines = 0;
-        for line in shown.lines().filter(|line| line.trim().len() > WEAK_LINE) {
-            lines += 1;
-            let Some(&position) = self.lines.get(&line_key(line)) else { continue };
-            let known = &self.messages[position];
-            if known.is_result && known.shown.is_some() {
-                *counts.entry(position).or_default() += 1;
-            }
-        }
-        // Half of it: less than that is chance, or was named for another reason.
-        let mut again: Vec<Position> = counts
-            .into_iter()
-            .filter(|(_, count)| 2 * count >= lines)
-            .map(|(position, _)| position)
-            .collect();
-        again.sort_unstable();
-        for &position in &again {
-            let known = &mut self.messages[position];
-            if known.counts(turn, settings) {
-                self.met += 1.0;
-            }
-            known.used = turn;
-        }
-        again
     }
 
     /// Returns how often a result is expected to be needed within `further` turns.
