@@ -307,16 +307,21 @@ impl Outbound {
             edits,
             place,
         });
-        let kind = match Kind::of(&response) {
-            // A stream that is one long list: it is not ours to hold until it ends.
-            Kind::Whole if streams => Kind::Other,
-            kind => kind,
-        };
+        let kind = kind_of(&response, streams);
         let answering = RelayedAnswer::new(gateway, wire, ender, again)
             .awaited(awaited)
             .traced(trace)
             .sent(sent);
         hand_on(answer, kind, response, answering, received.share).await
+    }
+}
+
+/// Returns what kind of answer this is to a request that asked for a stream, or did not.
+fn kind_of(response: &reqwest::Response, streams: bool) -> Kind {
+    match Kind::of(response) {
+        // A stream that is one long list: it is not ours to hold until it ends.
+        Kind::Whole if streams => Kind::Other,
+        kind => kind,
     }
 }
 
