@@ -31,7 +31,7 @@ pub struct State {
     last: Option<Position>,
     /// When the last request was made.
     last_time: Option<MillisSinceEpoch>,
-    /// What the next request is to have behind what the user says in it.
+    /// The text that the next request is to have behind its last message.
     offered: Option<Arc<str>>,
 }
 
@@ -69,7 +69,7 @@ impl State {
 pub struct Components {
     pub system: u64,
     pub user: u64,
-    /// What is known beside the conversation, behind what the user said.
+    /// Texts from memory that stand behind messages of the user.
     pub memory: u64,
     /// What the model said, its calls left out.
     pub assistant: u64,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cost::{Charge, Life};
+use crate::cost::Life;
 use crate::message::Usage;
 use crate::replay::Stretch;
 use crate::terms::{ClientMarks, Surroundings};
@@ -52,17 +52,6 @@ impl Unshown {
             ..Surroundings::default()
         }
     }
-}
-
-/// Takes as read what other sessions keep in the cache, where a request would have written it or paid it in full.
-pub fn share(charge: &mut Charge, shared: f64) {
-    let missing = (shared - charge.cached).max(0.0);
-    let written = missing.min(charge.written);
-    let plain = (missing - written).min(charge.plain);
-    charge.cached += written + plain;
-    charge.written -= written;
-    charge.written_long = charge.written_long.min(charge.written);
-    charge.plain -= plain;
 }
 
 /// Lists the requests of a session whose usage was reported, oldest first.
@@ -139,6 +128,7 @@ fn life(requests: &[Reported]) -> Life {
 #[expect(clippy::float_cmp, reason = "sums and products of whole numbers are exact")]
 mod tests {
     use super::*;
+    use crate::cost::Charge;
 
     /// A request after so many answers: what is counted of it, its prompt, and of that what was read and written for long.
     fn request(answers: u32, counted: f64, prompt: u64, cached: u64, long: u64) -> Reported {
@@ -199,10 +189,10 @@ mod tests {
     fn what_others_keep_in_the_cache_is_read() {
         let mut charge =
             Charge { written: 700.0, written_long: 700.0, plain: 400.0, ..Charge::default() };
-        share(&mut charge, 900.0);
+        charge.share(900.0);
         assert_eq!((charge.cached, charge.written, charge.plain), (900.0, 0.0, 200.0));
         assert_eq!(charge.written_long, 0.0);
-        share(&mut charge, 100.0);
+        charge.share(100.0);
         assert_eq!(charge.cached, 900.0);
     }
 }

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::bound::{Receipt, State, bound};
-use crate::calibrate::share;
 use crate::cost::CacheKind;
 use crate::message::{Message, MillisSinceEpoch};
 use crate::plan::Context;
@@ -180,7 +179,7 @@ pub fn replay_stretches<'a>(
                 keep_before(&mut receipt, &terms, last_time, time);
             }
             if shared > receipt.charge.cached {
-                share(&mut receipt.charge, shared);
+                receipt.charge.share(shared);
                 receipt.cost = terms.prices.input_cost(&receipt.charge);
             }
             last_time = answer.time.or(time).or(last_time);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::calibrate::{Unshown, share};
+use crate::calibrate::Unshown;
 use crate::cost::{Cache, Charge, Life, Pricing};
 use crate::message::MillisSinceEpoch;
 use crate::plan::Sent;
@@ -80,7 +80,7 @@ pub fn verify<'a>(
             let pieces = terms.pieces(&whole[..position], &[]);
             let cache = caches.entry(model.unwrap_or_default().to_owned()).or_default();
             let mut modelled = cache.charge(&prices, &pieces, time);
-            share(&mut modelled, unshown.shared);
+            modelled.share(unshown.shared);
             let reported = Charge::of(&usage);
             let bill = prices.billed(&usage);
             let output = bill - prices.dollars(prices.input_cost(&reported));

@@ -67,6 +67,17 @@ impl Charge {
         self.cached + self.written + self.plain
     }
 
+    /// Takes as read what other sessions keep in the cache, where a request would have written it or paid it in full.
+    pub fn share(&mut self, shared: f64) {
+        let missing = (shared - self.cached).max(0.0);
+        let written = missing.min(self.written);
+        let plain = (missing - written).min(self.plain);
+        self.cached += written + plain;
+        self.written -= written;
+        self.written_long = self.written_long.min(self.written);
+        self.plain -= plain;
+    }
+
     /// Returns what a provider reported as a charge.
     pub fn of(usage: &Usage) -> Self {
         let written = usage.written_tokens.min(usage.prompt_tokens);
