@@ -6,9 +6,9 @@ use std::path::Path;
 
 use plimsoll_core::answer::AnswerSettings;
 use plimsoll_core::lazy_tools::LazySettings;
+use plimsoll_core::policy::RequestSettings;
 use plimsoll_core::policy::{BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy, Settle};
 use plimsoll_core::recall::RecallSettings;
-use plimsoll_core::request::RequestSettings;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::SelectionConfig;
 use plimsoll_engine::cards::CardSettings;

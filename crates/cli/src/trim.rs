@@ -1,6 +1,6 @@
 //! `plimsoll trim`: a smaller session, in the format that it was read from.
 
-use plimsoll_core::bound::{State, bound};
+use plimsoll_core::context::{State, bound};
 use plimsoll_core::plan::{Treatment, sent_tokens};
 use plimsoll_core::{ContextBudget, Message, Role, TrimSettings, statistics, trim};
 use plimsoll_formats::{Format, Note, Session, Written};

@@ -7,10 +7,11 @@ mod allocation;
 pub mod answer;
 mod attempts;
 pub mod bill;
-pub mod bound;
 pub mod calibrate;
 pub mod card;
+pub mod choose;
 mod compression;
+pub mod context;
 pub mod cost;
 mod excerpt;
 mod file_access;
@@ -36,6 +37,7 @@ pub mod request;
 pub mod reuse;
 pub mod safety;
 mod said_once;
+pub mod section;
 pub mod select;
 mod spelling;
 mod statistics;
@@ -65,6 +67,4 @@ pub use summary::{HEURISTIC_HEADER, MODEL_HEADER, heuristic_summary};
 pub use text::words;
 pub use tokens::{Calibration, Tokenizer};
 pub use transcript::{Entry, Exchange, Position, Transcript};
-pub use trim::{
-    KEPT_PRIORITY, KeptReason, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim,
-};
+pub use trim::{KEPT_PRIORITY, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim};

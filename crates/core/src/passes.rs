@@ -5,18 +5,22 @@ mod clear;
 mod mask;
 mod newest;
 mod settle;
+mod working_set;
 
-pub(crate) use ceiling::fit;
+pub(crate) use ceiling::{fit, give_up};
 pub(crate) use clear::clear_tool_uses;
 pub(crate) use mask::mask;
 pub(crate) use newest::keep_newest;
 pub(crate) use settle::{Given, Settled, excerpt_of};
+pub(crate) use working_set::fit_working_set;
+pub(crate) use working_set::{ArtefactLine, FactLine, Findings};
 
 use std::sync::Arc;
 
+use crate::choose::Reason;
 use crate::hash::Ref;
 use crate::message::{Role, ToolCall};
-use crate::plan::{Plan, Reason, Sent, newest};
+use crate::plan::{Plan, Sent, newest};
 use crate::policy::PreserveErrors;
 use crate::render;
 use crate::transcript::{Position, Transcript};

@@ -1,8 +1,12 @@
 //! Policies: every setting that decides what a model sees within a phase.
 
+mod request;
+
 use serde::{Deserialize, Serialize};
 
 use crate::terms::Terms;
+
+pub use request::RequestSettings;
 
 /// When old messages change their form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -304,6 +308,8 @@ pub enum Policy {
     },
     /// System prompt, task, and the newest messages that fit.
     Newest { budget: u64 },
+    /// The last messages, shorter with age, and what is known for the turn.
+    WorkingSet(RequestSettings),
 }
 
 impl Policy {
@@ -316,7 +322,8 @@ impl Policy {
     pub fn ceiling(&self) -> Option<u64> {
         match self {
             Self::Bounded(Bounds { budget: Budget::Tokens(tokens), .. })
-            | Self::Newest { budget: tokens } => Some(*tokens),
+            | Self::Newest { budget: tokens }
+            | Self::WorkingSet(RequestSettings { total: tokens, .. }) => Some(*tokens),
             _ => None,
         }
     }

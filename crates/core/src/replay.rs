@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bound::{Receipt, State, bound};
+use crate::context::{Receipt, State, bound};
 use crate::cost::CacheKind;
 use crate::message::{Message, MillisSinceEpoch};
 use crate::plan::Context;

@@ -10,10 +10,11 @@ use plimsoll_core::memory::assemble::{MemoryContext, MemoryInput, MemorySettings
 use plimsoll_core::memory::calibration::{Calibration, CalibrationSettings, Reviewed, calibration};
 use plimsoll_core::memory::frame::{CONVERSATION, Frame, FrameSelection};
 use plimsoll_core::memory::refresh::{NewTurn, Refresh, RefreshReason, refresh};
-use plimsoll_core::memory::score::Candidate;
+use plimsoll_core::memory::score::MemoryCandidate;
 use plimsoll_core::memory::{MemoryKind, MemoryState};
+use plimsoll_core::policy::RequestSettings;
 use plimsoll_core::request::{
-    AssembledRequest, RequestInput, RequestSettings, ToolIntent, TurnTooLarge, assemble_request,
+    AssembledRequest, RequestInput, ToolIntent, TurnTooLarge, assemble_request,
 };
 use plimsoll_core::{MillisSinceEpoch, Tokenizer};
 use serde::{Deserialize, Serialize};
@@ -189,7 +190,7 @@ impl Assembler<'_> {
             (Some(previous), Refreshed::Kept) => previous.clone(),
             (Some(previous), Refreshed::Evicted) => previous.evicted(room, self.tokenizer),
             _ => {
-                let candidates: Vec<Candidate> = found.iter().map(candidate).collect();
+                let candidates: Vec<MemoryCandidate> = found.iter().map(candidate).collect();
                 let calibration = calibrated(known.visible(&asked, &search), &settings.calibration);
                 let task = current_task(known.visible(&asked, &search), turn, focus);
                 let input = MemoryInput {

@@ -10,7 +10,7 @@ mod rebuild;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use plimsoll_core::bound::{Receipt, State, bound};
+use plimsoll_core::context::{Receipt, State, bound};
 use plimsoll_core::cost::{Cache, Charge, Priced, Pricing};
 use plimsoll_core::plan::Treatment;
 use plimsoll_core::plan::{Plan, Sent};
@@ -334,7 +334,7 @@ impl LiveSession {
     pub fn added(&self, end: Position) -> Vec<(usize, Arc<str>)> {
         let plan = self.state.as_ref().map(State::plan);
         let added = plan.into_iter().flat_map(Plan::additions);
-        added.take_while(|(at, _)| *at < end).map(|(at, text)| (at, text.clone())).collect()
+        added.take_while(|(at, ..)| *at < end).map(|(at, _, text)| (at, text.clone())).collect()
     }
 
     /// Returns how many of `messages`, from the first on, this session has.

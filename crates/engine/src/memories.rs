@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::memory::layers::Layer;
-use plimsoll_core::memory::score::{Candidate, StateFactors};
+use plimsoll_core::memory::score::{MemoryCandidate, StateFactors};
 use plimsoll_core::memory::similar::{LikenessSettings, WordSlots, likeness};
 use plimsoll_core::memory::{MemoryKind, MemoryState};
 use serde::{Deserialize, Serialize};
@@ -411,11 +411,11 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// Returns a record as scoring sees it.
-pub fn candidate(found: &FoundMemory<'_>) -> Candidate {
+pub fn candidate(found: &FoundMemory<'_>) -> MemoryCandidate {
     let record = found.record;
     let details = Details::of(record);
     let superseded = record.superseded_by.is_some() || details.superseded_by.is_some();
-    Candidate {
+    MemoryCandidate {
         id: record.id.0.clone(),
         kind: record.kind,
         // A superseded decision keeps its own state, and ranks as what it is.

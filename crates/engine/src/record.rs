@@ -1,6 +1,6 @@
 //! Recording: a transcript and its receipts as the records that history keeps.
 
-use plimsoll_core::bound::Receipt;
+use plimsoll_core::context::Receipt;
 use plimsoll_core::plan::{Context, Plan, Treatment};
 use plimsoll_core::{ContentHash, MillisSinceEpoch, Transcript};
 
@@ -73,7 +73,7 @@ pub fn receipt_record(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_core::bound::{State, bound};
+    use plimsoll_core::context::{State, bound};
     use plimsoll_core::cost::Pricing;
     use plimsoll_core::policy::Policy;
     use plimsoll_core::{Message, Role, Tokenizer};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::{
-    Candidate, InterPhaseContextConfig, Menu, Pool, Selection, SelectionConfig, Strategy,
+    CardCandidate, InterPhaseContextConfig, Menu, Pool, Selection, SelectionConfig, Strategy,
     answer_schema, heuristic, hybrid_menu, llm, mark_anchors, menu, semantic,
 };
 use plimsoll_core::text::{Limit, head, is_error_line};
@@ -76,7 +76,7 @@ pub async fn select(
     let cards = selectors.history.cards(tenant, asked.session).await?;
     let cards: HashMap<&str, &ContextCard> =
         cards.iter().map(|card| (card.content_hash.as_str(), card)).collect();
-    let mut candidates: Vec<Candidate> = messages
+    let mut candidates: Vec<CardCandidate> = messages
         .iter()
         .filter(|record| record.message.role != Role::System)
         .map(|record| candidate(tenant, record, cards.get(&*record.hash.short()).copied()))
@@ -168,11 +168,15 @@ async fn similarities(
     Ok(similarities)
 }
 
-fn candidate(tenant: &TenantId, record: &MessageRecord, card: Option<&ContextCard>) -> Candidate {
+fn candidate(
+    tenant: &TenantId,
+    record: &MessageRecord,
+    card: Option<&ContextCard>,
+) -> CardCandidate {
     let card = card.cloned().unwrap_or_else(|| plain_card(tenant, record, record.recorded_at));
     let is_error = record.message.results().any(|result| result.is_error)
         || (record.message.role == Role::Tool && record.message.shown().lines().any(is_error_line));
-    Candidate {
+    CardCandidate {
         hash: record.hash.short(),
         summary: card.summary,
         keywords: card.keywords,
@@ -211,7 +215,7 @@ fn receipt(
     all_tokens: u64,
     now: MillisSinceEpoch,
 ) -> ReceiptRecord {
-    let hashes = |chosen: &[plimsoll_core::select::Chosen]| {
+    let hashes = |chosen: &[plimsoll_core::select::SelectedMessage]| {
         chosen.iter().map(|chosen| chosen.hash.clone()).collect::<Vec<_>>()
     };
     let strategy = selection.used.as_str();

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use plimsoll_core::bound::{State, bound};
+use plimsoll_core::context::{State, bound};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
 use plimsoll_core::reuse::Scorer;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::select::{
-    self, Candidate, Pool, Selection, SelectionConfig, Strategy, answer_schema, heuristic,
+    self, CardCandidate, Pool, Selection, SelectionConfig, Strategy, answer_schema, heuristic,
     hybrid_menu, menu, semantic,
 };
 use plimsoll_core::text::{Limit, error_lines, head};
@@ -26,7 +26,7 @@ use crate::definition::{self, AnchorInclude, AutoSelection, Phase};
 /// A message of an earlier phase.
 struct Earlier<'a> {
     message: &'a Arc<Message>,
-    candidate: Candidate,
+    candidate: CardCandidate,
 }
 
 impl Run {
@@ -252,7 +252,7 @@ fn candidates<'a>(auto: &AutoSelection, past: &'a RunState) -> Vec<Earlier<'a>> 
                 is_callout || (is_error && auto.include.contains(&AnchorInclude::Errors));
             all.push(Earlier {
                 message,
-                candidate: Candidate {
+                candidate: CardCandidate {
                     hash: ContentHash::of(message).short(),
                     keywords: card::card_keywords(&summary).into_iter().collect(),
                     summary,

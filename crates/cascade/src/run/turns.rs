@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::bound::{State, bound};
+use plimsoll_core::context::{State, bound};
 use plimsoll_core::plan::Sent;
 use plimsoll_core::policy::{Bounds, Budget, IntraPhase, Policy, Settle};
 use plimsoll_core::render::{cleared_text, replace_results, replace_texts};

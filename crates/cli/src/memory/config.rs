@@ -4,7 +4,7 @@ use plimsoll_core::memory::assemble::MemorySettings;
 use plimsoll_core::memory::extract::Extraction;
 use plimsoll_core::memory::frame::{Frame, FrameSelection, Frames};
 use plimsoll_core::memory::lifecycle::Lifecycles;
-use plimsoll_core::request::RequestSettings;
+use plimsoll_core::policy::RequestSettings;
 use plimsoll_engine::assemble::AssembleSettings;
 use plimsoll_engine::memories::MemorySearch;
 use plimsoll_engine::remember::SourceConfidence;

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use plimsoll_core::bound::{State, bound};
-use plimsoll_core::plan::{Reason, Sent, Treatment};
+use plimsoll_core::choose::Reason;
+use plimsoll_core::context::{State, bound};
+use plimsoll_core::plan::{Sent, Treatment};
 use plimsoll_core::policy::{Cadence, Policy, PreserveErrors};
 use plimsoll_core::replay::{Stretch, replay_stretches};
 use plimsoll_core::terms::Terms;
@@ -78,7 +79,7 @@ fn needed(transcript: &Transcript, end: Position, policy: &Policy) -> HashSet<Po
     let entries = &transcript.entries()[..end];
     let first = |role| entries.iter().position(|entry| entry.message.role == role);
     let mut needed: HashSet<Position> = first(Role::User).into_iter().collect();
-    let from = if let Policy::Newest { .. } = policy {
+    let from = if let Policy::Newest { .. } | Policy::WorkingSet(_) = policy {
         needed.extend(first(Role::System));
         end - 1
     } else {
@@ -112,6 +113,7 @@ fn ceiling(policy: &Policy, terms: &Terms, turns: u32) -> Option<u64> {
             Some(bounds.budget.tokens(terms, turns))
         }
         Policy::Newest { budget } => Some(*budget),
+        Policy::WorkingSet(settings) => Some(settings.total),
         Policy::Bounded(_) | Policy::Full | Policy::ClearToolUses { .. } => None,
     }
 }

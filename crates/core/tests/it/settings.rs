@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::{
-    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors, Settle,
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors,
+    RequestSettings, Settle,
 };
 use plimsoll_core::render::{Attempt, loop_context};
 use plimsoll_core::{
@@ -236,6 +237,7 @@ fn every_setting_of_the_other_policies_changes_something() {
         Policy::Bounded(Bounds::default()),
         Policy::ClearToolUses { trigger: 8000, keep: 3 },
         Policy::Newest { budget: 8000 },
+        Policy::WorkingSet(RequestSettings::default()),
     ] {
         match &policy {
             Policy::Full => check(&policy, &[("policy", Policy::plimsoll())]),
@@ -247,6 +249,8 @@ fn every_setting_of_the_other_policies_changes_something() {
                     ("keep", Policy::ClearToolUses { trigger, keep: keep + 1 }),
                 ],
             ),
+            // Its settings change what is assembled: `request/tests.rs`.
+            Policy::WorkingSet(_) => check(&policy, &[("policy", Policy::Full)]),
             &Policy::Newest { budget } => {
                 check(&policy, &[("budget", Policy::Newest { budget: budget * 2 })]);
             }

@@ -1,6 +1,6 @@
 //! The receipt of an assembly: what stood in a context, why, and what it was of what could have been.
 
-use plimsoll_core::memory::select::Level;
+use plimsoll_core::choose::Level;
 use plimsoll_core::{MillisSinceEpoch, Role};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Position;
-use plimsoll_core::bound::{State, bound};
+use plimsoll_core::context::{State, bound};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
 use serde::Deserialize;

@@ -5,7 +5,8 @@ use plimsoll_core::memory::lifecycle::{Event, Lifecycles};
 use plimsoll_core::memory::refresh::RefreshReason;
 use plimsoll_core::memory::similar::LikenessSettings;
 use plimsoll_core::memory::{MemoryKind, Outcome};
-use plimsoll_core::request::{RequestSettings, ToolIntent};
+use plimsoll_core::policy::RequestSettings;
+use plimsoll_core::request::ToolIntent;
 use plimsoll_core::safety::{Action, Handling};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, Tokenizer, ToolCall};
 use plimsoll_engine::assemble::{
