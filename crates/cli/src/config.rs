@@ -4,10 +4,12 @@ pub(crate) mod files;
 
 use std::path::Path;
 
+use plimsoll_core::ContextBudget;
 use plimsoll_core::answer::AnswerSettings;
 use plimsoll_core::lazy_tools::LazySettings;
-use plimsoll_core::policy::RequestSettings;
-use plimsoll_core::policy::{BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy, Settle};
+use plimsoll_core::policy::{
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy, RequestSettings, Settle,
+};
 use plimsoll_core::recall::RecallSettings;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::SelectionConfig;
@@ -155,7 +157,7 @@ impl Config {
     pub(crate) fn policy(&self, name: &str) -> Result<Policy, CommandError> {
         let unknown = || {
             CommandError::usage(anyhow::anyhow!("unknown policy `{name}`")).hint(
-                "one of full, window, plimsoll, clear-tool-uses[:TRIGGER,KEEP], newest[:BUDGET]",
+                "one of full, window, plimsoll, clear-tool-uses[:TRIGGER,KEEP], newest[:BUDGET], trim[:WINDOW], working-set[:BUDGET]",
             )
         };
         let (word, numbers) = name.split_once(':').unwrap_or((name, ""));
@@ -181,6 +183,15 @@ impl Config {
             }
             ("newest", []) => Ok(Policy::Newest { budget: self.newest.budget }),
             ("newest", [budget]) => Ok(Policy::Newest { budget: *budget }),
+            ("trim", []) => Ok(Policy::Trim(ContextBudget::default())),
+            ("trim", [window]) => {
+                let budget = ContextBudget { total_tokens: *window, ..ContextBudget::default() };
+                budget.checked().map(Policy::Trim).map_err(CommandError::usage)
+            }
+            ("working-set", []) => Ok(Policy::WorkingSet(self.request.clone())),
+            ("working-set", [total]) => {
+                Ok(Policy::WorkingSet(RequestSettings { total: *total, ..self.request.clone() }))
+            }
             _ => Err(unknown()),
         }
     }

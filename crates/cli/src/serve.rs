@@ -120,11 +120,14 @@ struct Configured(Config);
 
 impl Policies for Configured {
     fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
-        let Some(budget) = budget else { return self.0.policy(name).ok() };
         let mut config = self.0.clone();
-        config.budget = budget.into();
-        config.newest.budget = budget;
-        config.policy(name).ok()
+        if let Some(budget) = budget {
+            config.budget = budget.into();
+            config.newest.budget = budget;
+            config.request.total = budget;
+        }
+        // A client's messages may be made smaller; a summary between them has no place in what it sends next.
+        config.policy(name).ok().filter(|policy| !matches!(policy, Policy::Trim(_)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::attempts::Attempts;
-use crate::choose::Reason;
+use crate::choose::{Reason, shrink};
 use crate::cost::{Cache, CacheKind, Charge, Prices};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Findings, Given, Settled};
@@ -104,6 +104,11 @@ fn is_zero(tokens: &u64) -> bool {
     *tokens == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
 /// The record of one request: what was decided, and what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Receipt {
@@ -124,6 +129,9 @@ pub struct Receipt {
     pub cost: f64,
     /// Tokens by which the smallest context that means anything passes the budget; 0 where it fits.
     pub over_budget: u64,
+    /// Lookups of earlier turns, the oldest ones, that have no room in the request.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub lookups_left_out: usize,
     /// What had to give way, for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -163,6 +171,9 @@ pub fn bound(
     let cold = prices.is_cold(state.last_time.max(answered), now);
     state.last_time = now.or(state.last_time);
     state.last = Some(position);
+    let own_tools = u64::from(terms.around.own_tools);
+    let mut lookups = terms.around.put_back.clone();
+    let own = own_tools + lookup_tokens(&lookups);
     let mut over_budget = 0;
     let mut warnings = Vec::new();
     state.plan.extend(transcript, position);
@@ -189,8 +200,10 @@ pub fn bound(
                     &mut state.masked,
                     &mut state.plan,
                 );
-                let budget = bounds.budget.tokens(terms, state.plan.turn());
-                over_budget = passes::fit(transcript, position, budget, &mut state.plan);
+                let ceiling = bounds.budget.tokens(terms, state.plan.turn());
+                let budget = ceiling.saturating_sub(own);
+                passes::fit(transcript, position, budget, &mut state.plan);
+                over_budget = (state.plan.tokens() + own).saturating_sub(ceiling);
                 state.plan.compare(transcript, &before);
             }
             Cadence::CacheAware => {
@@ -199,7 +212,7 @@ pub fn bound(
                     say_once(transcript, position, &mut state.said, &mut state.plan);
                 }
                 passes::protect_head(transcript, position, &mut state.plan);
-                let budget = bounds.budget.tokens(terms, state.plan.turn());
+                let ceiling = bounds.budget.tokens(terms, state.plan.turn());
                 let given = Given { bounds, terms, prices, attempts: &state.attempts, cold };
                 let (settled, said, plan) = (&mut state.settled, &mut state.said, &mut state.plan);
                 cut_giants(transcript, position, &given, seen, said, plan);
@@ -210,7 +223,8 @@ pub fn bound(
                     settled.settle(transcript, free..position, &given, &ends, said, plan);
                 }
                 passes::protect_ends(transcript, position, plan);
-                over_budget = passes::fit(transcript, position, budget, plan);
+                passes::fit(transcript, position, ceiling.saturating_sub(own), plan);
+                over_budget = (plan.tokens() + own).saturating_sub(ceiling);
                 settled.follow(plan, said);
             }
         },
@@ -222,6 +236,9 @@ pub fn bound(
             passes::keep_newest(transcript, position, *budget, &mut state.plan);
             state.plan.compare(transcript, &before);
             over_budget = state.plan.tokens().saturating_sub(*budget);
+        }
+        Policy::Trim(budget) => {
+            over_budget = passes::summarise(transcript, position, budget, &mut state.plan);
         }
         Policy::WorkingSet(settings) => {
             let findings = std::mem::take(&mut state.findings);
@@ -235,6 +252,22 @@ pub fn bound(
     if over_budget > 0 {
         over_budget = take_back(&mut state.plan, over_budget);
     }
+    if over_budget > 0 {
+        // A lookup is put back whole or not at all; the oldest goes first.
+        let room = lookup_tokens(&lookups).saturating_sub(over_budget);
+        over_budget -= lookup_tokens(&lookups) - room;
+        shrink(
+            &mut lookups,
+            room,
+            |one| lookup_tokens(one),
+            |one| {
+                let has_less = !one.is_empty();
+                one.drain(..1.min(one.len()));
+                has_less
+            },
+        );
+    }
+    let lookups = (lookups.len(), lookup_tokens(&lookups));
     let context = state.plan.render();
     let opens_with_assistant =
         position > 0 && transcript.entries()[0].message.role == Role::Assistant;
@@ -254,11 +287,12 @@ pub fn bound(
         full_messages: position,
         full_tokens: transcript.entries()[..position].iter().map(|one| u64::from(one.tokens)).sum(),
         messages: context.len(),
-        tokens: state.plan.tokens(),
-        components: components(&state.plan),
+        tokens: state.plan.tokens() + own_tools + lookups.1,
+        components: Components { tools: own_tools, lookups: lookups.1, ..components(&state.plan) },
         charge,
         cost: terms.prices.input_cost(&charge),
         over_budget,
+        lookups_left_out: terms.around.put_back.len() - lookups.0,
         warnings,
         changes: state.plan.changes().to_vec(),
         rewritten: is_rewritten(transcript, &state.plan),
@@ -318,13 +352,18 @@ fn entry_ends(
     ends
 }
 
+fn lookup_tokens(lookups: &[u32]) -> u64 {
+    lookups.iter().map(|tokens| u64::from(*tokens)).sum()
+}
+
 /// Takes back added texts, the newest first, until nothing is over the budget; returns by how much it still is.
 fn take_back(plan: &mut Plan, over: u64) -> u64 {
-    let ceiling = plan.tokens().saturating_sub(over);
+    let before = plan.tokens();
     let added: Vec<Position> = plan.additions().map(|(position, ..)| position).collect();
-    passes::give_up(plan, ceiling, added.into_iter().rev(), |plan, position| {
-        plan.take_back(position, Section::Memory);
-    })
+    passes::give_up(plan, before.saturating_sub(over), added.into_iter().rev(), |plan, at| {
+        plan.take_back(at, Section::Memory);
+    });
+    over.saturating_sub(before - plan.tokens())
 }
 
 /// Gives what arrived its form without the lines that stand in the context already.

@@ -5,6 +5,7 @@ mod clear;
 mod mask;
 mod newest;
 mod settle;
+mod summarise;
 mod working_set;
 
 pub(crate) use ceiling::{fit, give_up};
@@ -12,6 +13,7 @@ pub(crate) use clear::clear_tool_uses;
 pub(crate) use mask::mask;
 pub(crate) use newest::keep_newest;
 pub(crate) use settle::{Given, Settled, excerpt_of};
+pub(crate) use summarise::summarise;
 pub(crate) use working_set::fit_working_set;
 pub(crate) use working_set::{ArtefactLine, FactLine, Findings};
 

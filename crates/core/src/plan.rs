@@ -138,6 +138,8 @@ pub struct Plan {
     changes: Vec<Change>,
     tokens: u64,
     additions: BTreeMap<Position, Additions>,
+    /// A text of ours between messages, and the place of the message that it stands before.
+    inserted: Option<(Position, Arc<Sent>)>,
 }
 
 impl Plan {
@@ -164,6 +166,7 @@ impl Plan {
     pub fn reset(&mut self) -> Vec<(Treatment, u32)> {
         let before = self.decisions.iter().map(|one| (one.treatment, sent_tokens(one))).collect();
         self.tokens = 0;
+        self.inserted = None;
         for decision in &mut self.decisions {
             self.tokens += u64::from(decision.whole.tokens);
             decision.treatment = Treatment::Keep;
@@ -218,7 +221,15 @@ impl Plan {
 
     /// Returns the tokens of the context as planned, added texts included.
     pub fn tokens(&self) -> u64 {
-        self.tokens + self.additions.keys().map(|at| u64::from(self.added_tokens(*at))).sum::<u64>()
+        let inserted = self.inserted.as_ref().map_or(0, |(_, sent)| u64::from(sent.tokens));
+        self.tokens
+            + inserted
+            + self.additions.keys().map(|at| u64::from(self.added_tokens(*at))).sum::<u64>()
+    }
+
+    /// Puts a text of ours before the message at `position`, until the plan is reset.
+    pub fn insert(&mut self, position: Position, text: Sent) {
+        self.inserted = Some((position, Arc::new(text)));
     }
 
     /// Returns the tokens by which additions make the message at `position` larger.
@@ -352,13 +363,20 @@ impl Plan {
 
     /// Returns what is sent: every form that is not omitted, in the transcript's order.
     pub fn render(&self) -> Context {
-        let sent =
-            self.decisions.iter().enumerate().filter(|(position, _)| self.is_sent(*position));
-        sent.map(|(position, decision)| match self.additions.get(&position) {
-            Some(additions) => additions.sent.clone(),
-            None => decision.form.clone(),
-        })
-        .collect()
+        let mut context = Context::with_capacity(self.decisions.len() + 1);
+        let mut inserted = self.inserted.as_ref();
+        for (position, decision) in self.decisions.iter().enumerate() {
+            if let Some((_, text)) = inserted.take_if(|(before, _)| *before <= position) {
+                context.push(text.clone());
+            }
+            match self.additions.get(&position) {
+                _ if !self.is_sent(position) => {}
+                Some(additions) => context.push(additions.sent.clone()),
+                None => context.push(decision.form.clone()),
+            }
+        }
+        context.extend(inserted.map(|(_, text)| text.clone()));
+        context
     }
 }
 

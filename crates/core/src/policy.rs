@@ -4,6 +4,7 @@ mod request;
 
 use serde::{Deserialize, Serialize};
 
+use crate::allocation::ContextBudget;
 use crate::terms::Terms;
 
 pub use request::RequestSettings;
@@ -218,7 +219,9 @@ impl Budget {
         if whole.is_infinite() {
             return DEFAULT_BUDGET;
         }
-        let unseen = terms.around.before + terms.around.unseen * f64::from(turns);
+        // The caller takes off our own tools, which stand in `before` too.
+        let client = terms.around.before - f64::from(terms.around.own_tools);
+        let unseen = client.max(0.0) + terms.around.unseen * f64::from(turns);
         (whole - unseen).max(0.0) as u64
     }
 }
@@ -308,6 +311,8 @@ pub enum Policy {
     },
     /// System prompt, task, and the newest messages that fit.
     Newest { budget: u64 },
+    /// The session trimmer: turns of high priority within their share of the window, and a summary of the rest.
+    Trim(ContextBudget),
     /// The last messages, shorter with age, and what is known for the turn.
     WorkingSet(RequestSettings),
 }

@@ -122,6 +122,15 @@ impl Transcript {
         self
     }
 
+    /// Returns the first `end` messages as a transcript of their own.
+    pub fn beginning(&self, end: Position) -> Self {
+        let mut beginning = Self::new(self.tokenizer());
+        for entry in &self.entries[..end.min(self.entries.len())] {
+            beginning.push_known(entry.message.clone(), entry.hash, entry.tokens);
+        }
+        beginning
+    }
+
     /// Returns for each request with reported usage the tokens counted and the tokens reported.
     pub fn reported(&self) -> Vec<(u32, u64)> {
         let mut counted = 0;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 use plimsoll_core::{Message, ToolResult};
 use plimsoll_wire::{OwnCall, Withheld, WithheldCall};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,15 @@ pub(crate) fn write(withheld: &Withheld) -> Arc<str> {
         at: withheld.at,
     };
     serde_json::to_string(&kept).unwrap_or_default().into()
+}
+
+/// Returns about how many tokens a withheld call has in a request that it is put back into.
+pub(crate) fn tokens(withheld: &Withheld, tokenizer: Tokenizer) -> u32 {
+    let calls = withheld.calls.iter().map(|one| {
+        tokenizer.count(&one.call.raw) + tokenizer.count(&one.call.result.text) + MESSAGE_OVERHEAD
+    });
+    let earlier = withheld.earlier.iter().flatten().map(|raw| tokenizer.count(raw));
+    calls.chain(earlier).sum()
 }
 
 /// Reads what was withheld; `None` for what is something else.

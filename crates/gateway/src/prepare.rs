@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
-use plimsoll_engine::live::{Asked, Bounded, Conversation, session_name};
+use plimsoll_engine::live::{Asked, Bounded, Conversation, LiveSession, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
     Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
@@ -260,15 +260,18 @@ impl Job {
         let gateway = &self.gateway;
         let now = gateway.clock.now();
         let prices = gateway.priced(request.model()).prices;
-        let offer = if goes_out_as_it_came {
-            Offer::default()
+        let (offer, put_back) = if goes_out_as_it_came {
+            (Offer::default(), Vec::new())
         } else {
             let session = conversation.predict(request.messages());
-            let lookups = offers_lookups(gateway, request, &prices, session, now);
-            Offer::of(gateway, request, lookups)
+            let policy = &self.wish.policy;
+            let lookups = offers_lookups(gateway, request, &prices, session, policy, now);
+            (Offer::of(gateway, request, lookups), session.map(put_back).unwrap_or_default())
         };
         let (tools, lookups) = (offer.digest(request), offer.has_lookups());
-        let around = RequestSurroundings::of(gateway, request, &prices, tools, &offer.own, lookups);
+        let around = RequestSurroundings::of(
+            gateway, request, &prices, tools, &offer.own, lookups, put_back,
+        );
         let asked = Asked {
             messages: request.messages(),
             model: request.model(),
@@ -340,7 +343,8 @@ impl Job {
             misses: bounded.note.misses.clone(),
             bills,
         };
-        let restore = carried.iter().filter_map(|text| own_calls::read(text)).collect();
+        let lookups = carried.iter().filter_map(|text| own_calls::read(text));
+        let restore = lookups.skip(bounded.receipt.lookups_left_out).collect();
         let messages = if self.gateway.config.add.redact {
             redacted(request.messages(), bounded.edits.clone())
         } else {
@@ -392,7 +396,8 @@ impl Job {
         let session = conversation.predict(request.messages());
         let now = self.gateway.clock.now();
         let prices = self.gateway.pricing.of(request.model(), Some(now)).prices;
-        let lookups = offers_lookups(&self.gateway, &request, &prices, session, now);
+        let policy = &self.wish.policy;
+        let lookups = offers_lookups(&self.gateway, &request, &prices, session, policy, now);
         let edits = session.map(|session| Edits {
             messages: session.forms(request.messages()),
             restore: session.carried().iter().filter_map(|text| own_calls::read(text)).collect(),
@@ -408,6 +413,13 @@ impl Job {
         let body = self.work(move || request.rewrite(&edits)).await??;
         Ok(Some(Bytes::from(body)))
     }
+}
+
+/// Returns the tokens of each lookup that the session's requests carry, oldest first.
+fn put_back(session: &LiveSession) -> Vec<u32> {
+    let tokenizer = session.transcript().tokenizer();
+    let lookups = session.carried().iter().filter_map(|text| own_calls::read(text));
+    lookups.map(|lookup| own_calls::tokens(&lookup, tokenizer)).collect()
 }
 
 /// Takes personal data and secrets out of what the user and the tools say, whatever its form is.

@@ -12,7 +12,8 @@ use plimsoll_core::policy::{
 };
 use plimsoll_core::render::{Attempt, loop_context};
 use plimsoll_core::{
-    Block, ContentHash, Message, MillisSinceEpoch, Role, Tokenizer, ToolCall, Transcript,
+    Block, ContentHash, ContextBudget, Message, MillisSinceEpoch, Role, Tokenizer, ToolCall,
+    Transcript,
 };
 
 use crate::transcripts::{Kind, Matter, run, transcript};
@@ -237,6 +238,7 @@ fn every_setting_of_the_other_policies_changes_something() {
         Policy::Bounded(Bounds::default()),
         Policy::ClearToolUses { trigger: 8000, keep: 3 },
         Policy::Newest { budget: 8000 },
+        Policy::Trim(ContextBudget { total_tokens: 8000, ..ContextBudget::default() }),
         Policy::WorkingSet(RequestSettings::default()),
     ] {
         match &policy {
@@ -249,6 +251,7 @@ fn every_setting_of_the_other_policies_changes_something() {
                     ("keep", Policy::ClearToolUses { trigger, keep: keep + 1 }),
                 ],
             ),
+            Policy::Trim(_) => check(&policy, &[("policy", Policy::Full)]),
             // Its settings change what is assembled: `request/tests.rs`.
             Policy::WorkingSet(_) => check(&policy, &[("policy", Policy::Full)]),
             &Policy::Newest { budget } => {
