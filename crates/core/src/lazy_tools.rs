@@ -12,7 +12,7 @@ mod session;
 use serde::{Deserialize, Serialize};
 
 use crate::request::ToolIntent;
-use crate::text::{Limit, head};
+use crate::text::{Limit, head, one_line};
 use crate::tokens::Tokenizer;
 
 pub use break_even::LookupCost;
@@ -128,7 +128,7 @@ fn once_each(tools: &[ToolDefinition]) -> Vec<&ToolDefinition> {
 
 /// Returns a tool's line of the directory: the first sentence of its description, within the tokens that a line may have.
 fn intent(tool: &ToolDefinition, settings: &LazySettings, tokenizer: Tokenizer) -> ToolIntent {
-    let line = tool.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(&tool.description);
     let sentence = line.find(". ").map_or(&*line, |end| &line[..end]).trim_end_matches('.');
     let name = u64::from(tokenizer.count(&format!("- {}: ", tool.name)));
     let cut = head(sentence, Limit::Tokens(tokenizer, settings.intent_tokens.saturating_sub(name)));

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::compression::{LARGE_RESULT_TOKENS, compress_result};
+use crate::json_text::each_text;
 use crate::text::{Limit, head_at_word, is_error_line, left_out as mark};
 use crate::tokens::Tokenizer;
 
@@ -175,16 +176,6 @@ fn keep_warnings(value: &Value, view: &mut Value) {
     });
     if !kept.is_empty() {
         view.insert("kept".to_owned(), Value::Array(kept));
-    }
-}
-
-/// Calls `found` with every text in `value`, in order.
-fn each_text(value: &Value, found: &mut impl FnMut(&str)) {
-    match value {
-        Value::String(text) => found(text),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, found)),
-        Value::Object(fields) => fields.values().for_each(|field| each_text(field, found)),
-        _ => {}
     }
 }
 

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::message::{MillisSinceEpoch, Role};
 use crate::names::{self, Key, KeyHasher, KeySet};
 use crate::plan::{Context, Sent};
+use crate::text::one_line;
 use crate::tokens::MESSAGE_OVERHEAD;
 use crate::transcript::{Position, Transcript};
 
@@ -211,8 +212,9 @@ impl Scorer {
                 continue;
             }
             let last = context.len().saturating_sub(position - fresh + 4);
-            let plainly = plain(&candidate.message.shown());
-            if !context[last..].iter().any(|sent| plain(&sent.message.shown()).contains(&plainly)) {
+            let plain = one_line(&candidate.message.shown());
+            if !context[last..].iter().any(|sent| one_line(&sent.message.shown()).contains(&plain))
+            {
                 expand(fresh, &mut missing, &mut fetched);
             }
         }
@@ -282,10 +284,6 @@ impl Scorer {
         }
         if cold { 0 } else { alike }
     }
-}
-
-fn plain(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Names what was fetched, in the words of the step that needed it.
