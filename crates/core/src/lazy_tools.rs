@@ -18,7 +18,7 @@ use crate::tokens::Tokenizer;
 pub use break_even::LookupCost;
 pub use definition::{NoSchema, ToolDefinition};
 pub use outline::{OPEN_SCHEMA, OUTLINE_HINT, describe_outlined, plan_outlines};
-pub use session::{DESCRIBE_TOOL, OnCall, ToolSession, describe_tool, described};
+pub use session::{CallDecision, DESCRIBE_TOOL, ToolSession, describe_tool, described};
 
 /// Settings of lazy tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -82,7 +82,7 @@ impl Score {
 
 /// A message in which something stood that was needed and hidden.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Missed {
+pub struct MissedContent {
     /// The turn that needed it, counted from 0 as the contexts are.
     pub turn: u32,
     /// The message that has it.
@@ -158,7 +158,7 @@ impl Scorer {
         transcript: &Transcript,
         position: Position,
         context: &Context,
-    ) -> Vec<Missed> {
+    ) -> Vec<MissedContent> {
         self.remember(transcript, position);
         let entry = &transcript.entries()[position];
         let time = entry.message.time;
@@ -287,7 +287,7 @@ impl Scorer {
 }
 
 /// Names what was fetched, in the words of the step that needed it.
-fn describe(turn: u32, position: Position, cost: f64, step: &str, got: &KeySet) -> Missed {
+fn describe(turn: u32, position: Position, cost: f64, step: &str, got: &KeySet) -> MissedContent {
     let mut seen = KeySet::default();
     let mut needed = Vec::new();
     names::each_name(step, |name| {
@@ -306,7 +306,7 @@ fn describe(turn: u32, position: Position, cost: f64, step: &str, got: &KeySet) 
         }
     });
     let copied = stretches.into_iter().map(|(start, end)| step[start..end].to_owned()).collect();
-    Missed { turn, position, names: needed, copied, cost }
+    MissedContent { turn, position, names: needed, copied, cost }
 }
 
 #[cfg(test)]
