@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_core::calibrate::{Unshown, reported, unshown};
+use plimsoll_core::calibrate::{RequestOverhead, reported, unshown};
 use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::replay::Stretch;
 use plimsoll_core::terms::Terms;
@@ -25,7 +25,7 @@ pub(crate) struct Loaded {
     /// What the reported usage said, where it was asked.
     pub(crate) calibration: Option<Calibration>,
     /// What requests hold beside the messages.
-    pub(crate) unshown: Unshown,
+    pub(crate) unshown: RequestOverhead,
     /// The price family and its prices.
     pub(crate) family: String,
     /// Whether they are those of another model, so that figures in money are estimates.

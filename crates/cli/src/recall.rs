@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_core::recall::{Match, Why};
+use plimsoll_core::recall::{Match, ScoreParts};
 use plimsoll_engine::{Recall, RecallHit, RecallScope, SessionId};
 use plimsoll_models::BuiltInEmbedder;
 use serde::Serialize;
@@ -44,7 +44,7 @@ struct Hit<'a> {
     tokens: u32,
     score: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<Why>,
+    why: Option<ScoreParts>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     matches: Vec<Match>,
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::hash::ContentHash;
-use crate::message::{Message, MillisSinceEpoch, Role};
+use crate::message::{Message, MillisSinceEpoch, Role, ToolCall};
 use crate::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 
 /// The place of a message in a transcript, counted from 0.
@@ -154,7 +154,19 @@ impl Transcript {
         &self.exchanges
     }
 
-    /// Returns how its messages are counted.
+    /// Returns the call with the id `call_id` that the message at `position` answers.
+    pub(crate) fn call_of(&self, position: Position, call_id: &str) -> Option<&ToolCall> {
+        let exchange = &self.exchanges[self.entries[position].exchange?];
+        self.entries[exchange.call].message.calls().find(|call| *call.id == *call_id)
+    }
+
+    /// Returns the call that the first result of the message at `position` answers.
+    pub(crate) fn call_answered(&self, position: Position) -> Option<&ToolCall> {
+        let result = self.entries[position].message.results().next()?;
+        self.call_of(position, &result.call_id)
+    }
+
+    /// Returns the tokenizer that counts the messages.
     pub fn tokenizer(&self) -> Tokenizer {
         self.tokenizer
     }

@@ -7,7 +7,9 @@ mod receipt;
 mod working_set;
 
 use plimsoll_core::memory::assemble::{MemoryContext, MemoryInput, MemorySettings, assemble};
-use plimsoll_core::memory::calibration::{Calibration, CalibrationSettings, Reviewed, calibration};
+use plimsoll_core::memory::calibration::{
+    CalibrationSettings, ConfidenceCalibration, ReviewedDecision, calibration,
+};
 use plimsoll_core::memory::frame::{CONVERSATION, Frame, FrameSelection};
 use plimsoll_core::memory::refresh::{NewTurn, Refresh, RefreshReason, refresh};
 use plimsoll_core::memory::score::MemoryCandidate;
@@ -355,12 +357,15 @@ fn relevance(context: &MemoryContext, found: &[FoundMemory<'_>]) -> f64 {
 fn calibrated<'a>(
     visible: impl Iterator<Item = &'a MemoryRecord>,
     settings: &CalibrationSettings,
-) -> Option<Calibration> {
+) -> Option<ConfidenceCalibration> {
     let own = visible.filter(|record| record.state == MemoryState::Reviewed);
-    let mut reviewed: Vec<(&MemoryId, Reviewed)> = own
+    let mut reviewed: Vec<(&MemoryId, ReviewedDecision)> = own
         .filter_map(|record| {
             let outcome = Details::of(record).outcome?;
-            Some((&record.id, Reviewed { confidence: f64::from(record.confidence), outcome }))
+            Some((
+                &record.id,
+                ReviewedDecision { confidence: f64::from(record.confidence), outcome },
+            ))
         })
         .collect();
     // Sums of floats depend on their order.

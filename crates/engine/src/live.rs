@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_core::context::{Receipt, State, bound};
-use plimsoll_core::cost::{Cache, Charge, Priced, Pricing};
+use plimsoll_core::cost::{Cache, Charge, ModelPrice, Pricing};
 use plimsoll_core::plan::Treatment;
 use plimsoll_core::plan::{Plan, Sent};
 use plimsoll_core::policy::Policy;
@@ -117,7 +117,7 @@ impl Bill {
     }
 
     /// Computes it from what was reported of an answer that took `rounds` further requests for our own lookups.
-    pub fn of(priced: &Priced<'_>, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
+    pub fn of(priced: &ModelPrice<'_>, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
         let prices = &priced.prices;
         let billed = prices.dollars(prices.input_cost(&Charge::of(usage)));
         let counted = bounded.receipt.charge.prompt();

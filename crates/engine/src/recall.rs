@@ -11,7 +11,8 @@ use std::task::Poll;
 
 use plimsoll_core::Tokenizer;
 use plimsoll_core::recall::{
-    IndexedMessage, Match, Packed, RecallIndex, RecallSettings, Recalled, WordVectors, header, pack,
+    IndexedMessage, Match, Packed, RecallIndex, RecallSettings, RecalledMessage, WordVectors,
+    header, pack,
 };
 
 use crate::error::StoreError;
@@ -58,7 +59,7 @@ pub struct Recollection<'a> {
 pub struct RecallHit<'a> {
     pub record: &'a MessageRecord,
     /// Its score and what that is made of.
-    pub recalled: Recalled,
+    pub recalled: RecalledMessage,
     /// The message behind a header of id, time and speaker, as it is given to a model.
     pub text: String,
     pub tokens: u32,
@@ -196,7 +197,7 @@ impl RecallScope {
     }
 
     /// Ranks the messages that a question asks for, best first.
-    pub fn rank(&self, question: &str) -> Vec<(&MessageRecord, Recalled)> {
+    pub fn rank(&self, question: &str) -> Vec<(&MessageRecord, RecalledMessage)> {
         let found = self.index.search(question).into_iter();
         found.map(|recalled| (&self.records[recalled.message], recalled)).collect()
     }
@@ -225,7 +226,7 @@ impl RecallScope {
     }
 
     /// Returns which words of a message were asked for.
-    pub fn matches(&self, question: &str, recalled: &Recalled) -> Vec<Match> {
+    pub fn matches(&self, question: &str, recalled: &RecalledMessage) -> Vec<Match> {
         self.index.matches(question, recalled.message)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use plimsoll_core::bill::Added;
+use plimsoll_core::bill::AddedContent;
 use plimsoll_core::{Block, Role, ToolResult, Usage};
 use serde::Deserialize;
 
@@ -353,7 +353,7 @@ fn branches(entries: &[Entry], path: &[usize]) -> Vec<Branched> {
             let Some(&parent) = parent else { break };
             at = parent;
             let entry = &entries[at];
-            if branch.said == Added::default()
+            if branch.said == AddedContent::default()
                 && let Some(recorded) = &entry.recorded
             {
                 branch.after_user = recorded.message.role == Role::User;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use plimsoll_core::bill::{Added, Cause, Request};
+use plimsoll_core::bill::{AddedContent, Cause, Request};
 use plimsoll_core::{Block, Message, MillisSinceEpoch, Role, Usage};
 
 use crate::draft::Draft;
@@ -32,7 +32,7 @@ pub(crate) struct Branched {
     pub(crate) continues: Option<u32>,
     pub(crate) compacted: bool,
     pub(crate) after_user: bool,
-    pub(crate) said: Added,
+    pub(crate) said: AddedContent,
 }
 
 /// Lines of a repeated run, at least; each costs a pointer of so many characters.
@@ -128,7 +128,7 @@ fn of_thread<M: Borrow<Message>>(
         if is_compacted {
             seen = Seen::default();
         }
-        let mut said = Added::default();
+        let mut said = AddedContent::default();
         let (mut sent, mut after_user) = (None, false);
         for message in &messages[from..end] {
             let message = message.borrow();
@@ -160,8 +160,8 @@ fn of_thread<M: Borrow<Message>>(
 }
 
 /// Counts the characters of a message by kind, repeated lines apart.
-pub(crate) fn said_by(message: &Message) -> Added {
-    let mut said = Added { blocks: message.blocks.len() as u32, ..Added::default() };
+pub(crate) fn said_by(message: &Message) -> AddedContent {
+    let mut said = AddedContent { blocks: message.blocks.len() as u32, ..AddedContent::default() };
     for block in &message.blocks {
         match block {
             Block::Text(text) if message.role == Role::System => said.system += characters(text),
@@ -185,7 +185,7 @@ fn characters(text: &str) -> u64 {
 struct Seen(HashSet<u64>);
 
 impl Seen {
-    fn read(&mut self, message: &Message) -> Added {
+    fn read(&mut self, message: &Message) -> AddedContent {
         let mut said = said_by(message);
         for result in message.results() {
             self.repeated(&result.text, &mut said);
@@ -199,7 +199,7 @@ impl Seen {
     }
 
     /// Counts the characters of a result in runs of lines that were shown before, and notes its lines.
-    fn repeated(&mut self, text: &str, said: &mut Added) {
+    fn repeated(&mut self, text: &str, said: &mut AddedContent) {
         let (mut lines, mut length) = (0, 0);
         let mut end = |lines: &mut usize, length: &mut u64| {
             let saved = length.saturating_sub(POINTER_CHARACTERS);

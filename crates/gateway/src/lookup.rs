@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::lazy_tools::{DESCRIBE_TOOL, LazySettings, OnCall, ToolSession};
+use plimsoll_core::lazy_tools::{CallDecision, DESCRIBE_TOOL, LazySettings, ToolSession};
 use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
 use plimsoll_engine::expand::{ExpandOptions, Part, expand_text};
@@ -78,9 +78,9 @@ fn describe(request: &Request, arguments: &str) -> Result<String, String> {
     let mut session = ToolSession::default();
     let settings = LazySettings::default();
     match session.on_call(DESCRIBE_TOOL, arguments, &request.lazy_tools(), &settings) {
-        OnCall::Described(text) => Ok(text),
-        OnCall::Unfit(text) | OnCall::Unknown(text) => Err(text),
-        OnCall::Run => Err("it is called by its name".to_owned()),
+        CallDecision::Described(text) => Ok(text),
+        CallDecision::Unfit(text) | CallDecision::Unknown(text) => Err(text),
+        CallDecision::Run => Err("it is called by its name".to_owned()),
     }
 }
 

@@ -3,7 +3,7 @@
 use plimsoll_core::memory::assemble::MemorySettings;
 use plimsoll_core::memory::extract::Extraction;
 use plimsoll_core::memory::frame::{Frame, FrameSelection, Frames};
-use plimsoll_core::memory::lifecycle::Lifecycles;
+use plimsoll_core::memory::lifecycle::LifecycleSettings;
 use plimsoll_core::policy::RequestSettings;
 use plimsoll_engine::assemble::AssembleSettings;
 use plimsoll_engine::memories::MemorySearch;
@@ -24,7 +24,7 @@ pub(crate) struct MemoryConfig {
     pub(crate) profile: String,
     pub(crate) search: MemorySearch,
     pub(crate) context: MemorySettings,
-    pub(crate) lifecycles: Lifecycles,
+    pub(crate) lifecycles: LifecycleSettings,
     pub(crate) confidence: SourceConfidence,
     pub(crate) extraction: Extraction,
     pub(crate) frame_selection: FrameSelection,

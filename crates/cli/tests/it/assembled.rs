@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::memory::frame::Frames;
-use plimsoll_core::memory::lifecycle::Lifecycles;
+use plimsoll_core::memory::lifecycle::LifecycleSettings;
 use plimsoll_core::request::ToolIntent;
 use plimsoll_core::safety::{Action, Handling};
 use plimsoll_core::{Role, Tokenizer, Transcript};
@@ -101,7 +101,7 @@ async fn assembled(
     let mut records = message_records(&session, transcript, first.unwrap_or_default());
     let settings = AssembleSettings::default();
     let frames = FrameBook::new(Frames::built_in(), Some(&BuiltInEmbedder)).await.expect("frames");
-    let (lifecycles, confidence) = (Lifecycles::default(), SourceConfidence::default());
+    let (lifecycles, confidence) = (LifecycleSettings::default(), SourceConfidence::default());
     let remember = Remember {
         knowledge: &store,
         embedder: Some(&BuiltInEmbedder),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::MillisSinceEpoch;
 use crate::choose::{Candidate, Form, Forms, Level, Reason, Room, pack};
 use crate::memory::MemoryKind;
-use crate::memory::calibration::{Calibration, CalibrationSettings};
+use crate::memory::calibration::{CalibrationSettings, ConfidenceCalibration};
 use crate::memory::frame::Frame;
 use crate::memory::layers::{ComplexitySettings, Layer, LayerBudget, complexity};
 use crate::memory::quote;
@@ -41,7 +41,7 @@ pub struct MemoryInput<'a> {
     pub question: &'a str,
     /// What the search found, of all kinds at once. Censors are not searched for: all of them that hold belong here.
     pub candidates: &'a [MemoryCandidate],
-    pub calibration: Option<&'a Calibration>,
+    pub calibration: Option<&'a ConfidenceCalibration>,
     /// What the model saw before: what stays keeps its place and its text.
     pub previous: Option<&'a MemoryContext>,
     pub now: MillisSinceEpoch,

@@ -1,7 +1,7 @@
 //! Properties of memory and requests: budgets are ceilings, order never shows, and nothing panics.
 
 use plimsoll_core::memory::assemble::{MemoryInput, MemorySettings, assemble};
-use plimsoll_core::memory::extract::{Extracted, Extraction, extract};
+use plimsoll_core::memory::extract::{ExtractedFact, Extraction, extract};
 use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::memory::layers::{
     Complexity, ComplexitySettings, Layer, LayerBudget, Priorities,
@@ -192,7 +192,7 @@ proptest! {
                 role => Message::text(role, &*text),
             };
             let found = extract(&message, &settings);
-            let keys: std::collections::BTreeSet<_> = found.iter().map(Extracted::key).collect();
+            let keys: std::collections::BTreeSet<_> = found.iter().map(ExtractedFact::key).collect();
             prop_assert_eq!(keys.len(), found.len());
             for fact in found {
                 prop_assert!(text.get(fact.bytes.clone()).is_some());

@@ -1,7 +1,7 @@
 //! Searching and assembling over a store: who sees what, what changed, and what stands in a budget.
 
 use plimsoll_core::memory::frame::Frames;
-use plimsoll_core::memory::lifecycle::{Event, Lifecycles};
+use plimsoll_core::memory::lifecycle::{Event, LifecycleSettings};
 use plimsoll_core::memory::refresh::RefreshReason;
 use plimsoll_core::memory::similar::LikenessSettings;
 use plimsoll_core::memory::{MemoryKind, Outcome};
@@ -42,7 +42,7 @@ fn of_session(name: &str) -> Scope {
 
 async fn remember(store: &MemoryStore, owner: &str, new: Vec<NewMemory>) -> Vec<MemoryRecord> {
     let tenant = tenant(owner);
-    let (lifecycles, confidence) = (Lifecycles::default(), SourceConfidence::default());
+    let (lifecycles, confidence) = (LifecycleSettings::default(), SourceConfidence::default());
     let handling = Handling { personal: Action::Ignore, secrets: Action::Redact };
     let desk = Remember {
         knowledge: store,
@@ -157,7 +157,7 @@ async fn what_ended_was_disproved_or_forgotten_is_never_seen_again() {
     assert_eq!(seen(NOW.0 + 9, &settings).await.len(), 4);
     assert_eq!(seen(NOW.0 + 10, &settings).await.len(), 3);
     let tenant = tenant("a");
-    let (lifecycles, confidence) = (Lifecycles::default(), SourceConfidence::default());
+    let (lifecycles, confidence) = (LifecycleSettings::default(), SourceConfidence::default());
     let desk = Remember {
         knowledge: &store,
         embedder: None,

@@ -1,6 +1,6 @@
 //! A price list over a table: what is new or costs something else becomes entries, and what no list says is kept.
 
-use plimsoll_core::cost::{Band, CacheKind, Entry, Prices, Pricing, WriteTier, model_name};
+use plimsoll_core::cost::{Band, CacheKind, PriceEntry, Prices, Pricing, WriteTier, model_name};
 
 use super::{ListedModel, Maker, PriceList};
 
@@ -13,7 +13,7 @@ const MOST_STEPS: usize = 2;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Merged {
     /// All entries of the models that change, those of other days included.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PriceEntry>,
     /// Names that the table did not list.
     pub new: Vec<String>,
     /// Names that it listed with other figures.
@@ -32,8 +32,8 @@ pub fn merge(list: &PriceList, table: &Pricing, today: &str) -> Merged {
     for model in &list.models {
         let name = model_name(&model.name);
         let known = table.known(&name, None).map(|priced| priced.name.to_owned());
-        let of_name = |entry: &&Entry| Some(&entry.name) == known.as_ref();
-        let holds = |entry: &&Entry| entry.from.as_deref().is_none_or(|from| from <= today);
+        let of_name = |entry: &&PriceEntry| Some(&entry.name) == known.as_ref();
+        let holds = |entry: &&PriceEntry| entry.from.as_deref().is_none_or(|from| from <= today);
         let like = table.model.iter().filter(of_name).filter(holds).max_by_key(|one| &one.from);
         let entry = entry(model, &name, like);
         if like.is_some_and(|like| alike(like, &entry)) {
@@ -41,7 +41,7 @@ pub fn merge(list: &PriceList, table: &Pricing, today: &str) -> Merged {
             continue;
         }
         // A dated name is an entry of its own where it costs something else than the model that it belongs to.
-        let others: Vec<&Entry> = table.model.iter().filter(|one| one.name == name).collect();
+        let others: Vec<&PriceEntry> = table.model.iter().filter(|one| one.name == name).collect();
         if others.is_empty() {
             merged.new.push(name);
             merged.entries.push(entry);
@@ -50,12 +50,12 @@ pub fn merge(list: &PriceList, table: &Pricing, today: &str) -> Merged {
         merged.changed.push(name);
         let others = others.into_iter().filter(|other| other.from.as_deref() != Some(today));
         merged.entries.extend(others.cloned());
-        merged.entries.push(Entry { from: Some(today.to_owned()), ..entry });
+        merged.entries.push(PriceEntry { from: Some(today.to_owned()), ..entry });
     }
     merged
 }
 
-fn entry(model: &ListedModel, name: &str, like: Option<&Entry>) -> Entry {
+fn entry(model: &ListedModel, name: &str, like: Option<&PriceEntry>) -> PriceEntry {
     let cache = like.map_or_else(|| kind(model.maker, name), |like| like.cache);
     let times = |price: f64| rounded(price / model.input);
     let listed = model.bands.iter().take(MOST_STEPS).map(|band| Band {
@@ -73,7 +73,7 @@ fn entry(model: &ListedModel, name: &str, like: Option<&Entry>) -> Entry {
         .into_iter()
         .zip(prices)
         .map(|(tier, price)| WriteTier { price: price.map_or(tier.price, times), ..tier });
-    Entry {
+    PriceEntry {
         name: name.to_owned(),
         from: None,
         input: model.input,
@@ -122,7 +122,7 @@ fn writes(cache: CacheKind) -> Vec<WriteTier> {
     }
 }
 
-fn alike(one: &Entry, other: &Entry) -> bool {
+fn alike(one: &PriceEntry, other: &PriceEntry) -> bool {
     let near = |one: f64, other: f64| (one - other).abs() <= NEAR * one.abs().max(other.abs());
     let bands = |one: &Band, other: &Band| {
         one.above == other.above && near(one.input, other.input) && near(one.output, other.output)
