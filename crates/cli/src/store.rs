@@ -10,7 +10,7 @@ use plimsoll_core::safety::{Action, Flags, Handling, add, handle_message, told};
 use plimsoll_core::{Message, Tokenizer};
 use plimsoll_engine::{
     HistoryBatch, HistoryStore, Imported, KnowledgeStore, MessageRecord, Recall, RecallScope,
-    ReceiptRecord, SessionId, StoreError, TenantId, import, message_records, receipt_record,
+    ReceiptRecord, SessionId, StoreError, TenantId, import, message_records,
 };
 use plimsoll_formats::Session;
 use tokio::runtime::Runtime;
@@ -216,7 +216,8 @@ impl Recording {
     /// Makes the record of one turn.
     pub(crate) fn receipt(&self, policy: &str, turn: &Turn<'_>) -> ReceiptRecord {
         let plan = turn.state.plan();
-        receipt_record(&self.session, policy, turn.receipt, turn.context, plan, clock::now())
+        let (receipt, context) = (turn.receipt, turn.context);
+        ReceiptRecord::of_context(&self.session, policy, receipt, context, plan, clock::now())
     }
 
     /// Keeps receipts; those that are there already stay.

@@ -59,7 +59,7 @@ pub use memory::{
 pub use model_error::ModelError;
 pub use plimsoll_core::words;
 pub use recall::{Recall, RecallHit, RecallScope, Recollection};
-pub use record::{message_records, receipt_record};
+pub use record::message_records;
 pub use search::{Embedding, Hit, SearchQuery, fuse};
 pub use tools::{ToolAnswer, ToolError, ToolSource};
 pub use valid::{AskedRef, digest, hash_prefix};
