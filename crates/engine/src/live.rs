@@ -275,6 +275,12 @@ impl LiveSession {
         &self.transcript
     }
 
+    /// Returns the text of the message whose hash begins with `prefix`, if that is one content.
+    pub fn original(&self, prefix: &str) -> Option<String> {
+        let position = self.transcript.find(prefix)?;
+        Some(self.transcript.entries().get(position)?.message.shown())
+    }
+
     /// Returns what requests left to be carried on, oldest first.
     pub fn carried(&self) -> &[Arc<str>] {
         &self.carried

@@ -2,6 +2,7 @@
 
 mod answers;
 mod cards;
+mod expand;
 mod import;
 mod memories;
 mod models;
