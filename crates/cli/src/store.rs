@@ -93,12 +93,12 @@ impl Store {
     /// Brings recall up to date with the store and asks it.
     pub(crate) fn recall<T>(
         &self,
-        recall: &mut Recall,
+        recall: &Recall,
         session: Option<&SessionId>,
         ask: impl FnOnce(&RecallScope) -> T,
     ) -> Result<T, CommandError> {
         let scope = self.runtime.block_on(recall.scope(&*self.history, &self.tenant, session));
-        scope.map(ask).map_err(unanswered)
+        scope.map(|scope| ask(&scope)).map_err(unanswered)
     }
 
     /// Asks the knowledge.

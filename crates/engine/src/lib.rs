@@ -10,6 +10,7 @@ mod card;
 pub mod cards;
 mod chat;
 mod clock;
+mod copies;
 mod embedder;
 mod error;
 pub mod expand;
@@ -42,8 +43,10 @@ pub use chat::{
     Response, StopReason, Tool,
 };
 pub use clock::Clock;
+pub use copies::{Copies, Held};
 pub use embedder::Embedder;
 pub use error::StoreError;
+pub use futures_util::lock::OwnedMutexGuard;
 pub use history::{
     Appended, Bill, Bills, Efficiency, Gathering, HistoryBatch, HistoryStore, LogQuery, LogRow,
     MessageRecord, Rebuilt, ReceiptRecord, SelectionType, SessionSummary,

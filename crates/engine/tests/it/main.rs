@@ -10,4 +10,5 @@ mod page;
 mod recall;
 mod remember;
 mod selection;
+mod tenants;
 mod tool_registry;
