@@ -96,13 +96,13 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
             rules: &config.memory.rules,
             profile: &config.memory.profile,
         };
-        let mut memories = Memories::new(config.memory.search.clone());
+        let memories = Memories::new(config.memory.search.clone());
         let assembled = if arguments.memory_only {
-            let memory = assembler.memory(&mut memories, &turn, None, turn.budget).await?;
+            let memory = assembler.memory(&memories, &turn, None, turn.budget).await?;
             Assembled::Memory(memory)
         } else {
             let tools = tools(knowledge, tenant, &config.lazy_tools, tokenizer).await?;
-            Assembled::Request(Box::new(assembler.request(&mut memories, &turn, &tools).await?))
+            Assembled::Request(Box::new(assembler.request(&memories, &turn, &tools).await?))
         };
         let took = began.elapsed().as_secs_f64() * 1e3;
         keep(history, tenant, &turn, &assembled, took).await?;

@@ -176,7 +176,7 @@ fn search(arguments: &SearchMemoryArguments) -> Result<(), CommandError> {
             Some(embedder) => embedder.embed(&[&question]).await?.pop(),
             None => None,
         };
-        let mut memories = Memories::new(settings.clone());
+        let memories = Memories::new(settings.clone());
         let known = memories.of(knowledge, tenant).await?;
         let asked = AskedMemory {
             question: &question,

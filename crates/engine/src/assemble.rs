@@ -138,13 +138,12 @@ impl Assembler<'_> {
     /// Assembles what is known for a turn within `budget` tokens, or the frame's own.
     pub async fn memory(
         &self,
-        memories: &mut Memories,
+        memories: &Memories,
         turn: &Turn<'_>,
         focus: Option<(&str, &str)>,
         budget: Option<u64>,
     ) -> Result<AssembledMemory, AssembleError> {
         let search = memories.settings().clone();
-        let known = memories.of(self.knowledge, self.tenant).await?;
         let question = if turn.text.trim().is_empty() {
             focus.map_or("", |(text, _)| text)
         } else {
@@ -152,6 +151,7 @@ impl Assembler<'_> {
         };
         let vector = self.vector(question).await?;
         let (frame, is_certain, triggers) = self.frame(turn, question, vector.as_ref())?;
+        let known = memories.of(self.knowledge, self.tenant).await?;
         let asked = AskedMemory {
             question,
             vector: vector.as_ref(),
@@ -226,7 +226,7 @@ impl Assembler<'_> {
     /// The budget is a ceiling over all of it; what is known gets what the rest leaves, up to its frame's budget.
     pub async fn request(
         &self,
-        memories: &mut Memories,
+        memories: &Memories,
         turn: &Turn<'_>,
         tools: &[ToolIntent],
     ) -> Result<AssembledContext, AssembleError> {
@@ -268,7 +268,7 @@ impl Assembler<'_> {
     /// Shape: the full text if there is one, else the summary, else the line; for the one who asks, never for the system prompt.
     pub async fn expand_detail(
         &self,
-        memories: &mut Memories,
+        memories: &Memories,
         id: &MemoryId,
         scope: &Scope,
         now: MillisSinceEpoch,

@@ -10,6 +10,7 @@ mod card;
 pub mod cards;
 mod chat;
 mod clock;
+mod copies;
 mod embedder;
 mod error;
 pub mod expand;
@@ -42,8 +43,10 @@ pub use chat::{
     Response, StopReason, Tool,
 };
 pub use clock::Clock;
+pub use copies::{Copies, Held};
 pub use embedder::Embedder;
 pub use error::StoreError;
+pub use futures_util::lock::OwnedMutexGuard;
 pub use history::{
     Appended, Bill, Bills, Efficiency, Gathering, HistoryBatch, HistoryStore, LogQuery, LogRow,
     MessageRecord, Rebuilt, ReceiptRecord, SelectionType, SessionSummary,
@@ -59,7 +62,7 @@ pub use memory::{
 pub use model_error::ModelError;
 pub use plimsoll_core::words;
 pub use recall::{Recall, RecallHit, RecallScope, Recollection};
-pub use record::{message_records, receipt_record};
+pub use record::message_records;
 pub use search::{Embedding, Hit, SearchQuery, fuse};
 pub use tools::{ToolAnswer, ToolError, ToolSource};
 pub use valid::{AskedRef, digest, hash_prefix};

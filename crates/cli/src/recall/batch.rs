@@ -38,7 +38,7 @@ struct Ranking<'a> {
 /// Ranks for every question and writes the rankings in their order.
 pub(super) fn run(
     store: &Store,
-    recall: &mut Recall,
+    recall: &Recall,
     session: Option<&SessionId>,
     queries: &Path,
     out: &Path,

@@ -9,7 +9,6 @@ use plimsoll_engine::assemble::{AssembleSettings, Assembler, FrameBook, Turn};
 use plimsoll_engine::memories::Memories;
 use plimsoll_engine::{Embedder, HistoryStore, KnowledgeStore, Scope, SessionId, TenantId};
 use plimsoll_gateway::Memory;
-use tokio::sync::Mutex;
 
 use crate::clock;
 use crate::config::Config;
@@ -26,7 +25,7 @@ pub(super) struct StoredMemory {
     frames: FrameBook,
     settings: AssembleSettings,
     identity: String,
-    memories: Mutex<Memories>,
+    memories: Memories,
 }
 
 impl StoredMemory {
@@ -46,7 +45,7 @@ impl StoredMemory {
             frames,
             settings: config.memory.assemble(&config.request),
             identity: config.memory.identity.clone(),
-            memories: Mutex::new(Memories::new(config.memory.search.clone())),
+            memories: Memories::new(config.memory.search.clone()),
         })
     }
 }
@@ -88,15 +87,14 @@ impl Memory for StoredMemory {
             rules: "",
             profile: "",
         };
-        let mut memories = self.memories.lock().await;
         // The question itself is the task; it stands there already.
         let task = Some(("", OPERATOR));
-        let mut found = assembler.memory(&mut memories, &turn, task, None).await;
+        let mut found = assembler.memory(&self.memories, &turn, task, None).await;
         // Its own budget is that of its frame; the whole context may have less.
         if let (Ok(memory), Some(most)) = (&found, most)
             && memory.context.used > most
         {
-            found = assembler.memory(&mut memories, &turn, task, Some(most)).await;
+            found = assembler.memory(&self.memories, &turn, task, Some(most)).await;
         }
         match found {
             Ok(memory) => {

@@ -125,7 +125,7 @@ async fn assembled(
     let tools = ["bash", "edit", "read", "write"]
         .map(|name| ToolIntent { name: name.into(), intent: "does what its name says".into() });
     let scope = Scope { session: Some(session.clone()), ..Scope::default() };
-    let mut memories = Memories::new(MemorySearch::default());
+    let memories = Memories::new(MemorySearch::default());
     let requests: Vec<usize> = transcript.requests().filter(|position| *position > 0).collect();
     let step = (requests.len() / each).max(1);
     let (mut done, mut header, mut sums) = (0, None, Vec::new());
@@ -151,7 +151,7 @@ async fn assembled(
             previous: None,
             now,
         };
-        let request = assembler.request(&mut memories, &turn, &tools).await;
+        let request = assembler.request(&memories, &turn, &tools).await;
         let request =
             request.unwrap_or_else(|error| panic!("{} at {position}: {error}", path.display()));
         let own = header.get_or_insert_with(|| request.request.header.clone());
