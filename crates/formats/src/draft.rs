@@ -1,9 +1,15 @@
 //! The draft: what a reader collects before it is repaired and becomes a session.
 
-use plimsoll_core::{Block, Message, MillisSinceEpoch, Role, Usage};
+use std::sync::Arc;
 
+use plimsoll_core::bill::{AddedContent, Cause};
+use plimsoll_core::{Block, Message, MillisSinceEpoch, Role, ToolResult, Usage};
+use serde_json::value::RawValue;
+
+use crate::error::ReadError;
+use crate::json;
 use crate::note::{Note, NoteKind, Place};
-use crate::requests::{Asked, Branched};
+use crate::object::{self, Object};
 use crate::session::{CompactionSeen, Header, Origin, Piece};
 
 /// A message with its place in the file.
@@ -34,9 +40,19 @@ impl Recorded {
         role: Role,
         record: u32,
         time: Option<MillisSinceEpoch>,
-        text: impl Into<std::sync::Arc<str>>,
+        text: impl Into<Arc<str>>,
     ) -> Self {
         Self::new(role, record, time, [(None, Block::Text(text.into()))])
+    }
+
+    /// Makes a message of one tool result.
+    pub(crate) fn result(
+        record: u32,
+        time: Option<MillisSinceEpoch>,
+        index: Option<u32>,
+        result: ToolResult,
+    ) -> Self {
+        Self::new(Role::Tool, record, time, [(index, Block::ToolResult(result))])
     }
 
     /// Appends a block that was read from `record`.
@@ -44,6 +60,31 @@ impl Recorded {
         self.message.blocks.push(block);
         self.origin.pieces.push(Piece { record, index });
     }
+}
+
+/// A call of a model, as a reader met it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked {
+    /// The index of its answer: messages before it made its prompt.
+    pub(crate) before: usize,
+    pub(crate) source: u32,
+    pub(crate) id: Option<Arc<str>>,
+    pub(crate) time: Option<MillisSinceEpoch>,
+    pub(crate) model: Option<Arc<str>>,
+    pub(crate) usage: Usage,
+    pub(crate) thinking_tokens: Option<u64>,
+    pub(crate) told: Option<Cause>,
+}
+
+/// A call of a model on a branch that was left.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Branched {
+    pub(crate) asked: Asked,
+    /// The line of the request that it continues.
+    pub(crate) continues: Option<u32>,
+    pub(crate) compacted: bool,
+    pub(crate) after_user: bool,
+    pub(crate) said: AddedContent,
 }
 
 /// What a reader has collected so far.
@@ -73,8 +114,13 @@ impl Draft {
         Self::new(Place::Line)
     }
 
-    pub(crate) fn of_elements() -> Self {
-        Self::new(Place::Element)
+    /// Begins to read a document: a list of records alone, or an object that holds one under `key`.
+    pub(crate) fn of_document<'a>(
+        text: &'a str,
+        key: &str,
+    ) -> Result<(Self, Object<'a>, Vec<&'a RawValue>), ReadError> {
+        let (document, list) = object::document(text, key).map_err(ReadError::json)?;
+        Ok((Self::new(Place::Element), document, list))
     }
 
     fn new(place: fn(u32) -> Place) -> Self {
@@ -90,6 +136,52 @@ impl Draft {
             known: 0,
             held: 0,
             place,
+        }
+    }
+
+    /// Hands each line's object to `take`; a line that is none is mended and tried again, and else skipped with a note.
+    pub(crate) fn each_line(
+        &mut self,
+        bytes: &[u8],
+        mut take: impl FnMut(&mut Self, u32, &Object<'_>),
+    ) {
+        for (number, line) in json::lines(bytes) {
+            if line.len() > json::LONGEST_LINE {
+                self.skip(number, format!("longer than {} MiB", json::LONGEST_LINE >> 20));
+            } else if let Ok(text) = str::from_utf8(line) {
+                self.record(number, text, &mut take);
+            } else {
+                self.skip(number, "not UTF-8");
+            }
+        }
+    }
+
+    /// Hands each element's object to `take`, as [`Draft::each_line`] does.
+    pub(crate) fn each_element(
+        &mut self,
+        elements: &[&RawValue],
+        mut take: impl FnMut(&mut Self, u32, &Object<'_>),
+    ) {
+        for (number, element) in (1..).zip(elements) {
+            self.record(number, element.get(), &mut take);
+        }
+    }
+
+    fn record(
+        &mut self,
+        number: u32,
+        text: &str,
+        take: &mut impl FnMut(&mut Self, u32, &Object<'_>),
+    ) {
+        if !text.starts_with('{') {
+            return self.skip(number, "not a JSON object");
+        }
+        match Object::read(text) {
+            Ok(object) => take(self, number, &object),
+            Err(error) => match json::mended(text).as_deref().and_then(Object::parse) {
+                Some(object) => take(self, number, &object),
+                None => self.skip(number, why(&error)),
+            },
         }
     }
 
@@ -141,6 +233,12 @@ impl Draft {
         let before = self.recorded.len();
         self.compactions.push(CompactionSeen { before, source, tokens_before });
     }
+}
+
+fn why(error: &serde_json::Error) -> String {
+    let kind = if error.is_eof() { "the JSON ends too early" } else { "not JSON" };
+    // The record is a line of its own: only the column means anything to the reader.
+    format!("{kind}: {}", error.to_string().replace(" at line 1 column ", " at column "))
 }
 
 /// A context that ended with a compaction.

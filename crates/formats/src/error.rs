@@ -1,6 +1,6 @@
 //! Errors of reading and writing, cut by what the caller can do about them.
 
-use crate::session::Format;
+use crate::format::Format;
 
 /// Why a file could not be read as a session.
 #[derive(Debug, thiserror::Error)]

@@ -5,88 +5,53 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Block, Role, ToolCall, ToolResult};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use crate::draft::{Draft, Recorded};
+use crate::content::joined;
+use crate::draft::{Asked, Draft, Recorded};
 use crate::error::ReadError;
-use crate::json::{self, Stamp, Text};
-use crate::openai::{self, WireMessage, WireUsage};
-use crate::requests::Asked;
-
-#[derive(Deserialize)]
-struct Trajectory<'a> {
-    #[serde(borrow)]
-    messages: Vec<&'a RawValue>,
-    instance_id: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct WithExtra<'a> {
-    #[serde(borrow)]
-    extra: Option<Extra<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Extra<'a> {
-    #[serde(borrow)]
-    response: Option<Response<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Response<'a> {
-    #[serde(borrow)]
-    model: Option<Text<'a>>,
-    id: Option<Text<'a>>,
-    #[serde(default)]
-    created: Stamp,
-    usage: Option<WireUsage>,
-}
+use crate::object::Object;
+use crate::openai;
 
 /// Reads a mini-swe-agent trajectory.
 pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let trajectory: Trajectory<'_> = serde_json::from_str(text).map_err(ReadError::json)?;
-    let mut draft = Draft::of_elements();
-    draft.header.id = trajectory.instance_id.map(|id| id.0.into_owned());
-    json::each_element(&trajectory.messages, &mut draft, |draft, number, text| {
-        let message: WireMessage<'_> = serde_json::from_str(text)?;
-        if message.role.as_str() == "exit" {
-            return Ok(());
+    let (mut draft, trajectory, messages) = Draft::of_document(text, "messages")?;
+    draft.header.id = trajectory.owned("instance_id");
+    draft.each_element(&messages, |draft, number, message| {
+        if message.text("role").as_deref() == Some("exit") {
+            return;
         }
-        let Some(recorded) = openai::from_message(number, &message) else {
-            draft.skip(number, "its role is unknown");
-            return Ok(());
-        };
-        push(draft, number, recorded);
-        if let Some(recorded) = draft.open_assistant()
-            && let Ok(WithExtra { extra: Some(Extra { response: Some(response) }) }) =
-                serde_json::from_str(text)
-        {
-            recorded.message.usage = response.usage.as_ref().and_then(WireUsage::usage);
-            if let Some(model) = response.model {
-                recorded.message.model = Some(model.shared());
-                draft.header.model = Some(model.0.into_owned());
+        openai::each_message(draft, number, message, |draft, recorded| {
+            push(draft, number, recorded);
+            let extra = message.object("extra").unwrap_or_default();
+            if let Some(response) = extra.object("response") {
+                answered(draft, number, &response);
             }
-            let thinking = response.usage.as_ref().and_then(WireUsage::thinking);
-            if let Some(asked) = asked(draft, number, thinking) {
-                draft.requests.push(Asked {
-                    id: response.id.as_ref().map(Text::shared),
-                    time: asked.time.or(response.created.0),
-                    ..asked
-                });
-            }
-        }
-        Ok(())
+        });
     });
     Ok(draft)
 }
 
-/// Returns the call of the model whose answer is the newest message.
-fn asked(draft: &mut Draft, number: u32, thinking_tokens: Option<u64>) -> Option<Asked> {
-    let message = &draft.open_assistant()?.message;
-    let (usage, time, model) = (message.usage?, message.time, message.model.clone());
-    let before = draft.recorded.len() - 1;
-    Some(Asked { before, source: number, time, model, usage, thinking_tokens, ..Asked::default() })
+/// Takes the model and the usage of the response that the newest message was read from.
+fn answered(draft: &mut Draft, number: u32, response: &Object<'_>) {
+    let before = draft.recorded.len().saturating_sub(1);
+    let Some(recorded) = draft.open_assistant() else { return };
+    let (message, model) = (&mut recorded.message, openai::model_of(response));
+    message.usage = openai::usage_of(response);
+    message.model = model.clone().or(message.model.take());
+    let asked = message.usage.map(|usage| Asked {
+        before,
+        source: number,
+        id: response.text("id").map(Arc::from),
+        time: message.time.or(response.time("created")),
+        model: message.model.clone(),
+        usage,
+        thinking_tokens: openai::thinking_of(response),
+        ..Asked::default()
+    });
+    draft.requests.extend(asked);
+    if let Some(model) = model {
+        draft.header.model = Some(model.to_string());
+    }
 }
 
 /// Appends a message; pairs an assistant message without calls with the user message behind it.
@@ -121,10 +86,6 @@ fn as_result(recorded: Recorded, call_id: Arc<str>) -> Recorded {
             _ => {}
         }
     }
-    let text = match &texts[..] {
-        [only] => only.clone(),
-        _ => Arc::from(texts.join("\n")),
-    };
-    let result = ToolResult { call_id, text, images, is_error: false };
-    Recorded::new(Role::Tool, record, recorded.message.time, [(None, Block::ToolResult(result))])
+    let result = ToolResult { call_id, text: joined(&texts), images, is_error: false };
+    Recorded::result(record, recorded.message.time, None, result)
 }

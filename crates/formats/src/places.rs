@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_core::MillisSinceEpoch;
 
-use crate::session::Format;
+use crate::format::Format;
 
 /// A directory in which an agent keeps sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,35 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use plimsoll_core::bill::{AddedContent, Cause, Request};
-use plimsoll_core::{Block, Message, MillisSinceEpoch, Role, Usage};
+use plimsoll_core::bill::{AddedContent, Request};
+use plimsoll_core::{Block, Message, Role};
 
-use crate::draft::Draft;
-
-/// A call of a model, as a reader met it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
-    /// The index of its answer: messages before it made its prompt.
-    pub(crate) before: usize,
-    pub(crate) source: u32,
-    pub(crate) id: Option<Arc<str>>,
-    pub(crate) time: Option<MillisSinceEpoch>,
-    pub(crate) model: Option<Arc<str>>,
-    pub(crate) usage: Usage,
-    pub(crate) thinking_tokens: Option<u64>,
-    pub(crate) told: Option<Cause>,
-}
-
-/// A call of a model on a branch that was left.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Branched {
-    pub(crate) asked: Asked,
-    /// The line of the request that it continues.
-    pub(crate) continues: Option<u32>,
-    pub(crate) compacted: bool,
-    pub(crate) after_user: bool,
-    pub(crate) said: AddedContent,
-}
+use crate::draft::{Asked, Branched, Draft};
 
 /// Lines of a repeated run, at least; each costs a pointer of so many characters.
 const RUN: usize = 3;

@@ -7,7 +7,6 @@ mod claude_code;
 mod documents;
 mod edit;
 mod lines;
-pub(crate) mod object;
 mod pi;
 mod plan;
 
@@ -17,7 +16,8 @@ use std::sync::Arc;
 use plimsoll_core::Message;
 
 use crate::error::WriteError;
-use crate::session::{Format, Session};
+use crate::format::Format;
+use crate::session::Session;
 
 /// One message of the context to write.
 #[derive(Debug, Clone)]

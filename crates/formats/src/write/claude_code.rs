@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use plimsoll_core::{Block, ContentHash, Message, Role};
 
 use crate::error::WriteError;
+use crate::object::{Object, quoted};
 use crate::time;
 use crate::write::edit;
 use crate::write::lines::{Line, Output, Tree, lines};
-use crate::write::object::{Object, quoted};
 use crate::write::pi::unframed;
 use crate::write::plan::{Fate, Inserted, Part, Plan, RecordPlan};
 
@@ -25,10 +25,10 @@ pub(crate) fn write(plan: &Plan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteEr
     for line in lines(original) {
         let Some(text) = line.text() else { continue };
         let Some(object) = Object::parse(&text) else { continue };
-        let Some(id) = object.text("uuid") else { continue };
+        let Some(id) = object.owned("uuid") else { continue };
         let dropped = is_dropped(plan, &line, &object);
         // A boundary cuts the tree; without it the summary hangs on what was said before.
-        let parent = object.text("parentUuid").or_else(|| object.text("logicalParentUuid"));
+        let parent = object.owned("parentUuid").or_else(|| object.owned("logicalParentUuid"));
         tree.add(id, parent, dropped);
     }
     let mut writer = Writer { plan, tree, new_parents: HashMap::new() };
@@ -40,7 +40,7 @@ fn is_dropped(plan: &Plan<'_>, line: &Line<'_>, object: &Object<'_>) -> bool {
         Some(record) => !record.kept || record_is_empty(record),
         None => {
             plan.without_compactions
-                && object.text("subtype").as_deref() == Some("compact_boundary")
+                && object.owned("subtype").as_deref() == Some("compact_boundary")
         }
     }
 }
@@ -67,7 +67,7 @@ impl Writer<'_> {
                 output.copy(&line);
                 continue;
             };
-            let mut parent = self.tree.kept(object.text("parentUuid").as_deref());
+            let mut parent = self.tree.kept(object.owned("parentUuid").as_deref());
             for inserted in &self.plan.inserted {
                 if inserted.before == Some(line.number) {
                     let (entry, id) = self.new_line(inserted, parent, &object);
@@ -77,12 +77,12 @@ impl Writer<'_> {
                 }
             }
             // A line that repeats a dropped one would take its place.
-            let repeats = object.text("uuid").is_some_and(|id| self.tree.is_dropped(&id));
+            let repeats = object.owned("uuid").is_some_and(|id| self.tree.is_dropped(&id));
             if repeats || is_dropped(self.plan, &line, &object) {
                 continue;
             }
             if self.plan.records.contains_key(&line.number) {
-                last = object.text("uuid").or(last);
+                last = object.owned("uuid").or(last);
                 last_line = text.as_deref().map(str::to_owned);
             }
             match self.line(&line, object)? {
@@ -131,7 +131,7 @@ impl Writer<'_> {
             object.remove("isCompactSummary");
             changed = true;
         }
-        let parent = object.text("parentUuid");
+        let parent = object.owned("parentUuid");
         let kept = match self.new_parents.get(&line.number) {
             Some(id) => Some(id.clone()),
             None => self.tree.kept(parent.as_deref()),
@@ -203,7 +203,7 @@ fn edited(object: &Object<'_>, parts: &[Part]) -> Option<String> {
         .iter()
         .map(|part| match (&part.was, &part.fate) {
             (Block::Text(_), Fate::Changed(Block::Text(text)))
-                if part.index.is_some_and(|index| is_result(&message, index)) =>
+                if part.index.is_some_and(|index| edit::is_result(&message, index)) =>
             {
                 let mut result = Message::result("", unframed(text)).blocks;
                 let fate = result.pop().map_or(Fate::Kept, Fate::Changed);
@@ -215,14 +215,4 @@ fn edited(object: &Object<'_>, parts: &[Part]) -> Option<String> {
     let content = edit::content(message.get("content")?, &parts)?;
     message.set("content", content);
     Some(message.to_string())
-}
-
-fn is_result(message: &Object<'_>, index: u32) -> bool {
-    let content = message.get("content").unwrap_or("[]");
-    let elements: Vec<&serde_json::value::RawValue> =
-        serde_json::from_str(content).unwrap_or_default();
-    elements
-        .get(index as usize)
-        .and_then(|element| Object::parse(element.get()))
-        .is_some_and(|block| block.text("type").as_deref() == Some("tool_result"))
 }

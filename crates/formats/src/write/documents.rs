@@ -6,14 +6,13 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use plimsoll_core::{Block, Message, Role};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::WriteError;
 use crate::json;
+use crate::object::{Object, list, quoted};
 use crate::write::Written;
 use crate::write::edit;
-use crate::write::object::{Object, list, quoted};
 use crate::write::plan::{Fate, Part, Plan};
 
 /// Which of the two interfaces the messages are for.
@@ -21,12 +20,6 @@ use crate::write::plan::{Fate, Part, Plan};
 pub(crate) enum Dialect {
     OpenAi,
     Anthropic,
-}
-
-#[derive(Deserialize)]
-struct Request<'a> {
-    #[serde(borrow)]
-    messages: &'a RawValue,
 }
 
 /// What stands first where the context begins with an answer, which Anthropic's interface refuses.
@@ -41,22 +34,18 @@ pub(crate) fn write(
 ) -> Result<Vec<u8>, WriteError> {
     let foreign = WriteError::OtherOriginal { record: 1 };
     let bytes = json::without_mark(original);
-    let text = json::utf8_document(bytes);
-    let text = match parse(&text) {
-        Some(_) => text,
-        None => match json::mended(bytes).and_then(|bytes| String::from_utf8(bytes).ok()) {
-            Some(mended) => Cow::Owned(mended),
-            None => return Err(foreign),
-        },
-    };
+    let mut text = json::utf8_document(bytes);
+    if parse(&text).is_none()
+        && let Some(mended) = str::from_utf8(bytes).ok().and_then(json::mended)
+    {
+        text = Cow::Owned(mended);
+    }
     let Some((start, messages)) = parse(&text) else { return Err(foreign) };
-    let elements: Vec<&RawValue> =
-        serde_json::from_str(messages).map_err(|_| WriteError::OtherOriginal { record: 1 })?;
-    let written = self::elements(plan, &elements, context, dialect)?;
-    let mut out = text.as_bytes()[..start].to_vec();
-    out.extend_from_slice(list(written).as_bytes());
-    out.extend_from_slice(&text.as_bytes()[start + messages.len()..]);
-    Ok(out)
+    let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(messages) else {
+        return Err(foreign);
+    };
+    let written = list(self::elements(plan, &elements, context, dialect)?);
+    Ok([&text[..start], &written, &text[start + messages.len()..]].concat().into_bytes())
 }
 
 /// Returns the list of messages and where in the text it begins.
@@ -64,7 +53,7 @@ fn parse(text: &str) -> Option<(usize, &str)> {
     let messages = if text.trim_ascii_start().starts_with('[') {
         serde_json::from_str::<&RawValue>(text).ok()?.get()
     } else {
-        serde_json::from_str::<Request<'_>>(text).ok()?.messages.get()
+        Object::parse(text)?.recorded("messages")?
     };
     // A raw value is a slice of the text that it was read from.
     Some((messages.as_ptr() as usize - text.as_ptr() as usize, messages))
@@ -118,16 +107,10 @@ fn is_orphan(plan: &Plan<'_>, elements: &[&RawValue], position: usize) -> bool {
     let Some(piece) = origin.pieces.first() else { return false };
     let element = elements.get(piece.record as usize - 1).map_or("", |raw| raw.get());
     let Some(object) = Object::parse(element) else { return false };
-    if object.text("role").as_deref() == Some("tool") {
+    if object.owned("role").as_deref() == Some("tool") {
         return true;
     }
-    let content: Vec<&RawValue> =
-        serde_json::from_str(object.get("content").unwrap_or("[]")).unwrap_or_default();
-    let index = piece.index.unwrap_or(0) as usize;
-    content
-        .get(index)
-        .and_then(|raw| Object::parse(raw.get()))
-        .is_some_and(|block| block.text("type").as_deref() == Some("tool_result"))
+    edit::is_result(&object, piece.index.unwrap_or(0))
 }
 
 fn edited(raw: &str, parts: &[Part]) -> Option<String> {
@@ -135,10 +118,10 @@ fn edited(raw: &str, parts: &[Part]) -> Option<String> {
     let mut object = if let Some(object) = Object::parse(raw) {
         object
     } else {
-        mended = String::from_utf8(json::mended(raw.as_bytes())?).ok()?;
+        mended = json::mended(raw)?;
         Object::parse(&mended)?
     };
-    if object.text("role").as_deref() == Some("tool") {
+    if object.owned("role").as_deref() == Some("tool") {
         for part in parts {
             if let Fate::Changed(Block::ToolResult(result)) = &part.fate {
                 let content = object.get("content").unwrap_or("\"\"").to_owned();

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use plimsoll_core::{Block, ToolResult};
 use serde_json::value::RawValue;
 
-use crate::blocks;
-use crate::write::object::{Object, list, quoted};
+use crate::content;
+use crate::object::{Object, list, quoted};
 use crate::write::plan::{Fate, Part};
 
 /// What stands for a text that was emptied: interfaces refuse empty ones.
@@ -86,6 +86,13 @@ fn block(raw: &str, now: &Block) -> Option<String> {
     Some(object.to_string())
 }
 
+/// Returns whether an element of a message's content is a tool result.
+pub(crate) fn is_result(message: &Object<'_>, index: u32) -> bool {
+    let element = message.list("content").into_iter().nth(index as usize);
+    let block = element.and_then(|raw| Object::parse(raw.get()));
+    block.is_some_and(|block| block.owned("type").as_deref() == Some("tool_result"))
+}
+
 /// Returns arguments as the object that interfaces insist on.
 fn arguments_object(arguments: &str) -> String {
     match Object::parse(arguments) {
@@ -101,7 +108,7 @@ pub(crate) fn result_content(raw: &str, result: &ToolResult) -> String {
     }
     let elements: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
     let images = elements.iter().map(|element| element.get()).filter(|raw| {
-        !result.images.is_empty() && matches!(blocks::block(raw), Some(Block::Image(_)))
+        !result.images.is_empty() && matches!(content::block(raw), Some(Block::Image(_)))
     });
     let text = (!result.text.is_empty()).then(|| Cow::Owned(text_block(&result.text)));
     list(text.into_iter().chain(images.map(Cow::Borrowed)))

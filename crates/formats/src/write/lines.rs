@@ -20,7 +20,7 @@ impl<'a> Line<'a> {
         if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
             return Some(Cow::Borrowed(text));
         }
-        String::from_utf8(json::mended(text.as_bytes())?).ok().map(Cow::Owned)
+        json::mended(text).map(Cow::Owned)
     }
 }
 

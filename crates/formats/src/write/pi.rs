@@ -8,11 +8,11 @@ use std::sync::Arc;
 use plimsoll_core::{Block, ContentHash, Role};
 
 use crate::error::WriteError;
+use crate::object::{Object, quoted};
 use crate::pi;
 use crate::time;
 use crate::write::edit;
 use crate::write::lines::{Line, Output, Tree, lines};
-use crate::write::object::{Object, quoted};
 use crate::write::plan::{Fate, Inserted, Plan, RecordPlan};
 
 /// The fields of a message's usage that tell the size of its prompt.
@@ -33,12 +33,12 @@ pub(crate) fn write(plan: &Plan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteEr
     for line in lines(original) {
         let Some(text) = line.text() else { continue };
         let Some(object) = Object::parse(&text) else { continue };
-        if object.text("type").as_deref() == Some("session") {
+        if object.owned("type").as_deref() == Some("session") {
             continue;
         }
-        let Some(id) = object.text("id") else { continue };
+        let Some(id) = object.owned("id") else { continue };
         let dropped = writer.is_dropped(&line, &object);
-        writer.tree.add(id.clone(), object.text("parentId"), dropped);
+        writer.tree.add(id.clone(), object.owned("parentId"), dropped);
         leaf = Some(id);
     }
     writer.write(original, leaf.as_deref())
@@ -57,7 +57,7 @@ impl Writer<'_> {
     fn is_dropped(&self, line: &Line<'_>, object: &Object<'_>) -> bool {
         match self.plan.records.get(&line.number) {
             Some(record) => !record.kept,
-            None => match object.text("type").as_deref() {
+            None => match object.owned("type").as_deref() {
                 Some("compaction") => self.plan.without_compactions,
                 Some("message" | "custom_message" | "branch_summary") => {
                     line.number < self.hidden_before
@@ -86,7 +86,7 @@ impl Writer<'_> {
                 .iter()
                 .filter(|inserted| inserted.before == Some(line.number))
                 .collect();
-            let mut parent = self.tree.kept(object.text("parentId").as_deref());
+            let mut parent = self.tree.kept(object.owned("parentId").as_deref());
             for inserted in inserted {
                 let (entry, id) = self.new_entry(inserted, parent, &object, entries);
                 output.put(&entry);
@@ -101,7 +101,7 @@ impl Writer<'_> {
                 continue;
             }
             entries += 1;
-            last_id = object.text("id").or(last_id);
+            last_id = object.owned("id").or(last_id);
             match self.entry(&line, object, &moved)? {
                 Some(text) => output.put(&text),
                 None => output.copy(&line),
@@ -164,7 +164,7 @@ impl Writer<'_> {
             object.set("message", message);
             changed = true;
         }
-        let parent = object.text("parentId");
+        let parent = object.owned("parentId");
         let kept = match self.new_parents.get(&line.number) {
             Some(id) => Some(id.clone()),
             None => self.tree.kept(parent.as_deref()),
@@ -173,10 +173,11 @@ impl Writer<'_> {
             object.set("parentId", kept.map_or_else(|| "null".to_owned(), |id| quoted(&id)));
             changed = true;
         }
-        if let Some(first) = object.text("firstKeptEntryId")
+        if let Some(first) = object.owned("firstKeptEntryId")
             && self.tree.is_dropped(&first)
         {
-            let kept = self.tree.kept_from(&first, parent.as_deref()).or_else(|| object.text("id"));
+            let kept =
+                self.tree.kept_from(&first, parent.as_deref()).or_else(|| object.owned("id"));
             object.set("firstKeptEntryId", quoted(&kept.unwrap_or_default()));
             changed = true;
         }
@@ -212,7 +213,7 @@ impl Writer<'_> {
         });
         let entry = if inserted.leads && inserted.message.role != Role::Assistant {
             // What is kept stands behind the entry, so nothing before it is: pi shows the summary and all that follows.
-            let first = match next.text("id").filter(|id| with_ids && !id.is_empty()) {
+            let first = match next.owned("id").filter(|id| with_ids && !id.is_empty()) {
                 Some(id) => format!("\"firstKeptEntryId\":{}", quoted(&id)),
                 None if with_ids => "\"firstKeptEntryId\":\"\"".to_owned(),
                 None => format!("\"firstKeptEntryIndex\":{}", entries + 1),
@@ -260,14 +261,14 @@ fn assistant(content: &str, model: Option<&str>, millis: i64) -> String {
 
 /// Returns the entry with its parts changed. Errors: `None` if it is not the entry that was read.
 fn edited<'a>(mut object: Object<'a>, record: &RecordPlan) -> Option<Object<'a>> {
-    if object.text("type").as_deref() == Some("custom_message") {
+    if object.owned("type").as_deref() == Some("custom_message") {
         let content = edit::content(object.get("content")?, &record.parts)?;
         object.set("content", content);
         return Some(object);
     }
     let raw = object.get("message").map(str::to_owned);
     let message = raw.as_deref().and_then(Object::parse);
-    let role = message.as_ref().and_then(|message| message.text("role"));
+    let role = message.as_ref().and_then(|message| message.owned("role"));
     let text = match (role.as_deref(), message) {
         (Some("user" | "assistant" | "custom" | "hookMessage"), Some(mut message)) => {
             let content = edit::content(message.get("content")?, &record.parts)?;
@@ -291,7 +292,7 @@ fn edited<'a>(mut object: Object<'a>, record: &RecordPlan) -> Option<Object<'a>>
             }
             message.to_string()
         }
-        _ if object.text("type").as_deref() == Some("compaction") => {
+        _ if object.owned("type").as_deref() == Some("compaction") => {
             let text = changed_text(record)?;
             object.set("summary", quoted(pi::without_frame(&text)));
             return Some(object);
