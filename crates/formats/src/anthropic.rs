@@ -5,13 +5,13 @@ use std::sync::Arc;
 use plimsoll_core::{Block, Role, Usage};
 
 use crate::content::{self, text_and_images};
-use crate::draft::{Draft, Recorded, usage};
+use crate::draft::{RecordedMessage, SessionDraft, usage};
 use crate::error::ReadError;
 use crate::object::Object;
 
 /// Reads a list of Anthropic messages; the system prompt goes into the header.
-pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let (mut draft, request, messages) = Draft::of_document(text, "messages")?;
+pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
+    let (mut draft, request, messages) = SessionDraft::of_document(text, "messages")?;
     draft.header.model = request.owned("model");
     let (system, _) = text_and_images(request.get("system"));
     draft.header.instructions = (!system.is_empty()).then(|| system.to_string());
@@ -29,15 +29,15 @@ pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
             .partition(|(_, block)| role == Role::User && matches!(block, Block::ToolResult(_)));
         let only_results = !results.is_empty() && rest.is_empty();
         for result in results {
-            draft.recorded.push(Recorded::new(Role::Tool, number, time, [result]));
+            draft.messages.push(RecordedMessage::new(Role::Tool, number, time, [result]));
         }
         if !only_results {
-            let mut recorded = Recorded::new(role, number, time, rest);
+            let mut recorded = RecordedMessage::new(role, number, time, rest);
             recorded.message.usage = message.object("usage").as_ref().and_then(usage_of);
             if role == Role::Assistant {
                 recorded.message.model = message.text("model").map(Arc::from);
             }
-            draft.recorded.push(recorded);
+            draft.messages.push(recorded);
         }
     });
     Ok(draft)
@@ -48,7 +48,7 @@ pub(crate) fn usage_of(counts: &Object<'_>) -> Option<Usage> {
     let cached = counts.tokens("cache_read_input_tokens");
     let written_tokens = counts.tokens("cache_creation_input_tokens");
     let prompt = counts.tokens("input_tokens") + written_tokens + cached;
-    // What was written to the cache, by the lifetime that the client asked for.
+    // Cache writes by lifetime.
     let by_lifetime = counts.object("cache_creation").unwrap_or_default();
     let written_long_tokens = by_lifetime.tokens("ephemeral_1h_input_tokens");
     let usage = usage(prompt, cached, counts.tokens("output_tokens"))?;

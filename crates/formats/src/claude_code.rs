@@ -8,12 +8,12 @@ use plimsoll_core::{Block, MillisSinceEpoch, Role};
 
 use crate::anthropic::usage_of;
 use crate::content::{self, is_content};
-use crate::draft::{Asked, Draft, Recorded};
+use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft};
 use crate::note::NoteKind;
 use crate::object::Object;
 use crate::session::{Compaction, ReadOptions};
 
-/// Returns why the cache missed, where the provider told it.
+/// Returns why the cache missed, if the provider reported it.
 fn cause(message: &Object<'_>) -> Option<Cause> {
     let reason = message.object("diagnostics")?.object("cache_miss_reason")?;
     match &*reason.text("type")? {
@@ -24,17 +24,17 @@ fn cause(message: &Object<'_>) -> Option<Cause> {
     }
 }
 
-/// Which lines are read.
+/// The lines that a reader takes messages from.
 #[derive(PartialEq)]
-enum Lines {
+enum LineSelection {
     Main,
-    /// Those of sub-agents, too: only if the file holds nothing else.
+    /// Lines of sub-agents, too.
     Sidechain,
 }
 
-struct Reader {
+struct ClaudeCodeReader {
     options: ReadOptions,
-    lines: Lines,
+    lines: LineSelection,
     /// Whether a line of the main conversation was seen.
     main: bool,
     sidechain: bool,
@@ -42,19 +42,19 @@ struct Reader {
     /// Index of the message that each API message id was read into.
     by_id: HashMap<String, usize>,
     /// Index of the request that each API message id belongs to.
-    asked: HashMap<String, usize>,
-    /// Whether a progress line tells of a sub-agent.
+    requests: HashMap<String, usize>,
+    /// Whether a progress line shows a message of a sub-agent.
     progress: bool,
-    /// The size that the last boundary recorded, until its summary is met.
+    /// The line and the size of the last boundary, until its summary comes.
     boundary: Option<(u32, Option<u64>)>,
 }
 
 /// Reads a Claude Code session.
-pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
-    let (mut draft, reader) = read_lines(bytes, options, Lines::Main);
+pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
+    let (mut draft, reader) = read_lines(bytes, options, LineSelection::Main);
     if reader.sidechain && !reader.main {
-        // A sub-agent's own file is all sidechain.
-        return read_lines(bytes, options, Lines::Sidechain).0;
+        // In a sub-agent's own file all lines are of the sidechain.
+        return read_lines(bytes, options, LineSelection::Sidechain).0;
     }
     if reader.sidechain || reader.progress {
         draft.threads = sidechains(bytes, options);
@@ -62,11 +62,11 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
     draft
 }
 
-/// Reads the conversations of sub-agents that stand between the lines of a main one.
+/// Reads the conversations of sub-agents between the lines of the main conversation.
 ///
-/// Lines of one agent have its id, or in older files a chain of parents.
-fn sidechains(bytes: &[u8], options: ReadOptions) -> Vec<Draft> {
-    let mut threads: Vec<(Draft, Reader)> = Vec::new();
+/// Lines of one agent share its id, or in older files form a chain of parents.
+fn sidechains(bytes: &[u8], options: ReadOptions) -> Vec<SessionDraft> {
+    let mut threads: Vec<(SessionDraft, ClaudeCodeReader)> = Vec::new();
     let mut by_agent: HashMap<String, usize> = HashMap::new();
     let mut by_uuid: HashMap<String, usize> = HashMap::new();
     let mut take = |number: u32, line: &Object<'_>, agent: Option<String>| {
@@ -75,7 +75,10 @@ fn sidechains(bytes: &[u8], options: ReadOptions) -> Vec<Draft> {
             None => line.text("parentUuid").and_then(|parent| by_uuid.get(&*parent)),
         };
         let index = known.copied().unwrap_or_else(|| {
-            threads.push((Draft::of_lines(), Reader::new(options, Lines::Sidechain)));
+            threads.push((
+                SessionDraft::of_lines(),
+                ClaudeCodeReader::new(options, LineSelection::Sidechain),
+            ));
             threads.len() - 1
         });
         if let Some(agent) = agent {
@@ -87,35 +90,39 @@ fn sidechains(bytes: &[u8], options: ReadOptions) -> Vec<Draft> {
         let (draft, reader) = &mut threads[index];
         reader.line(draft, number, line);
     };
-    Draft::of_lines().each_line(bytes, |_, number, line| {
+    SessionDraft::of_lines().each_line(bytes, |_, number, line| {
         if line.is_true("isSidechain") {
             take(number, line, line.owned("agentId"));
         } else if let Some(progress) = agent_progress(line)
             && let Some(inner) = progress.object("message")
         {
-            // Without an id, one thread for all: its requests are counted, its causes are not known.
+            // Sub-agents without an id share one thread: their requests are counted, but the causes of cache misses are unknown.
             take(number, &inner, Some(progress.owned("agentId").unwrap_or_default()));
         }
     });
     threads.into_iter().map(|(draft, _)| draft).collect()
 }
 
-/// Returns the data of a line of the main conversation that shows a message of a sub-agent.
+/// Returns the data of a progress line that shows a message of a sub-agent.
 fn agent_progress<'a>(line: &'a Object<'_>) -> Option<Object<'a>> {
     let is_progress = line.text("type").as_deref() == Some("progress");
     let data = line.object("data").filter(|_| is_progress)?;
     (data.text("type").as_deref() == Some("agent_progress")).then_some(data)
 }
 
-fn read_lines(bytes: &[u8], options: ReadOptions, lines: Lines) -> (Draft, Reader) {
-    let mut draft = Draft::of_lines();
-    let mut reader = Reader::new(options, lines);
+fn read_lines(
+    bytes: &[u8],
+    options: ReadOptions,
+    lines: LineSelection,
+) -> (SessionDraft, ClaudeCodeReader) {
+    let mut draft = SessionDraft::of_lines();
+    let mut reader = ClaudeCodeReader::new(options, lines);
     draft.each_line(bytes, |draft, number, line| reader.line(draft, number, line));
     (draft, reader)
 }
 
-impl Reader {
-    fn new(options: ReadOptions, lines: Lines) -> Self {
+impl ClaudeCodeReader {
+    fn new(options: ReadOptions, lines: LineSelection) -> Self {
         Self {
             options,
             lines,
@@ -123,13 +130,13 @@ impl Reader {
             sidechain: false,
             seen: HashSet::new(),
             by_id: HashMap::new(),
-            asked: HashMap::new(),
+            requests: HashMap::new(),
             progress: false,
             boundary: None,
         }
     }
 
-    fn line(&mut self, draft: &mut Draft, number: u32, line: &Object<'_>) {
+    fn line(&mut self, draft: &mut SessionDraft, number: u32, line: &Object<'_>) {
         let header = &mut draft.header;
         header.id = header.id.take().or_else(|| line.owned("sessionId"));
         header.working_directory = header.working_directory.take().or_else(|| line.owned("cwd"));
@@ -151,10 +158,10 @@ impl Reader {
         let Some(message) = line.object("message") else {
             return draft.skip(number, "it has no message");
         };
-        let is_sidechain = line.is_true("isSidechain") || self.lines == Lines::Sidechain;
+        let is_sidechain = line.is_true("isSidechain") || self.lines == LineSelection::Sidechain;
         self.main |= !is_sidechain;
         self.sidechain |= is_sidechain;
-        if is_sidechain && self.lines == Lines::Main {
+        if is_sidechain && self.lines == LineSelection::Main {
             return;
         }
         if kind == "user" && !is_content(message.get("content")) {
@@ -177,14 +184,14 @@ impl Reader {
 
     fn assistant(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut SessionDraft,
         number: u32,
         line: &Object<'_>,
         message: &Object<'_>,
     ) {
         let time = line.time("timestamp");
         let model = message.text("model");
-        // The client writes such messages itself, in the model's place.
+        // The client itself wrote such a message in the model's place.
         let is_synthetic =
             line.is_true("isApiErrorMessage") || model.as_deref() == Some("<synthetic>");
         let model = model.filter(|model| !is_synthetic && !model.is_empty()).map(Arc::<str>::from);
@@ -194,47 +201,47 @@ impl Reader {
         let id = message.words("id");
         let known = id.as_deref().and_then(|id| self.by_id.get(id).copied());
         let index = known.unwrap_or_else(|| {
-            draft.recorded.push(Recorded::new(Role::Assistant, number, time, []));
-            draft.recorded.len() - 1
+            draft.messages.push(RecordedMessage::new(Role::Assistant, number, time, []));
+            draft.messages.len() - 1
         });
         if let Some(id) = &id {
             self.by_id.insert(id.to_string(), index);
         }
-        let recorded = &mut draft.recorded[index];
+        let recorded = &mut draft.messages[index];
         for (block_index, block) in content::blocks(message.get("content")) {
             recorded.push(number, block_index, block);
         }
         recorded.message.model = model.clone().or(recorded.message.model.take());
         let Some(counts) = message.object("usage").filter(|_| !is_synthetic) else { return };
         let Some(usage) = usage_of(&counts) else { return };
-        // Early lines of a message report a partial count; the last is the whole.
+        // The first lines of a message report a partial count; the last line reports the whole.
         recorded.message.usage = Some(usage);
-        let asked = id.as_deref().and_then(|id| self.asked.get(id).copied());
-        let asked = asked.unwrap_or_else(|| {
+        let request = id.as_deref().and_then(|id| self.requests.get(id).copied());
+        let request = request.unwrap_or_else(|| {
             let request = line.text("requestId").unwrap_or_default();
             let key = id.as_deref().map(|id| format!("{id} {request}"));
             let own = key.or_else(|| line.owned("uuid")).map(Arc::from);
-            draft.requests.push(Asked {
+            draft.requests.push(ReportedRequest {
                 before: index,
                 source: number,
                 id: own,
                 time,
                 model,
-                ..Asked::default()
+                ..ReportedRequest::default()
             });
             draft.requests.len() - 1
         });
         if let Some(id) = &id {
-            self.asked.insert(id.to_string(), asked);
+            self.requests.insert(id.to_string(), request);
         }
-        let asked = &mut draft.requests[asked];
-        asked.usage = usage;
+        let request = &mut draft.requests[request];
+        request.usage = usage;
         let details = counts.object("output_tokens_details").unwrap_or_default();
-        asked.thinking_tokens = details.count("thinking_tokens").or(asked.thinking_tokens);
-        asked.told = cause(message).or(asked.told);
+        request.thinking_tokens = details.count("thinking_tokens").or(request.thinking_tokens);
+        request.told = cause(message).or(request.told);
     }
 
-    fn summary(&mut self, draft: &mut Draft, number: u32) {
+    fn summary(&mut self, draft: &mut SessionDraft, number: u32) {
         let boundary = self.boundary.take();
         if boundary.is_none() {
             self.restart(draft);
@@ -243,8 +250,8 @@ impl Reader {
         draft.compacted(source, tokens_before);
     }
 
-    /// Forgets what the agent forgot, where that is to be honoured.
-    fn restart(&mut self, draft: &mut Draft) {
+    /// Ends the context with the agent's, if compactions are honoured.
+    fn restart(&mut self, draft: &mut SessionDraft) {
         if self.options.compaction == Compaction::Honour {
             draft.forget();
             self.by_id.clear();
@@ -252,16 +259,21 @@ impl Reader {
     }
 }
 
-fn user(draft: &mut Draft, number: u32, time: Option<MillisSinceEpoch>, message: &Object<'_>) {
+fn user(
+    draft: &mut SessionDraft,
+    number: u32,
+    time: Option<MillisSinceEpoch>,
+    message: &Object<'_>,
+) {
     let (results, rest): (Vec<_>, Vec<_>) = content::blocks(message.get("content"))
         .into_iter()
         .partition(|(_, block)| matches!(block, Block::ToolResult(_)));
     for result in results {
-        draft.recorded.push(Recorded::new(Role::Tool, number, time, [result]));
+        draft.messages.push(RecordedMessage::new(Role::Tool, number, time, [result]));
     }
     let says_something =
         rest.iter().any(|(_, block)| !matches!(block, Block::Text(text) if text.is_empty()));
     if says_something {
-        draft.recorded.push(Recorded::new(Role::User, number, time, rest));
+        draft.messages.push(RecordedMessage::new(Role::User, number, time, rest));
     }
 }

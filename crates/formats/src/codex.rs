@@ -8,21 +8,21 @@ use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, MillisSinceEpoch, Role, ToolCall, ToolResult, Usage};
 
 use crate::content::{self, either, is_content, opaque, text_and_images};
-use crate::draft::{Asked, Draft, Recorded, usage};
+use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft, usage};
 use crate::object::Object;
 use crate::session::{Compaction, ReadOptions};
 
-/// Requests as two kinds of lines report them.
+/// The requests of a session, which two kinds of lines report.
 #[derive(Default)]
-struct Account {
-    /// By `token_count` events, which may repeat: then the total is that of the last one.
-    counted: Vec<Asked>,
+struct UsageAccount {
+    /// From `token_count` events. A repeated event has the total of the one before it.
+    counted: Vec<ReportedRequest>,
     last_total: Option<TokenCounts>,
-    /// By `token_usage_record` lines, one a response; where there are some, they are exact.
-    recorded: Vec<Asked>,
+    /// From `token_usage_record` lines, one for each response. They are exact, so they replace `counted`.
+    recorded: Vec<ReportedRequest>,
     model: Option<Arc<str>>,
-    /// Messages before the end of the last request.
-    told: usize,
+    /// The number of messages up to the last reported request.
+    messages: usize,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -43,35 +43,35 @@ impl TokenCounts {
     }
 }
 
-impl Account {
-    fn asked(
+impl UsageAccount {
+    fn request(
         &self,
-        draft: &Draft,
+        draft: &SessionDraft,
         number: u32,
         time: Option<MillisSinceEpoch>,
         counts: &TokenCounts,
-    ) -> Option<Asked> {
-        // The answer is what the model wrote since the last one.
-        let mut new = draft.recorded.iter().enumerate().skip(self.told);
+    ) -> Option<ReportedRequest> {
+        // The response is the first assistant message since the last request.
+        let mut new = draft.messages.iter().enumerate().skip(self.messages);
         let answer = new.find(|(_, recorded)| recorded.message.role == Role::Assistant);
-        Some(Asked {
-            before: answer.map_or(draft.recorded.len(), |(index, _)| index),
+        Some(ReportedRequest {
+            before: answer.map_or(draft.messages.len(), |(index, _)| index),
             source: number,
             time,
             model: self.model.clone(),
             usage: counts.usage?,
             thinking_tokens: Some(counts.reasoning),
-            ..Asked::default()
+            ..ReportedRequest::default()
         })
     }
 }
 
 /// Reads a Codex session of either generation.
-pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
-    let mut draft = Draft::of_lines();
+pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
+    let mut draft = SessionDraft::of_lines();
     // Reasoning and server-side calls stand before the assistant message that they belong to.
     let mut pending: Vec<(u32, Block)> = Vec::new();
-    let mut account = Account::default();
+    let mut account = UsageAccount::default();
     draft.each_line(bytes, |draft, number, line| {
         let time = line.time("timestamp");
         if !line.has("payload") {
@@ -106,7 +106,7 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
     draft
 }
 
-fn meta(draft: &mut Draft, meta: &Object<'_>) {
+fn meta(draft: &mut SessionDraft, meta: &Object<'_>) {
     let base = meta.object("base_instructions").map(|base| base.shared("text").to_string());
     let instructions = base.or_else(|| meta.owned("instructions"));
     let instructions = instructions.filter(|text| !text.is_empty());
@@ -119,8 +119,8 @@ fn meta(draft: &mut Draft, meta: &Object<'_>) {
 }
 
 fn event(
-    draft: &mut Draft,
-    account: &mut Account,
+    draft: &mut SessionDraft,
+    account: &mut UsageAccount,
     number: u32,
     time: Option<MillisSinceEpoch>,
     event: &Object<'_>,
@@ -134,39 +134,39 @@ fn event(
     let counts = |key| info.object(key).map(|counts| TokenCounts::of(&counts));
     let Some(last) = counts("last_token_usage") else { return };
     let total = counts("total_token_usage");
-    // The same event comes again when a session goes on or its limits change.
+    // Codex repeats an event when a session is resumed or its rate limits change.
     let is_repeated = total.is_some() && total == account.last_total;
     account.last_total = total.or(account.last_total);
-    if !is_repeated && let Some(asked) = account.asked(draft, number, time, &last) {
-        account.counted.push(asked);
+    if !is_repeated && let Some(request) = account.request(draft, number, time, &last) {
+        account.counted.push(request);
         if account.recorded.is_empty() {
-            account.told = draft.recorded.len();
+            account.messages = draft.messages.len();
         }
     }
     answered(draft, account, &last);
 }
 
 fn usage_record(
-    draft: &mut Draft,
-    account: &mut Account,
+    draft: &mut SessionDraft,
+    account: &mut UsageAccount,
     number: u32,
     time: Option<MillisSinceEpoch>,
     record: &Object<'_>,
 ) {
     let id: Option<Arc<str>> = record.words("response_id").map(Arc::from);
-    if id.is_some() && account.recorded.iter().any(|asked| asked.id == id) {
+    if id.is_some() && account.recorded.iter().any(|request| request.id == id) {
         return;
     }
     let counts = TokenCounts::of(&record.object("usage").unwrap_or_default());
-    if let Some(asked) = account.asked(draft, number, time, &counts) {
-        account.recorded.push(Asked { id, ..asked });
-        account.told = draft.recorded.len();
+    if let Some(request) = account.request(draft, number, time, &counts) {
+        account.recorded.push(ReportedRequest { id, ..request });
+        account.messages = draft.messages.len();
     }
     answered(draft, account, &counts);
 }
 
-/// Puts a usage to the newest answer.
-fn answered(draft: &mut Draft, account: &Account, counts: &TokenCounts) {
+/// Sets the usage and the model of the newest response.
+fn answered(draft: &mut SessionDraft, account: &UsageAccount, counts: &TokenCounts) {
     if counts.usage.is_some()
         && let Some(recorded) = draft.last_assistant()
     {
@@ -176,7 +176,7 @@ fn answered(draft: &mut Draft, account: &Account, counts: &TokenCounts) {
 }
 
 fn honour(
-    draft: &mut Draft,
+    draft: &mut SessionDraft,
     pending: &mut Vec<(u32, Block)>,
     number: u32,
     time: Option<MillisSinceEpoch>,
@@ -194,13 +194,13 @@ fn honour(
     if !compacted.has("replacement_history")
         && let Some(message) = compacted.words("message")
     {
-        draft.recorded.push(Recorded::text(Role::User, number, time, message));
+        draft.messages.push(RecordedMessage::text(Role::User, number, time, message));
     }
     draft.begun();
 }
 
 fn item(
-    draft: &mut Draft,
+    draft: &mut SessionDraft,
     pending: &mut Vec<(u32, Block)>,
     number: u32,
     time: Option<MillisSinceEpoch>,
@@ -216,14 +216,14 @@ fn item(
                 "tool" => Role::Tool,
                 _ => return draft.skip(number, "its role is unknown"),
             };
-            let mut recorded = Recorded::new(role, number, time, []);
+            let mut recorded = RecordedMessage::new(role, number, time, []);
             if role == Role::Assistant {
                 take_pending(&mut recorded, pending);
             }
             for (index, block) in content::blocks(item.get("content")) {
                 recorded.push(number, index, block);
             }
-            draft.recorded.push(recorded);
+            draft.messages.push(recorded);
         }
         "function_call" | "custom_tool_call" | "local_shell_call" => {
             let call = ToolCall {
@@ -236,7 +236,7 @@ fn item(
                 )),
             };
             if draft.open_assistant().is_none() {
-                draft.recorded.push(Recorded::new(Role::Assistant, number, time, []));
+                draft.messages.push(RecordedMessage::new(Role::Assistant, number, time, []));
             }
             if let Some(recorded) = draft.open_assistant() {
                 take_pending(recorded, pending);
@@ -245,17 +245,17 @@ fn item(
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
             let result = output(item.shared("call_id"), item.value("output"));
-            draft.recorded.push(Recorded::result(number, time, None, result));
+            draft.messages.push(RecordedMessage::result(number, time, None, result));
         }
         "reasoning" | "web_search_call" | "image_generation_call" | "tool_search_call" => {
             pending.push((number, opaque(&kind, item.raw())));
         }
-        // Snapshots of the working tree and the like are never sent to the model.
+        // Other items, such as snapshots of the working tree, are never sent to the model.
         _ => {}
     }
 }
 
-fn take_pending(recorded: &mut Recorded, pending: &mut Vec<(u32, Block)>) {
+fn take_pending(recorded: &mut RecordedMessage, pending: &mut Vec<(u32, Block)>) {
     for (number, block) in pending.drain(..) {
         recorded.push(number, None, block);
     }

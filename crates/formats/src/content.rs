@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 use crate::json::unquoted;
 use crate::object::Object;
 
-/// Returns the blocks of a content with their indexes; a string has none. Empty strings and other types give no block.
+/// Returns the blocks of a message's content with their indexes; the text of a plain string has no index.
+///
+/// An empty string and any other type have no block.
 pub(crate) fn blocks(content: Option<&str>) -> Vec<(Option<u32>, Block)> {
     let content = content.unwrap_or_default();
     if content.starts_with('"') {
@@ -20,12 +22,12 @@ pub(crate) fn blocks(content: Option<&str>) -> Vec<(Option<u32>, Block)> {
     blocks.flatten().collect()
 }
 
-/// Returns whether a content is a string or a list.
+/// Returns whether a value is a string or a list, as content is.
 pub(crate) fn is_content(content: Option<&str>) -> bool {
     content.is_some_and(|content| content.starts_with(['"', '[']))
 }
 
-/// Returns the text of a content, parts of a list joined by a line break, and the images.
+/// Returns the text of a message's content, with the parts of a list joined by a line break, and its images.
 pub(crate) fn text_and_images(content: Option<&str>) -> (Arc<str>, Vec<Image>) {
     let mut texts: Vec<Arc<str>> = Vec::new();
     let mut images = Vec::new();
@@ -51,7 +53,7 @@ pub(crate) fn joined(texts: &[Arc<str>]) -> Arc<str> {
     }
 }
 
-/// Reads one element of a content list. A string is text; an element of an unknown kind is passed on as it is.
+/// Reads one element of a content list. A string is text; an element of an unknown kind keeps its bytes.
 pub(crate) fn block(raw: &str) -> Option<Block> {
     if raw.starts_with('"') {
         return Some(Block::Text(unquoted(raw).into()));
@@ -87,7 +89,7 @@ pub(crate) fn block(raw: &str) -> Option<Block> {
     })
 }
 
-/// Returns the first of two keys under which the object has a value, else the second.
+/// Returns `first` if the object has a value under it, else `second`.
 pub(crate) fn either<'k>(object: &Object<'_>, first: &'k str, second: &'k str) -> &'k str {
     if object.has(first) { first } else { second }
 }

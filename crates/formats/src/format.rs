@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A format of recorded sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Format {
+pub enum SessionFormat {
     Pi,
     ClaudeCode,
     Codex,
@@ -17,7 +17,7 @@ pub enum Format {
     OpenCode,
 }
 
-impl Format {
+impl SessionFormat {
     /// All formats, in the order in which they are listed.
     pub const ALL: [Self; 10] = [
         Self::Pi,
@@ -32,7 +32,7 @@ impl Format {
         Self::OpenCode,
     ];
 
-    /// Returns the name that every interface prints.
+    /// Returns the name of the format in all interfaces.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pi => "pi",
@@ -58,7 +58,7 @@ impl Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for SessionFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

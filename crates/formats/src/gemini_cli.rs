@@ -7,13 +7,13 @@ use plimsoll_core::{Block, Role, Thinking, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
 use crate::content::{self, either, joined};
-use crate::draft::{Asked, Draft, Recorded, usage};
+use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft, usage};
 use crate::error::ReadError;
 use crate::object::Object;
 
 /// Reads a Gemini CLI chat.
-pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let (mut draft, chat, messages) = Draft::of_document(text, "messages")?;
+pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
+    let (mut draft, chat, messages) = SessionDraft::of_document(text, "messages")?;
     draft.header.id = chat.owned("sessionId");
     draft.header.started = chat.time("startTime");
     draft.each_element(&messages, |draft, number, message| {
@@ -21,19 +21,19 @@ pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
             "user" => {
                 let time = message.time("timestamp");
                 let blocks = content::blocks(message.get("content"));
-                draft.recorded.push(Recorded::new(Role::User, number, time, blocks));
+                draft.messages.push(RecordedMessage::new(Role::User, number, time, blocks));
             }
             "gemini" => gemini(draft, number, message),
-            // What the program showed its user: errors, warnings, the output of its own commands.
+            // Errors, warnings and the output of the program's own commands are shown to the user only.
             _ => {}
         }
     });
     Ok(draft)
 }
 
-fn gemini(draft: &mut Draft, number: u32, message: &Object<'_>) {
+fn gemini(draft: &mut SessionDraft, number: u32, message: &Object<'_>) {
     let time = message.time("timestamp");
-    let mut recorded = Recorded::new(Role::Assistant, number, time, []);
+    let mut recorded = RecordedMessage::new(Role::Assistant, number, time, []);
     for thought in message.objects("thoughts") {
         let text = |key| thought.text(key).unwrap_or_default();
         let text = format!("{}: {}", text("subject"), text("description")).into();
@@ -61,23 +61,23 @@ fn gemini(draft: &mut Draft, number: u32, message: &Object<'_>) {
         draft.header.model = Some(model.into_owned());
     }
     if let Some(usage) = recorded.message.usage {
-        draft.requests.push(Asked {
-            before: draft.recorded.len(),
+        draft.requests.push(ReportedRequest {
+            before: draft.messages.len(),
             source: number,
             time,
             model: recorded.message.model.clone(),
             usage,
             thinking_tokens: Some(thoughts),
-            ..Asked::default()
+            ..ReportedRequest::default()
         });
     }
-    draft.recorded.push(recorded);
+    draft.messages.push(recorded);
     for (index, call) in (0..).zip(&calls) {
         let Some(text) = call.value("result").and_then(result_text) else { continue };
         let is_error = call.text("status").as_deref() == Some("error");
         let result = ToolResult { call_id: call.shared("id"), text, images: Vec::new(), is_error };
         let time = call.time("timestamp").or(time);
-        draft.recorded.push(Recorded::result(number, time, Some(index), result));
+        draft.messages.push(RecordedMessage::result(number, time, Some(index), result));
     }
 }
 

@@ -1,11 +1,11 @@
-//! JSON text of other programs: lines of a file, and mending what strict parsers refuse.
+//! JSON text of other programs: the lines of a file, and mending of text that strict parsers refuse.
 
 use std::borrow::Cow;
 
 use plimsoll_core::json_text::code_unit;
 use serde::de::IgnoredAny;
 
-/// The longest line that is read, in bytes (chosen: far above any recorded, and an eighth of a small machine's memory).
+/// The most bytes of a line that is read (chosen: far above any recorded line, an eighth of 512 MiB).
 pub(crate) const LONGEST_LINE: usize = 64 << 20;
 
 /// Returns the bytes behind a byte order mark.
@@ -13,12 +13,12 @@ pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Returns the document's text, with invalid UTF-8 replaced: one bad byte in a tool's output must not cost the session.
+/// Returns the document's text. Invalid UTF-8 is replaced, so that one bad byte in a tool's output does not cost the session.
 pub(crate) fn utf8_document(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// Returns every line that is not blank, with its number from 1, white space cut off.
+/// Returns the lines that are not blank, trimmed, with their numbers from 1.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     (1..).zip(bytes.split(|byte| *byte == b'\n')).filter_map(|(number, line)| {
         let line = line.trim_ascii();
@@ -26,7 +26,7 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     })
 }
 
-/// Returns the text of a JSON string that was read before; a lone surrogate becomes the replacement character.
+/// Returns the text of a valid JSON string. A lone surrogate becomes the replacement character.
 pub(crate) fn unquoted(raw: &str) -> Cow<'_, str> {
     let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
     if !inner.contains('\\') {
@@ -37,10 +37,10 @@ pub(crate) fn unquoted(raw: &str) -> Cow<'_, str> {
     Cow::Owned(text.unwrap_or_default())
 }
 
-/// Returns JSON text that strict parsers read, made of such as JavaScript and Python write and read.
+/// Mends JSON that JavaScript and Python write and strict parsers refuse.
 ///
-/// Lone surrogate escapes become the replacement character, `NaN` and infinities `null`. Errors: `None` if nothing of the
-/// kind is in it, or if that does not make it JSON.
+/// Lone surrogate escapes become the replacement character; `NaN` and infinities become `null`. Errors: `None` if the text
+/// has neither, or is still not JSON afterwards.
 pub(crate) fn mended(text: &str) -> Option<String> {
     let replaced = replaced(text);
     let is_mended = replaced != text && serde_json::from_str::<IgnoredAny>(&replaced).is_ok();

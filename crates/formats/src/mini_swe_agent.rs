@@ -1,20 +1,20 @@
 //! mini-swe-agent: chat messages in which the command stands in the assistant's text and its output in a user message.
 //!
-//! Each assistant message gets a call `c{index}` of `bash` without arguments, so that command and output are an exchange.
+//! Each assistant message gets a call `c{index}` of `bash` without arguments, so that the output is the result of a call.
 
 use std::sync::Arc;
 
 use plimsoll_core::{Block, Role, ToolCall, ToolResult};
 
 use crate::content::joined;
-use crate::draft::{Asked, Draft, Recorded};
+use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft};
 use crate::error::ReadError;
 use crate::object::Object;
 use crate::openai;
 
 /// Reads a mini-swe-agent trajectory.
-pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let (mut draft, trajectory, messages) = Draft::of_document(text, "messages")?;
+pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
+    let (mut draft, trajectory, messages) = SessionDraft::of_document(text, "messages")?;
     draft.header.id = trajectory.owned("instance_id");
     draft.each_element(&messages, |draft, number, message| {
         if message.text("role").as_deref() == Some("exit") {
@@ -31,14 +31,14 @@ pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
-/// Takes the model and the usage of the response that the newest message was read from.
-fn answered(draft: &mut Draft, number: u32, response: &Object<'_>) {
-    let before = draft.recorded.len().saturating_sub(1);
+/// Gives the newest message the model and the usage of its response.
+fn answered(draft: &mut SessionDraft, number: u32, response: &Object<'_>) {
+    let before = draft.messages.len().saturating_sub(1);
     let Some(recorded) = draft.open_assistant() else { return };
     let (message, model) = (&mut recorded.message, openai::model_of(response));
     message.usage = openai::usage_of(response);
     message.model = model.clone().or(message.model.take());
-    let asked = message.usage.map(|usage| Asked {
+    let request = message.usage.map(|usage| ReportedRequest {
         before,
         source: number,
         id: response.text("id").map(Arc::from),
@@ -46,16 +46,16 @@ fn answered(draft: &mut Draft, number: u32, response: &Object<'_>) {
         model: message.model.clone(),
         usage,
         thinking_tokens: openai::thinking_of(response),
-        ..Asked::default()
+        ..ReportedRequest::default()
     });
-    draft.requests.extend(asked);
+    draft.requests.extend(request);
     if let Some(model) = model {
         draft.header.model = Some(model.to_string());
     }
 }
 
-/// Appends a message; pairs an assistant message without calls with the user message behind it.
-pub(crate) fn push(draft: &mut Draft, number: u32, mut recorded: Recorded) {
+/// Appends a message. An assistant message without calls gets one, and the user message behind it becomes the result.
+pub(crate) fn push(draft: &mut SessionDraft, number: u32, mut recorded: RecordedMessage) {
     match recorded.message.role {
         Role::Assistant if recorded.message.calls().next().is_none() => {
             let id = Arc::from(format!("c{}", number - 1));
@@ -72,10 +72,10 @@ pub(crate) fn push(draft: &mut Draft, number: u32, mut recorded: Recorded) {
         }
         _ => {}
     }
-    draft.recorded.push(recorded);
+    draft.messages.push(recorded);
 }
 
-fn as_result(recorded: Recorded, call_id: Arc<str>) -> Recorded {
+fn as_result(recorded: RecordedMessage, call_id: Arc<str>) -> RecordedMessage {
     let record = recorded.message.source.unwrap_or(0);
     let mut texts: Vec<Arc<str>> = Vec::new();
     let mut images = Vec::new();
@@ -87,5 +87,5 @@ fn as_result(recorded: Recorded, call_id: Arc<str>) -> Recorded {
         }
     }
     let result = ToolResult { call_id, text: joined(&texts), images, is_error: false };
-    Recorded::result(record, recorded.message.time, None, result)
+    RecordedMessage::result(record, recorded.message.time, None, result)
 }

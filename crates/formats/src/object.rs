@@ -1,7 +1,11 @@
-//! JSON objects as ordered fields of raw text. Readers ask for fields in the type that they need, and a field of another
-//! type reads as absent or as zero; writers replace one field and keep the bytes of all others.
+//! JSON objects as ordered fields of raw text.
+//!
+//! A reader asks for a field in the type that it needs, and a field of another type reads as absent or as zero: agents
+//! change their formats, and one odd field must not cost its record. A writer replaces one field and keeps the bytes of
+//! all others.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,18 +18,19 @@ use serde_json::value::RawValue;
 use crate::json;
 use crate::time;
 
-/// The fields of a JSON object in their order, values as recorded.
+/// The fields of a JSON object in their order, with their values as raw text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Object<'a> {
     raw: &'a str,
     fields: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    is_changed: bool,
 }
 
 impl<'a> Object<'a> {
     /// Reads an object.
     pub(crate) fn read(text: &'a str) -> Result<Self, serde_json::Error> {
         let Fields(fields) = serde_json::from_str(text)?;
-        Ok(Self { raw: text, fields })
+        Ok(Self { raw: text, fields, is_changed: false })
     }
 
     /// Reads an object. Errors: `None` if it is not one.
@@ -53,12 +58,12 @@ impl<'a> Object<'a> {
         self.value(key).is_some()
     }
 
-    /// Returns a field as text: numbers and `true` as they are written, lists and objects as an empty text.
+    /// Returns a field as text. Numbers and booleans keep their spelling; lists and objects are an empty text.
     pub(crate) fn text(&self, key: &str) -> Option<Cow<'_, str>> {
         self.value(key).map(text_of)
     }
 
-    /// Returns a field as text that is not empty.
+    /// Returns a field as text, unless that is empty.
     pub(crate) fn words(&self, key: &str) -> Option<Cow<'_, str>> {
         self.text(key).filter(|text| !text.is_empty())
     }
@@ -73,17 +78,22 @@ impl<'a> Object<'a> {
         self.text(key).unwrap_or_default().into()
     }
 
-    /// Returns a field as a whole number; floats are cut, and other types are zero.
+    /// Returns a field as a whole number. Fractions are cut off; other types are zero.
     pub(crate) fn count(&self, key: &str) -> Option<u64> {
         let raw = self.value(key)?;
         let number = raw.parse().unwrap_or_else(|_| raw.parse::<f64>().unwrap_or(0.0) as u64);
-        // A sum of a few of these must not overflow.
+        // The limit keeps sums of a few counts from overflowing.
         Some(number.min(u64::from(u32::MAX)))
     }
 
     /// Returns a field as a whole number, zero where it is absent.
     pub(crate) fn tokens(&self, key: &str) -> u64 {
         self.count(key).unwrap_or(0)
+    }
+
+    /// Returns a field that is a number.
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
+        self.get(key)?.parse().ok()
     }
 
     /// Returns whether a field is literally `true`.
@@ -105,14 +115,20 @@ impl<'a> Object<'a> {
         Self::parse(self.recorded(key)?)
     }
 
-    /// Returns the raw elements of a recorded field that is a list; others have none.
+    /// Returns the raw elements of a recorded field, empty unless it is a list.
     pub(crate) fn list(&self, key: &str) -> Vec<&'a RawValue> {
         self.recorded(key).and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default()
     }
 
-    /// Returns those elements of a recorded list that are objects.
+    /// Returns the elements of a recorded list that are objects.
     pub(crate) fn objects(&self, key: &str) -> Vec<Self> {
         self.list(key).into_iter().filter_map(|raw| Self::parse(raw.get())).collect()
+    }
+
+    /// Returns the recorded fields by name.
+    pub(crate) fn fields(&self) -> BTreeMap<&str, &'a str> {
+        let names = self.fields.iter().map(|(name, _)| &**name);
+        names.filter_map(|name| Some((name, self.recorded(name)?))).collect()
     }
 
     /// Returns the raw value of a field that was not replaced.
@@ -124,7 +140,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns the arguments of a tool call: a string as it is, anything else as compact JSON.
+    /// Returns the arguments of a tool call: the text of a string, anything else as compact JSON.
     pub(crate) fn arguments(&self, key: &str) -> Arc<str> {
         match self.value(key) {
             None => "".into(),
@@ -133,8 +149,9 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Replaces the value of a field in its place, or appends it.
+    /// Replaces the value of a field in its place, or appends the field.
     pub(crate) fn set(&mut self, key: &str, raw: impl Into<String>) {
+        self.is_changed = true;
         let raw = Cow::Owned(raw.into());
         match self.fields.iter_mut().rev().find(|(name, _)| name == key) {
             Some((_, value)) => *value = raw,
@@ -142,9 +159,16 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// Returns the new text of the object if a field was replaced, appended or removed.
+    pub(crate) fn changed(&self) -> Option<String> {
+        self.is_changed.then(|| self.to_string())
+    }
+
     /// Removes a field.
     pub(crate) fn remove(&mut self, key: &str) {
+        let before = self.fields.len();
         self.fields.retain(|(name, _)| name != key);
+        self.is_changed |= self.fields.len() < before;
     }
 }
 
@@ -159,7 +183,7 @@ impl fmt::Display for Object<'_> {
     }
 }
 
-/// Reads a document: a list of records alone, or an object that holds one under `key`.
+/// Reads a document: a list of records, or an object that holds one under `key`.
 pub(crate) fn document<'a>(
     text: &'a str,
     key: &str,
@@ -172,7 +196,7 @@ pub(crate) fn document<'a>(
     Ok((document, list))
 }
 
-/// Returns a raw value as text: numbers and `true` as they are written, lists and objects as an empty text.
+/// Returns a raw value as text. Numbers and booleans keep their spelling; lists and objects are an empty text.
 pub(crate) fn text_of(raw: &str) -> Cow<'_, str> {
     match raw.as_bytes().first() {
         Some(b'"') => json::unquoted(raw),
@@ -184,6 +208,11 @@ pub(crate) fn text_of(raw: &str) -> Cow<'_, str> {
 /// Returns a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// Returns a JSON string, or `null` where there is no text.
+pub(crate) fn quoted_or_null(text: Option<&str>) -> String {
+    text.map_or_else(|| "null".to_owned(), quoted)
 }
 
 /// Returns a JSON list of raw elements.

@@ -1,33 +1,33 @@
-//! `OpenAI` chat messages: a list of them, or a recorded request that holds one under `messages`.
+//! `OpenAI` chat messages: a list, or a recorded request that holds one under `messages`.
 
 use std::sync::Arc;
 
 use plimsoll_core::{Block, Role, Thinking, ToolCall, ToolResult, Usage};
 
 use crate::content::{self, either, text_and_images};
-use crate::draft::{Draft, Recorded, usage};
+use crate::draft::{RecordedMessage, SessionDraft, usage};
 use crate::error::ReadError;
 use crate::object::{Object, text_of};
 
 /// Reads a list of chat messages.
-pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let (mut draft, request, messages) = Draft::of_document(text, "messages")?;
+pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
+    let (mut draft, request, messages) = SessionDraft::of_document(text, "messages")?;
     let answered = || request.object("response")?.owned("model");
     draft.header.model = request.owned("model").or_else(answered);
     draft.header.context_window = request.count("context_window");
     draft.header.started = request.time("timestamp");
     draft.each_element(&messages, |draft, number, message| {
-        each_message(draft, number, message, |draft, recorded| draft.recorded.push(recorded));
+        each_message(draft, number, message, |draft, recorded| draft.messages.push(recorded));
     });
     Ok(draft)
 }
 
-/// Hands a chat message to `take`, or notes that its role is unknown.
+/// Hands a chat message to `take`; skips one of an unknown role with a note.
 pub(crate) fn each_message(
-    draft: &mut Draft,
+    draft: &mut SessionDraft,
     number: u32,
     message: &Object<'_>,
-    take: impl FnOnce(&mut Draft, Recorded),
+    take: impl FnOnce(&mut SessionDraft, RecordedMessage),
 ) {
     match from_message(number, message) {
         Some(recorded) => take(draft, recorded),
@@ -36,7 +36,7 @@ pub(crate) fn each_message(
 }
 
 /// Reads one chat message; calls follow the text. Errors: `None` if the role is unknown.
-fn from_message(number: u32, message: &Object<'_>) -> Option<Recorded> {
+fn from_message(number: u32, message: &Object<'_>) -> Option<RecordedMessage> {
     let time = message.time("timestamp");
     let role = match &*message.text("role").unwrap_or_default() {
         "assistant" => Role::Assistant,
@@ -49,11 +49,11 @@ fn from_message(number: u32, message: &Object<'_>) -> Option<Recorded> {
             let call_id = message.text("tool_call_id").or(first).unwrap_or_default().into();
             let (text, images) = text_and_images(message.get("content"));
             let result = ToolResult { call_id, text, images, is_error: false };
-            return Some(Recorded::result(number, time, None, result));
+            return Some(RecordedMessage::result(number, time, None, result));
         }
         _ => return None,
     };
-    let mut recorded = Recorded::new(role, number, time, []);
+    let mut recorded = RecordedMessage::new(role, number, time, []);
     if let Some(reasoning) = message.words("reasoning_content") {
         let thinking = Thinking { text: reasoning.into(), signature: "".into() };
         recorded.push(number, None, Block::Thinking(thinking));

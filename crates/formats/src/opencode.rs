@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, Image, Role, Thinking, ToolCall, ToolResult, Usage};
 
-use crate::draft::{Asked, Draft, Recorded, usage};
+use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft, usage};
 use crate::error::ReadError;
 use crate::object::Object;
 
 /// Reads an exported opencode session.
-pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let (mut draft, export, messages) = Draft::of_document(text, "messages")?;
+pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
+    let (mut draft, export, messages) = SessionDraft::of_document(text, "messages")?;
     let info = export.object("info").unwrap_or_default();
     draft.header.id = info.owned("id");
     draft.header.working_directory = info.owned("directory");
@@ -27,21 +27,21 @@ pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
-fn user(draft: &mut Draft, number: u32, info: &Object<'_>, parts: &[Object<'_>]) {
+fn user(draft: &mut SessionDraft, number: u32, info: &Object<'_>, parts: &[Object<'_>]) {
     let time = info.object("time").and_then(|time| time.time("created"));
     if parts.iter().any(|part| part.text("type").as_deref() == Some("compaction")) {
         draft.compacted(number, None);
     }
     let blocks = (0..).zip(parts).filter_map(|(index, part)| Some((Some(index), block(part)?)));
-    let recorded = Recorded::new(Role::User, number, time, blocks);
+    let recorded = RecordedMessage::new(Role::User, number, time, blocks);
     if !recorded.message.blocks.is_empty() {
-        draft.recorded.push(recorded);
+        draft.messages.push(recorded);
     }
 }
 
-fn assistant(draft: &mut Draft, number: u32, info: &Object<'_>, parts: &[Object<'_>]) {
+fn assistant(draft: &mut SessionDraft, number: u32, info: &Object<'_>, parts: &[Object<'_>]) {
     let time = info.object("time").and_then(|time| time.time("created"));
-    let mut recorded = Recorded::new(Role::Assistant, number, time, []);
+    let mut recorded = RecordedMessage::new(Role::Assistant, number, time, []);
     let mut results = Vec::new();
     for (index, part) in (0..).zip(parts) {
         let block = match &*part.text("type").unwrap_or_default() {
@@ -68,24 +68,24 @@ fn assistant(draft: &mut Draft, number: u32, info: &Object<'_>, parts: &[Object<
     let tokens = info.object("tokens").unwrap_or_default();
     message.usage = usage_of(&tokens);
     if let Some(usage) = message.usage {
-        draft.requests.push(Asked {
-            before: draft.recorded.len(),
+        draft.requests.push(ReportedRequest {
+            before: draft.messages.len(),
             source: number,
             id: info.text("id").map(|id| format!("{id} {number}").into()),
             time,
             model: message.model.clone(),
             usage,
             thinking_tokens: Some(tokens.tokens("reasoning")),
-            ..Asked::default()
+            ..ReportedRequest::default()
         });
     }
     if !message.blocks.is_empty() {
-        // The summary that a compaction wrote begins the next request.
+        // The summary of a compaction begins the next request.
         message.role = if info.is_true("summary") { Role::User } else { Role::Assistant };
-        draft.recorded.push(recorded);
+        draft.messages.push(recorded);
     }
     for (index, result) in results {
-        draft.recorded.push(Recorded::result(number, time, Some(index), result));
+        draft.messages.push(RecordedMessage::result(number, time, Some(index), result));
     }
 }
 
@@ -94,7 +94,7 @@ fn usage_of(tokens: &Object<'_>) -> Option<Usage> {
     let (cached, written_tokens) = (cache.tokens("read"), cache.tokens("write"));
     let (output, reasoning) = (tokens.tokens("output"), tokens.tokens("reasoning"));
     let prompt = tokens.tokens("input") + cached + written_tokens;
-    // The output holds the reasoning, unless the total says that it comes on top.
+    // The output includes the reasoning, unless the total counts both.
     let apart = tokens.count("total").is_some_and(|total| total >= prompt + output + reasoning);
     let usage = usage(prompt, cached, if apart { output + reasoning } else { output })?;
     Some(Usage { written_tokens, ..usage })

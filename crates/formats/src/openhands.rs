@@ -1,6 +1,6 @@
 //! `OpenHands`: a list of events, or lines of an evaluation's `output.jsonl` that hold one as `history`.
 //!
-//! An observation answers the action that it names as its cause.
+//! An observation is the result of the action that it names as its cause.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use plimsoll_core::{Block, MillisSinceEpoch, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
 use crate::content::text_and_images;
-use crate::draft::{Draft, Recorded};
+use crate::draft::{RecordedMessage, SessionDraft};
 use crate::error::ReadError;
 use crate::note::NoteKind;
 use crate::object::Object;
@@ -17,40 +17,40 @@ use crate::openai;
 use crate::session::{Compaction, ReadOptions};
 
 /// Reads a list of `OpenHands` events.
-pub(crate) fn read(text: &str, options: ReadOptions) -> Result<Draft, ReadError> {
-    // Of several lines, each of which holds a run, the first is read.
+pub(crate) fn read(text: &str, options: ReadOptions) -> Result<SessionDraft, ReadError> {
+    // A file of several runs, one on each line: only the first is read.
     let mut runs = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let Some(run) = runs.next() else { return Err(ReadError::Empty) };
     let run = run.map_err(ReadError::json)?.get();
-    let (mut draft, run, events) = Draft::of_document(run, "history")?;
+    let (mut draft, run, events) = SessionDraft::of_document(run, "history")?;
     draft.header.id = run.owned("instance_id");
     let count = runs.take_while(Result::is_ok).count();
     if count > 0 {
         draft.note(0, NoteKind::FurtherSessions { count });
     }
-    let mut reader = Reader { options, ..Reader::default() };
+    let mut reader = OpenHandsReader { options, ..OpenHandsReader::default() };
     draft.each_element(&events, |draft, number, event| reader.event(draft, number, event));
     Ok(draft)
 }
 
 #[derive(Default)]
-struct Reader {
+struct OpenHandsReader {
     options: ReadOptions,
-    /// The call that each action made, by event id.
+    /// The call id of each action, by event id.
     calls: HashMap<String, Arc<str>>,
-    /// The reply that the newest assistant message was read from; its further actions join it.
+    /// The id of the response that the newest assistant message came from; its further actions join that message.
     reply: Option<String>,
-    /// The event that each message was read from.
+    /// The event id of each message.
     events: Vec<Option<i64>>,
 }
 
-impl Reader {
-    fn push(&mut self, draft: &mut Draft, id: Option<i64>, recorded: Recorded) {
-        draft.recorded.push(recorded);
+impl OpenHandsReader {
+    fn push(&mut self, draft: &mut SessionDraft, id: Option<i64>, recorded: RecordedMessage) {
+        draft.messages.push(recorded);
         self.events.push(id);
     }
 
-    fn event(&mut self, draft: &mut Draft, number: u32, event: &Object<'_>) {
+    fn event(&mut self, draft: &mut SessionDraft, number: u32, event: &Object<'_>) {
         let id = event.text("id").and_then(|id| id.parse().ok());
         let time = event.time("timestamp");
         if let Some(observation) = event.text("observation") {
@@ -82,12 +82,12 @@ impl Reader {
             "change_agent_state" | "recall" | "null" | "condensation_request" | "" => return,
             _ if is_user => {
                 let text = message().unwrap_or_default();
-                return self.push(draft, id, Recorded::text(Role::User, number, time, text));
+                return self.push(draft, id, RecordedMessage::text(Role::User, number, time, text));
             }
             action => return self.call(draft, number, id, action, event, &arguments),
         };
         self.reply = None;
-        self.push(draft, id, Recorded::text(role, number, time, text.unwrap_or_default()));
+        self.push(draft, id, RecordedMessage::text(role, number, time, text.unwrap_or_default()));
         if role == Role::Assistant {
             take_usage(draft, &response);
         }
@@ -95,7 +95,7 @@ impl Reader {
 
     fn call(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut SessionDraft,
         number: u32,
         id: Option<i64>,
         action: &str,
@@ -109,7 +109,8 @@ impl Reader {
             let thought =
                 answer_text(&response).or_else(|| arguments.words("thought").map(Arc::from));
             let blocks = thought.map(|text| (None, Block::Text(text)));
-            let recorded = Recorded::new(Role::Assistant, number, event.time("timestamp"), blocks);
+            let recorded =
+                RecordedMessage::new(Role::Assistant, number, event.time("timestamp"), blocks);
             self.push(draft, id, recorded);
             take_usage(draft, &response);
         }
@@ -130,7 +131,13 @@ impl Reader {
         }
     }
 
-    fn observation(&mut self, draft: &mut Draft, number: u32, id: Option<i64>, event: &Object<'_>) {
+    fn observation(
+        &mut self,
+        draft: &mut SessionDraft,
+        number: u32,
+        id: Option<i64>,
+        event: &Object<'_>,
+    ) {
         let (text, images) = text_and_images(event.get("content"));
         let time = event.time("timestamp");
         let call_id = event.text("cause").and_then(|cause| self.calls.get(&*cause).cloned());
@@ -138,17 +145,17 @@ impl Reader {
             Some(call_id) => {
                 let is_error = event.text("observation").as_deref() == Some("error");
                 let result = ToolResult { call_id, text, images, is_error };
-                Recorded::result(number, time, None, result)
+                RecordedMessage::result(number, time, None, result)
             }
             None if text.is_empty() => return,
-            None => Recorded::text(Role::User, number, time, text),
+            None => RecordedMessage::text(Role::User, number, time, text),
         };
         self.push(draft, id, recorded);
     }
 
     fn condensation(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut SessionDraft,
         number: u32,
         time: Option<MillisSinceEpoch>,
         arguments: &Object<'_>,
@@ -166,15 +173,15 @@ impl Reader {
                 })
             };
             let mut keep = self.events.iter().map(|id| !forgotten(id));
-            let mut kept = draft.recorded.clone();
+            let mut kept = draft.messages.clone();
             kept.retain(|_| keep.next().unwrap_or(true));
             draft.restart(kept);
             self.events.retain(|id| !forgotten(id));
             if let Some(summary) = arguments.words("summary") {
                 let at = arguments.count("summary_offset").unwrap_or(1) as usize;
-                let at = at.min(draft.recorded.len());
-                let recorded = Recorded::text(Role::User, number, time, summary);
-                draft.recorded.insert(at, recorded);
+                let at = at.min(draft.messages.len());
+                let recorded = RecordedMessage::text(Role::User, number, time, summary);
+                draft.messages.insert(at, recorded);
                 self.events.insert(at, None);
             }
             draft.begun();
@@ -183,7 +190,7 @@ impl Reader {
     }
 }
 
-/// Returns the chat completion in which the model asked for an action.
+/// Returns the chat completion that an action came from.
 fn model_response<'a>(event: &Object<'a>) -> Object<'a> {
     let metadata = event.object("tool_call_metadata").unwrap_or_default();
     metadata.object("model_response").unwrap_or_default()
@@ -199,7 +206,7 @@ fn answer_text(response: &Object<'_>) -> Option<Arc<str>> {
     (!text.is_empty()).then_some(text)
 }
 
-fn take_usage(draft: &mut Draft, response: &Object<'_>) {
+fn take_usage(draft: &mut SessionDraft, response: &Object<'_>) {
     draft.header.model = response.owned("model").or(draft.header.model.take());
     if let Some(recorded) = draft.last_assistant() {
         recorded.message.model = openai::model_of(response);
@@ -207,7 +214,7 @@ fn take_usage(draft: &mut Draft, response: &Object<'_>) {
     }
 }
 
-/// Returns the call as the model wrote it, or else the action's own arguments.
+/// Returns the call as the model wrote it, else one with the arguments of the action.
 fn model_call(metadata: &Object<'_>, response: &Object<'_>, event: &Object<'_>) -> ToolCall {
     let id = metadata.shared("tool_call_id");
     let calls = answer(response).map(|answer| answer.list("tool_calls")).unwrap_or_default();

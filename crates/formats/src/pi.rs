@@ -8,41 +8,41 @@ use plimsoll_core::bill::AddedContent;
 use plimsoll_core::{MillisSinceEpoch, Role, ToolResult, Usage};
 
 use crate::content::{blocks, text_and_images};
-use crate::draft::{Asked, Branched, Draft, Recorded, usage};
+use crate::draft::{BranchRequest, RecordedMessage, ReportedRequest, SessionDraft, usage};
 use crate::note::NoteKind;
 use crate::object::Object;
-use crate::requests::said_by;
-use crate::session::{Compaction, CompactionSeen, ReadOptions};
+use crate::requests::characters_by_kind;
+use crate::session::{Compaction, ReadOptions, RecordedCompaction};
 
-/// One line of the file, a node of the tree.
-struct Entry {
+/// One line of the file: a node of the tree.
+struct PiEntry {
     line: u32,
     id: Option<String>,
     parent: Option<String>,
-    recorded: Option<Recorded>,
+    recorded: Option<RecordedMessage>,
     model: Option<String>,
     compaction: Option<CompactionEntry>,
-    asked: Option<Asked>,
+    request: Option<ReportedRequest>,
 }
 
 struct CompactionEntry {
-    summary: Recorded,
+    summary: RecordedMessage,
     first_kept: FirstKept,
     tokens_before: Option<u64>,
 }
 
 enum FirstKept {
     Id(String),
-    /// Counted over all entries of the file, the header included.
+    /// An index over all entries of the file, including the header.
     Index(usize),
     Unknown,
 }
 
 /// Reads a pi session.
-pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
-    let mut draft = Draft::of_lines();
-    let mut entries: Vec<Entry> = Vec::new();
-    // Version 1 counts all entries, the header too, and the header is usually the first of them.
+pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
+    let mut draft = SessionDraft::of_lines();
+    let mut entries: Vec<PiEntry> = Vec::new();
+    // Version 1 counts the header, too, which is usually the first entry.
     let mut headers_before = 0;
     draft.each_line(bytes, |draft, number, line| match &*line.text("type").unwrap_or_default() {
         "" => draft.skip(number, "it has no type"),
@@ -63,31 +63,31 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Draft {
     draft
 }
 
-fn entry(number: u32, kind: &str, line: &Object<'_>) -> Entry {
+fn entry(number: u32, kind: &str, line: &Object<'_>) -> PiEntry {
     let time = line.time("timestamp");
-    let text = |text| Recorded::text(Role::User, number, time, text);
-    let mut entry = Entry {
+    let text = |text| RecordedMessage::text(Role::User, number, time, text);
+    let mut entry = PiEntry {
         line: number,
         id: line.owned("id"),
         parent: line.words("parentId").map(Cow::into_owned),
         recorded: None,
         model: line.owned("modelId"),
         compaction: None,
-        asked: None,
+        request: None,
     };
     match kind {
         "message" => {
             let message = line.object("message").unwrap_or_default();
             if message.text("role").as_deref() == Some("assistant") {
                 entry.model = message.owned("model");
-                entry.asked = asked_of(number, time, entry.id.as_deref(), &message);
+                entry.request = request_of(number, time, entry.id.as_deref(), &message);
             }
             entry.recorded = from_message(number, time, &message);
         }
         "custom_message" => {
             let blocks = blocks(line.get("content"));
-            entry.recorded =
-                (!blocks.is_empty()).then(|| Recorded::new(Role::User, number, time, blocks));
+            entry.recorded = (!blocks.is_empty())
+                .then(|| RecordedMessage::new(Role::User, number, time, blocks));
         }
         "branch_summary" => {
             entry.recorded = line.words("summary").map(|summary| text(branch_summary(&summary)));
@@ -112,22 +112,22 @@ fn entry(number: u32, kind: &str, line: &Object<'_>) -> Entry {
     entry
 }
 
-/// Returns the call of the model that an answer ends, also of one that was stopped and says nothing.
-fn asked_of(
+/// Returns the request behind a response, also behind an aborted one without content.
+fn request_of(
     number: u32,
     time: Option<MillisSinceEpoch>,
     id: Option<&str>,
     message: &Object<'_>,
-) -> Option<Asked> {
-    // Entries have short ids of their own; with the time, copies in the file of a fork are known.
+) -> Option<ReportedRequest> {
+    // The ids of entries are short. With the time, copies in the file of a forked session are recognised.
     let time_text = time.map_or(0, |time| time.0);
-    Some(Asked {
+    Some(ReportedRequest {
         source: number,
         id: id.map(|id| format!("{id} {time_text}").into()),
         time,
         model: message.text("model").map(Into::into),
         usage: usage_of(message)?,
-        ..Asked::default()
+        ..ReportedRequest::default()
     })
 }
 
@@ -142,13 +142,13 @@ fn from_message(
     number: u32,
     time: Option<MillisSinceEpoch>,
     message: &Object<'_>,
-) -> Option<Recorded> {
+) -> Option<RecordedMessage> {
     let content = message.get("content");
-    let text = |text| Some(Recorded::text(Role::User, number, time, text));
+    let text = |text| Some(RecordedMessage::text(Role::User, number, time, text));
     let summary = message.text("summary").unwrap_or_default();
     match &*message.text("role")? {
         "user" | "custom" | "hookMessage" => {
-            Some(Recorded::new(Role::User, number, time, blocks(content)))
+            Some(RecordedMessage::new(Role::User, number, time, blocks(content)))
         }
         "assistant" => {
             let blocks = blocks(content);
@@ -156,7 +156,7 @@ fn from_message(
             if matches!(stop.as_deref(), Some("aborted" | "error")) && blocks.is_empty() {
                 return None;
             }
-            let mut recorded = Recorded::new(Role::Assistant, number, time, blocks);
+            let mut recorded = RecordedMessage::new(Role::Assistant, number, time, blocks);
             recorded.message.usage = usage_of(message);
             recorded.message.model = message.text("model").map(Into::into);
             Some(recorded)
@@ -165,7 +165,7 @@ fn from_message(
             let (text, images) = text_and_images(content);
             let (call_id, is_error) = (message.shared("toolCallId"), message.is_true("isError"));
             let result = ToolResult { call_id, text, images, is_error };
-            Some(Recorded::result(number, time, None, result))
+            Some(RecordedMessage::result(number, time, None, result))
         }
         "bashExecution" if !message.is_true("excludeFromContext") => text(bash_execution(message)),
         "branchSummary" => text(branch_summary(&summary)),
@@ -174,27 +174,27 @@ fn from_message(
     }
 }
 
-/// Returns what pi tells its model of a command that the user ran.
+/// Returns the text that pi sends to its model for a command that the user ran.
 fn bash_execution(message: &Object<'_>) -> String {
-    let mut said = format!("Ran `{}`\n", message.text("command").unwrap_or_default());
+    let mut text = format!("Ran `{}`\n", message.text("command").unwrap_or_default());
     match message.words("output") {
         Some(output) => {
-            let _ = write!(said, "```\n{output}\n```");
+            let _ = write!(text, "```\n{output}\n```");
         }
-        None => said.push_str("(no output)"),
+        None => text.push_str("(no output)"),
     }
     let exit_code = message.words("exitCode").filter(|code| code != "0");
     if message.is_true("cancelled") {
-        said.push_str("\n\n(command cancelled)");
+        text.push_str("\n\n(command cancelled)");
     } else if let Some(exit_code) = exit_code {
-        let _ = write!(said, "\n\nCommand exited with code {exit_code}");
+        let _ = write!(text, "\n\nCommand exited with code {exit_code}");
     }
     if message.is_true("truncated")
         && let Some(path) = message.text("fullOutputPath")
     {
-        let _ = write!(said, "\n\n[Output truncated. Full output: {path}]");
+        let _ = write!(text, "\n\n[Output truncated. Full output: {path}]");
     }
-    said
+    text
 }
 
 fn branch_summary(summary: &str) -> String {
@@ -210,20 +210,20 @@ fn compaction_summary(summary: &str) -> String {
     format!("{SUMMARY_PREFIX}{summary}{SUMMARY_SUFFIX}")
 }
 
-/// Returns the summary without what pi puts around it.
+/// Returns the summary without the frame that pi puts around it.
 pub(crate) fn without_frame(text: &str) -> &str {
     let inner =
         text.strip_prefix(SUMMARY_PREFIX).and_then(|text| text.strip_suffix(SUMMARY_SUFFIX));
     inner.unwrap_or(text)
 }
 
-fn by_id(entries: &[Entry]) -> HashMap<&str, usize> {
+fn by_id(entries: &[PiEntry]) -> HashMap<&str, usize> {
     let ids = entries.iter().enumerate();
     ids.filter_map(|(index, entry)| Some((entry.id.as_deref()?, index))).collect()
 }
 
 /// Returns the indexes of the entries that are in the context, oldest first.
-fn live_path(entries: &[Entry], draft: &mut Draft) -> Vec<usize> {
+fn live_path(entries: &[PiEntry], draft: &mut SessionDraft) -> Vec<usize> {
     let Some(last) = entries.last() else { return Vec::new() };
     if last.id.is_none() {
         return (0..entries.len()).collect();
@@ -243,7 +243,7 @@ fn live_path(entries: &[Entry], draft: &mut Draft) -> Vec<usize> {
         at = entry.parent.as_deref().and_then(|parent| {
             let found = by_id.get(parent).copied();
             if found.is_none() {
-                // pi itself walks no further; guessing a parent would show the model what it never saw.
+                // pi stops here, too; a guessed parent would show messages that the model never saw.
                 let id = parent.to_owned();
                 draft.note(entry.line, NoteKind::MissingParent { id });
             }
@@ -254,8 +254,8 @@ fn live_path(entries: &[Entry], draft: &mut Draft) -> Vec<usize> {
     path
 }
 
-/// Returns the calls of the model on branches that were left, with what stands between each and the one that it continues.
-fn branches(entries: &[Entry], path: &[usize]) -> Vec<Branched> {
+/// Returns the requests on branches that the user left, with the characters between each and the one that it continues.
+fn branches(entries: &[PiEntry], path: &[usize]) -> Vec<BranchRequest> {
     let mut on_path = vec![false; entries.len()];
     for index in path {
         on_path[*index] = true;
@@ -263,9 +263,10 @@ fn branches(entries: &[Entry], path: &[usize]) -> Vec<Branched> {
     let by_id = by_id(entries);
     let left = entries.iter().enumerate().filter(|(index, _)| !on_path[*index]);
     left.filter_map(|(index, entry)| {
-        let mut branch = Branched { asked: entry.asked.clone()?, ..Branched::default() };
+        let mut branch =
+            BranchRequest { request: entry.request.clone()?, ..BranchRequest::default() };
         let mut at = index;
-        // A chain is no longer than the file, whatever its ids say.
+        // The bound ends the walk where parents form a cycle.
         for _ in 0..entries.len() {
             let parent = entries[at].parent.as_deref().and_then(|parent| by_id.get(parent));
             let Some(&parent) = parent else { break };
@@ -278,9 +279,9 @@ fn branches(entries: &[Entry], path: &[usize]) -> Vec<Branched> {
             }
             branch.compacted |= entry.compaction.is_some();
             if let Some(recorded) = &entry.recorded {
-                branch.said.add(&said_by(&recorded.message));
+                branch.said.add(&characters_by_kind(&recorded.message));
             }
-            if entry.asked.is_some() {
+            if entry.request.is_some() {
                 branch.continues = Some(entry.line);
                 break;
             }
@@ -291,10 +292,10 @@ fn branches(entries: &[Entry], path: &[usize]) -> Vec<Branched> {
 }
 
 fn walk(
-    mut entries: Vec<Entry>,
+    mut entries: Vec<PiEntry>,
     path: &[usize],
     headers: usize,
-    draft: &mut Draft,
+    draft: &mut SessionDraft,
     options: ReadOptions,
 ) {
     if options.compaction == Compaction::PassOver {
@@ -306,7 +307,7 @@ fn walk(
             draft.header.model = Some(model);
         }
         if let Some(recorded) = &entry.recorded {
-            draft.recorded.push(recorded.clone());
+            draft.messages.push(recorded.clone());
         }
         let Some(compaction) = entry.compaction.take() else { continue };
         let line = entry.line;
@@ -319,36 +320,36 @@ fn walk(
         };
         let first = first.unwrap_or(position).min(position);
         draft.restart(vec![compaction.summary]);
-        draft.compactions.push(CompactionSeen {
+        draft.compactions.push(RecordedCompaction {
             before: 0,
             source: line,
             tokens_before: compaction.tokens_before,
         });
-        // Kept entries begin behind all earlier ones' summaries.
+        // The kept entries follow the summary.
         let kept = path[first..position].iter().filter_map(|at| entries[*at].recorded.clone());
-        draft.recorded.extend(kept);
+        draft.messages.extend(kept);
         draft.begun();
     }
 }
 
-fn take_all(entries: &mut [Entry], path: &[usize], draft: &mut Draft) {
+fn take_all(entries: &mut [PiEntry], path: &[usize], draft: &mut SessionDraft) {
     for index in path {
         let entry = &mut entries[*index];
         if let Some(compaction) = entry.compaction.take() {
             draft.compacted(entry.line, compaction.tokens_before);
-            // Where nothing stands before it, the summary is all that is left of what was compacted.
-            if draft.recorded.is_empty() {
-                draft.recorded.push(compaction.summary);
+            // Without a message before it, the summary is all that is left of the compacted messages.
+            if draft.messages.is_empty() {
+                draft.messages.push(compaction.summary);
             }
         }
         if let Some(model) = entry.model.take() {
             draft.header.model = Some(model);
         }
-        if let Some(asked) = entry.asked.take() {
-            draft.requests.push(Asked { before: draft.recorded.len(), ..asked });
+        if let Some(request) = entry.request.take() {
+            draft.requests.push(ReportedRequest { before: draft.messages.len(), ..request });
         }
         if let Some(recorded) = entry.recorded.take() {
-            draft.recorded.push(recorded);
+            draft.messages.push(recorded);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Reading: the one function that recognises a format, hands the file to its reader and repairs what comes out.
+//! Reading: recognises the format of a file, calls the reader of that format, and repairs the messages.
 
 use std::sync::Arc;
 
-use crate::draft::Draft;
+use crate::draft::SessionDraft;
 use crate::error::ReadError;
-use crate::format::Format;
-use crate::note::NoteKind;
-use crate::session::{ReadOptions, Session, Stretch};
+use crate::format::SessionFormat;
+use crate::note::{NoteKind, SessionNote};
+use crate::session::{EarlierContext, ReadOptions, Session};
 use crate::{
     anthropic, claude_code, codex, gemini_cli, json, mini_swe_agent, openai, opencode, openhands,
     pi, recognise, repair, requests, swe_agent,
@@ -14,8 +14,8 @@ use crate::{
 
 /// Reads a recorded session of any known format.
 ///
-/// Shape: never panics, whatever the bytes; a record that cannot be read is skipped and noted.
-/// Errors: only if there is no message to return.
+/// Shape: never panics; skips a record that cannot be read, with a note.
+/// Errors: only if no message could be read.
 pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Session, ReadError> {
     let bytes = json::without_mark(bytes);
     match read_strictly(bytes, *options) {
@@ -34,80 +34,74 @@ fn read_strictly(bytes: &[u8], options: ReadOptions) -> Result<Session, ReadErro
     finish(format, options, read_as(format, bytes, options)?)
 }
 
-fn read_as(format: Format, bytes: &[u8], options: ReadOptions) -> Result<Draft, ReadError> {
+fn read_as(
+    format: SessionFormat,
+    bytes: &[u8],
+    options: ReadOptions,
+) -> Result<SessionDraft, ReadError> {
     let text = |bytes| json::utf8_document(bytes);
     match format {
-        Format::Pi => Ok(pi::read(bytes, options)),
-        Format::ClaudeCode => Ok(claude_code::read(bytes, options)),
-        Format::Codex => Ok(codex::read(bytes, options)),
-        Format::OpenAiChat => openai::read(&text(bytes)),
-        Format::AnthropicMessages => anthropic::read(&text(bytes)),
-        Format::SweAgent => swe_agent::read(&text(bytes)),
-        Format::MiniSweAgent => mini_swe_agent::read(&text(bytes)),
-        Format::OpenHands => openhands::read(&text(bytes), options),
-        Format::GeminiCli => gemini_cli::read(&text(bytes)),
-        Format::OpenCode => opencode::read(&text(bytes)),
+        SessionFormat::Pi => Ok(pi::read(bytes, options)),
+        SessionFormat::ClaudeCode => Ok(claude_code::read(bytes, options)),
+        SessionFormat::Codex => Ok(codex::read(bytes, options)),
+        SessionFormat::OpenAiChat => openai::read(&text(bytes)),
+        SessionFormat::AnthropicMessages => anthropic::read(&text(bytes)),
+        SessionFormat::SweAgent => swe_agent::read(&text(bytes)),
+        SessionFormat::MiniSweAgent => mini_swe_agent::read(&text(bytes)),
+        SessionFormat::OpenHands => openhands::read(&text(bytes), options),
+        SessionFormat::GeminiCli => gemini_cli::read(&text(bytes)),
+        SessionFormat::OpenCode => opencode::read(&text(bytes)),
     }
 }
 
-fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session, ReadError> {
-    let Draft {
-        mut header,
-        mut recorded,
-        mut notes,
-        mut compactions,
-        mut earlier,
-        mut known,
-        requests: mut asked,
-        branches,
-        threads,
-        place,
-        ..
-    } = draft;
-    // An agent that was stopped as it compacted: what it had last is the session.
-    if recorded.is_empty()
+fn finish(
+    format: SessionFormat,
+    options: ReadOptions,
+    draft: SessionDraft,
+) -> Result<Session, ReadError> {
+    let SessionDraft { mut header, mut messages, mut known, mut earlier, mut notes, .. } = draft;
+    // The agent was stopped while it compacted: its last context is the session.
+    if messages.is_empty()
         && let Some(last) = earlier.pop()
     {
-        (recorded, known) = (last.recorded, last.known);
+        (messages, known) = (last.messages, last.known);
     }
-    if recorded.is_empty() {
-        let skipped =
-            notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
+    if messages.is_empty() {
+        let is_skipped = |note: &&SessionNote| matches!(note.kind, NoteKind::Skipped { .. });
+        let skipped = notes.iter().filter(is_skipped).count();
         return Err(ReadError::NothingReadable { format, skipped });
     }
-    let mut stretches = Vec::with_capacity(earlier.len());
-    for stretch in earlier {
-        let repaired = repair::repair(stretch.recorded, place);
-        let known = if stretch.known == 0 { 0 } else { repaired.moved_to(stretch.known) };
+    let mut contexts = Vec::with_capacity(earlier.len());
+    for context in earlier {
+        let repaired = repair::repair(context.messages, draft.place);
+        let known = repaired.moved_to(context.known);
         notes.extend(repaired.notes);
-        let messages = repaired.recorded.into_iter().map(|one| Arc::new(one.message)).collect();
-        stretches.push(Stretch { messages, known });
+        let messages = repaired.messages.into_iter().map(|one| Arc::new(one.message)).collect();
+        contexts.push(EarlierContext { messages, known });
     }
-    let repaired = repair::repair(recorded, place);
-    let known = if known == 0 { 0 } else { repaired.moved_to(known) };
-    for seen in &mut compactions {
-        seen.before = repaired.moved_to(seen.before);
+    let repaired = repair::repair(messages, draft.place);
+    let known = repaired.moved_to(known);
+    let (mut compactions, mut reported) = (draft.compactions, draft.requests);
+    for compaction in &mut compactions {
+        compaction.before = repaired.moved_to(compaction.before);
     }
-    for asked in &mut asked {
-        asked.before = repaired.moved_to(asked.before);
+    for request in &mut reported {
+        request.before = repaired.moved_to(request.before);
     }
     notes.extend(repaired.notes);
     notes.sort_by_key(|note| note.place);
-    // What a compaction kept is repaired in each context alike.
+    // Messages that a compaction kept are repaired in each context alike.
     notes.dedup();
-    let (messages, origins): (Vec<_>, Vec<_>) = repaired
-        .recorded
-        .into_iter()
-        .map(|recorded| (Arc::new(recorded.message), recorded.origin))
-        .unzip();
-    let first = stretches.iter().flat_map(|stretch| &stretch.messages).chain(&messages);
-    header.started = header.started.or_else(|| first.into_iter().find_map(|message| message.time));
+    let (messages, origins): (Vec<_>, Vec<_>) =
+        repaired.messages.into_iter().map(|one| (Arc::new(one.message), one.origin)).unzip();
+    let mut all = contexts.iter().flat_map(|context| &context.messages).chain(&messages);
+    header.started = header.started.or_else(|| all.find_map(|message| message.time));
     let compacted: Vec<usize> = compactions.iter().map(|seen| seen.before).collect();
-    let mut requests = requests::of_main(&messages, &asked, &compacted);
-    for (thread, draft) in (1..).zip(&threads) {
+    let mut requests = requests::of_main(&messages, &reported, &compacted);
+    for (thread, draft) in (1..).zip(&draft.threads) {
         requests::push_thread(draft, thread, &mut requests);
     }
-    requests::push_branches(branches, &mut requests);
+    requests::push_branches(draft.branches, &mut requests);
     Ok(Session {
         format,
         options,
@@ -116,7 +110,7 @@ fn finish(format: Format, options: ReadOptions, draft: Draft) -> Result<Session,
         origins,
         notes,
         compactions,
-        earlier: stretches,
+        earlier: contexts,
         known,
         requests,
     })

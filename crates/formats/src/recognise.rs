@@ -1,14 +1,14 @@
-//! Recognising: which format a file is, by what is in it.
+//! Recognises the format of a file by its content.
 
 use serde_json::value::RawValue;
 
 use crate::error::ReadError;
-use crate::format::Format;
+use crate::format::SessionFormat;
 use crate::json;
 use crate::object::Object;
 
 /// Returns the format of a file.
-pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, ReadError> {
+pub(crate) fn recognise(bytes: &[u8]) -> Result<SessionFormat, ReadError> {
     let trimmed = bytes.trim_ascii();
     let document = match trimmed.first() {
         None => return Err(ReadError::Empty),
@@ -28,7 +28,7 @@ pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, ReadError> {
     }
 }
 
-/// Returns whether the file begins as an object or a list of objects, so that an error inside is worth its place.
+/// Returns whether the file begins as an object or a list of objects, so that the place of a JSON error helps the user.
 fn looks_like_document(trimmed: &[u8]) -> bool {
     let Some((first, rest)) = trimmed.split_first() else { return false };
     matches!((first, rest.trim_ascii_start().first()), (b'{', Some(b'"')) | (b'[', Some(b'{')))
@@ -42,53 +42,54 @@ fn beginning(trimmed: &[u8]) -> String {
     shown.map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
-/// Recognises a document that is one JSON object; lines that are one object each fail here and are looked at one by one.
-fn document(bytes: &[u8]) -> Result<Option<Format>, serde_json::Error> {
+/// Recognises a document that is one JSON object. A JSON Lines file fails here; its lines are recognised one by one.
+fn document(bytes: &[u8]) -> Result<Option<SessionFormat>, serde_json::Error> {
     let first_line = bytes.split(|byte| *byte == b'\n').next().unwrap_or(bytes);
-    // A first line that is complete in itself is either the whole file or the first of many lines.
+    // A complete first line is either the whole file or the first of many lines.
     if let Some(first) = str::from_utf8(first_line).ok().and_then(Object::parse) {
         return Ok(of_document(&first));
     }
     Object::read(&json::utf8_document(bytes)).map(|document| of_document(&document))
 }
 
-fn of_document(document: &Object<'_>) -> Option<Format> {
+fn of_document(document: &Object<'_>) -> Option<SessionFormat> {
     if document.has("history") {
         let is_openhands = document.has("instance_id") || document.has("metadata");
         if is_openhands && !document.has("trajectory") && !document.has("info") {
-            return Some(Format::OpenHands);
+            return Some(SessionFormat::OpenHands);
         }
-        return Some(Format::SweAgent);
+        return Some(SessionFormat::SweAgent);
     }
     if !document.get("messages")?.starts_with('[') {
         return None;
     }
     let trajectory = document.text("trajectory_format");
     if trajectory.is_some_and(|name| document.has("info") || name.starts_with("mini-swe-agent")) {
-        return Some(Format::MiniSweAgent);
+        return Some(SessionFormat::MiniSweAgent);
     }
     if document.has("sessionId") || document.has("projectHash") {
-        return Some(Format::GeminiCli);
+        return Some(SessionFormat::GeminiCli);
     }
     let messages = document.list("messages");
     let is_opencode = |message: Object<'_>| message.has("info") && message.has("parts");
     if document.has("info") && objects(&messages).any(is_opencode) {
-        return Some(Format::OpenCode);
+        return Some(SessionFormat::OpenCode);
     }
     let is_anthropic = document.has("system") || document.has("anthropic_version");
-    let fallback = if is_anthropic { Format::AnthropicMessages } else { Format::OpenAiChat };
+    let fallback =
+        if is_anthropic { SessionFormat::AnthropicMessages } else { SessionFormat::OpenAiChat };
     Some(of_messages(&messages).unwrap_or(fallback))
 }
 
 /// Recognises a document that is one JSON list.
-fn list(bytes: &[u8]) -> Result<Option<Format>, serde_json::Error> {
+fn list(bytes: &[u8]) -> Result<Option<SessionFormat>, serde_json::Error> {
     let text = json::utf8_document(bytes);
     let elements: Vec<&RawValue> = serde_json::from_str(&text)?;
     let is_event = |element: &Object<'_>| element.has("action") || element.has("observation");
     Ok(if objects(&elements).any(|element| !element.has("role") && is_event(&element)) {
-        Some(Format::OpenHands)
+        Some(SessionFormat::OpenHands)
     } else if objects(&elements).any(|element| element.has("role")) {
-        Some(of_messages(&elements).unwrap_or(Format::OpenAiChat))
+        Some(of_messages(&elements).unwrap_or(SessionFormat::OpenAiChat))
     } else {
         None
     })
@@ -98,12 +99,12 @@ fn objects<'a>(elements: &[&'a RawValue]) -> impl Iterator<Item = Object<'a>> {
     elements.iter().filter_map(|raw| Object::parse(raw.get()))
 }
 
-/// Returns which of the two dialects of `messages` it is, if anything in them shows it.
-fn of_messages(messages: &[&RawValue]) -> Option<Format> {
+/// Returns whether `messages` are OpenAI's or Anthropic's, if any of them shows it.
+fn of_messages(messages: &[&RawValue]) -> Option<SessionFormat> {
     objects(messages).find_map(|message| {
         let role = message.text("role").unwrap_or_default();
         if matches!(&*role, "tool" | "developer" | "function") || message.has("tool_calls") {
-            return Some(Format::OpenAiChat);
+            return Some(SessionFormat::OpenAiChat);
         }
         let is_anthropic = |block: &Object<'_>| {
             matches!(
@@ -112,12 +113,12 @@ fn of_messages(messages: &[&RawValue]) -> Option<Format> {
             )
         };
         let blocks = message.objects("content");
-        blocks.iter().any(is_anthropic).then_some(Format::AnthropicMessages)
+        blocks.iter().any(is_anthropic).then_some(SessionFormat::AnthropicMessages)
     })
 }
 
 /// Recognises one line of a JSON Lines file.
-fn line(bytes: &[u8]) -> Option<Format> {
+fn line(bytes: &[u8]) -> Option<SessionFormat> {
     if bytes.first() != Some(&b'{') || bytes.last() != Some(&b'}') {
         return None;
     }
@@ -125,15 +126,15 @@ fn line(bytes: &[u8]) -> Option<Format> {
     let has = |key| line.has(key);
     let kind = line.text("type");
     if has("payload") && kind.is_some() {
-        return Some(Format::Codex);
+        return Some(SessionFormat::Codex);
     }
     if has("history") && has("instance_id") {
-        return Some(Format::OpenHands);
+        return Some(SessionFormat::OpenHands);
     }
     let (is, format) = match kind.as_deref() {
-        None => (has("record_type") || (has("instructions") && has("id")), Format::Codex),
-        Some("session") => (has("id"), Format::Pi),
-        Some("message") if has("message") => (true, Format::Pi),
+        None => (has("record_type") || (has("instructions") && has("id")), SessionFormat::Codex),
+        Some("session") => (has("id"), SessionFormat::Pi),
+        Some("message") if has("message") => (true, SessionFormat::Pi),
         Some(
             "model_change"
             | "thinking_level_change"
@@ -141,15 +142,15 @@ fn line(bytes: &[u8]) -> Option<Format> {
             | "branch_summary"
             | "custom_message"
             | "session_info",
-        ) => (true, Format::Pi),
-        Some("message") => (has("role") && has("content"), Format::Codex),
+        ) => (true, SessionFormat::Pi),
+        Some("message") => (has("role") && has("content"), SessionFormat::Codex),
         Some("reasoning" | "function_call" | "function_call_output" | "custom_tool_call") => {
-            (has("call_id") || has("id"), Format::Codex)
+            (has("call_id") || has("id"), SessionFormat::Codex)
         }
         Some(kind) => {
             let is_message = matches!(kind, "user" | "assistant") && has("message");
             let ids = ["uuid", "sessionId", "leafUuid", "messageId"];
-            (is_message || ids.into_iter().any(has), Format::ClaudeCode)
+            (is_message || ids.into_iter().any(has), SessionFormat::ClaudeCode)
         }
     };
     is.then_some(format)

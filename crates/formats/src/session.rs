@@ -1,19 +1,19 @@
-//! The session: what every reader produces.
+//! The session: the common result of all readers.
 
 use std::sync::Arc;
 
 use plimsoll_core::bill::Request;
 use plimsoll_core::{Message, MillisSinceEpoch};
 
-use crate::format::Format;
-use crate::note::Note;
+use crate::format::SessionFormat;
+use crate::note::SessionNote;
 
-/// What a session says about itself apart from its messages.
+/// The facts that a session records beside its messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
     pub id: Option<String>,
     pub working_directory: Option<String>,
-    /// The model that was used last.
+    /// The last model that was used.
     pub model: Option<String>,
     /// The system prompt, where it is recorded apart from the messages.
     pub instructions: Option<String>,
@@ -22,17 +22,17 @@ pub struct Header {
     pub context_window: Option<u64>,
 }
 
-/// What to do where the recording agent compacted its context.
+/// The treatment of compactions by the recording agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compaction {
-    /// Read on as if it had not happened: every message is there once.
+    /// Ignore them: the session has every message once.
     #[default]
     PassOver,
-    /// Read what the agent had in its context afterwards, and apart from it what it had before.
+    /// Follow them: the session has the agent's last context, and its earlier contexts apart.
     Honour,
 }
 
-/// How to read.
+/// Options of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadOptions {
     pub compaction: Compaction,
@@ -40,29 +40,29 @@ pub struct ReadOptions {
 
 /// A compaction that the recording agent made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CompactionSeen {
-    /// The index in [`Session::messages`] before which it happened; where it was honoured, of the summary.
+pub struct RecordedCompaction {
+    /// The index in [`Session::messages`] before which it happened; if it was honoured, the index of the summary.
     pub before: usize,
-    /// Line or element that records it, from 1.
+    /// The line or element that records it, from 1.
     pub source: u32,
     /// The size of the context before it, as recorded.
     pub tokens_before: Option<u64>,
 }
 
-/// Where one block of a message stands in the file.
+/// The place of a block in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
-    /// Line or element, from 1.
+pub struct BlockPlace {
+    /// The line or element, from 1.
     pub record: u32,
     /// The index in the record's list of blocks; `None` where the content is a plain string or a field of its own.
     pub index: Option<u32>,
 }
 
-/// Where a message stands in the file, block by block.
+/// The place of a message in the file, block by block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// One for each block; empty where the message was made by a repair.
-    pub pieces: Vec<Piece>,
+    /// One for each block; empty for a message that a repair made.
+    pub pieces: Vec<BlockPlace>,
     /// Whether a repair made the message or changed its role.
     pub repaired: bool,
 }
@@ -70,29 +70,29 @@ pub struct Origin {
 /// A recorded session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    pub format: Format,
-    /// How it was read.
+    pub format: SessionFormat,
+    /// The options that it was read with.
     pub options: ReadOptions,
     pub header: Header,
-    /// Oldest first; every result stands directly behind its call, calls at the very end may be open.
+    /// Oldest first. Every result stands directly behind its call; calls at the very end may be open.
     pub messages: Vec<Arc<Message>>,
-    /// For each message, where it was read from.
+    /// The place of each message.
     pub origins: Vec<Origin>,
-    pub notes: Vec<Note>,
-    pub compactions: Vec<CompactionSeen>,
-    /// Each call of a model that reports its usage, those of sub-agents and abandoned branches too; the main conversation first.
+    pub notes: Vec<SessionNote>,
+    pub compactions: Vec<RecordedCompaction>,
+    /// Every request with a reported usage: those of the main conversation, then of sub-agents and abandoned branches.
     pub requests: Vec<Request>,
-    /// Where compactions are honoured: the contexts that ended with one, oldest first. `messages` is the last.
-    pub earlier: Vec<Stretch>,
-    /// Messages at the beginning of `messages` that stood in an earlier context or summarise it.
+    /// The contexts that ended with a compaction, oldest first, if compactions are honoured. `messages` is the last context.
+    pub earlier: Vec<EarlierContext>,
+    /// How many leading `messages` stood in an earlier context or summarise one.
     pub known: usize,
 }
 
-/// What an agent had in its context until it compacted.
+/// The context of an agent until it compacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch {
+pub struct EarlierContext {
     /// As [`Session::messages`].
     pub messages: Vec<Arc<Message>>,
-    /// Messages at the beginning that stood in an earlier context or summarise it.
+    /// How many leading messages stood in an earlier context or summarise one.
     pub known: usize,
 }

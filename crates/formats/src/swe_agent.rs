@@ -2,13 +2,13 @@
 //!
 //! `trajectory` repeats the whole prompt at every step and is not read.
 
-use crate::draft::Draft;
+use crate::draft::SessionDraft;
 use crate::error::ReadError;
 use crate::{mini_swe_agent, openai};
 
 /// Reads a SWE-agent trajectory.
-pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let (mut draft, trajectory, history) = Draft::of_document(text, "history")?;
+pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
+    let (mut draft, trajectory, history) = SessionDraft::of_document(text, "history")?;
     draft.header.id = trajectory.owned("environment");
     draft.each_element(&history, |draft, number, message| {
         openai::each_message(draft, number, message, |draft, recorded| {

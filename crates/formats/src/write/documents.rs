@@ -1,6 +1,6 @@
 //! Writes lists of `OpenAI` chat messages and Anthropic messages, alone or inside of a recorded request.
 //!
-//! The list is put together anew in the order of the context, element by element; all around it stays as it is.
+//! The list gets the elements of the context in their order; the rest of the document keeps its bytes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,25 +11,25 @@ use serde_json::value::RawValue;
 use crate::error::WriteError;
 use crate::json;
 use crate::object::{Object, list, quoted};
-use crate::write::Written;
+use crate::write::ContextMessage;
 use crate::write::edit;
-use crate::write::plan::{Fate, Part, Plan};
+use crate::write::plan::{BlockPlan, Fate, WritePlan};
 
-/// Which of the two interfaces the messages are for.
+/// The interface that the messages are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     OpenAi,
     Anthropic,
 }
 
-/// What stands first where the context begins with an answer, which Anthropic's interface refuses.
+/// The first message of a context that begins with a response, which Anthropic's interface refuses.
 const LEFT_OUT: &str = "[earlier messages were left out]";
 
 /// Writes the plan.
 pub(crate) fn write(
-    plan: &Plan<'_>,
+    plan: &WritePlan<'_>,
     original: &[u8],
-    context: &[Written],
+    context: &[ContextMessage],
     dialect: Dialect,
 ) -> Result<Vec<u8>, WriteError> {
     let foreign = WriteError::OtherOriginal { record: 1 };
@@ -48,7 +48,7 @@ pub(crate) fn write(
     Ok([&text[..start], &written, &text[start + messages.len()..]].concat().into_bytes())
 }
 
-/// Returns the list of messages and where in the text it begins.
+/// Returns the list of messages and its offset in the text.
 fn parse(text: &str) -> Option<(usize, &str)> {
     let messages = if text.trim_ascii_start().starts_with('[') {
         serde_json::from_str::<&RawValue>(text).ok()?.get()
@@ -60,9 +60,9 @@ fn parse(text: &str) -> Option<(usize, &str)> {
 }
 
 fn elements<'a>(
-    plan: &Plan<'_>,
+    plan: &WritePlan<'_>,
     elements: &[&'a RawValue],
-    context: &[Written],
+    context: &[ContextMessage],
     dialect: Dialect,
 ) -> Result<Vec<Cow<'a, str>>, WriteError> {
     let mut out: Vec<Cow<'a, str>> = Vec::new();
@@ -71,7 +71,7 @@ fn elements<'a>(
         let session = plan.session;
         let position = written.position.filter(|position| {
             let (message, origin) = (&session.messages[*position], &session.origins[*position]);
-            // What a repair made or turned into another role has no record of its kind.
+            // A message that a repair made, or gave another role, has no record of its own kind.
             let made = origin.repaired && origin.pieces.is_empty();
             !made && message.source.is_some() && !is_orphan(plan, elements, *position)
         });
@@ -98,8 +98,8 @@ fn elements<'a>(
     Ok(out)
 }
 
-/// Returns whether a message was read from a result that answers nothing.
-fn is_orphan(plan: &Plan<'_>, elements: &[&RawValue], position: usize) -> bool {
+/// Returns whether a message was read from a result without a call.
+fn is_orphan(plan: &WritePlan<'_>, elements: &[&RawValue], position: usize) -> bool {
     let (message, origin) = (&plan.session.messages[position], &plan.session.origins[position]);
     if !origin.repaired || message.role != Role::User {
         return false;
@@ -113,7 +113,7 @@ fn is_orphan(plan: &Plan<'_>, elements: &[&RawValue], position: usize) -> bool {
     edit::is_result(&object, piece.index.unwrap_or(0))
 }
 
-fn edited(raw: &str, parts: &[Part]) -> Option<String> {
+fn edited(raw: &str, parts: &[BlockPlan]) -> Option<String> {
     let mended;
     let mut object = if let Some(object) = Object::parse(raw) {
         object
@@ -130,7 +130,7 @@ fn edited(raw: &str, parts: &[Part]) -> Option<String> {
         }
         return Some(object.to_string());
     }
-    let (calls, rest): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(|part| {
+    let (calls, rest): (Vec<BlockPlan>, Vec<BlockPlan>) = parts.iter().cloned().partition(|part| {
         matches!(part.was, Block::ToolCall(_)) && object.get("tool_calls").is_some()
     });
     if let Some(raw) = object.get("tool_calls").filter(|_| !calls.is_empty()).map(str::to_owned) {
@@ -159,9 +159,9 @@ fn edited(raw: &str, parts: &[Part]) -> Option<String> {
                     && part.index.is_none()
             });
         let content = match text_dropped {
-            // Only beside calls may a message be without text.
+            // A message may have no text only if it has calls.
             true if object.get("tool_calls").is_some() => "null".to_owned(),
-            true => quoted(edit::said("")),
+            true => quoted(edit::nonblank("")),
             false => edit::content(&content, &rest)?,
         };
         object.set("content", content);
@@ -186,7 +186,7 @@ fn edited_call(raw: &str, arguments: &str) -> Option<String> {
 
 fn new_message(message: &Message, dialect: Dialect) -> String {
     if let Some(result) = message.results().next() {
-        let (id, text) = (quoted(&result.call_id), quoted(edit::said(&result.text)));
+        let (id, text) = (quoted(&result.call_id), quoted(edit::nonblank(&result.text)));
         return match dialect {
             Dialect::OpenAi => {
                 format!("{{\"role\":\"tool\",\"tool_call_id\":{id},\"content\":{text}}}")
@@ -202,5 +202,5 @@ fn new_message(message: &Message, dialect: Dialect) -> String {
         _ => "user",
     };
     let text = message.shown();
-    format!("{{\"role\":\"{role}\",\"content\":{}}}", quoted(edit::said(&text)))
+    format!("{{\"role\":\"{role}\",\"content\":{}}}", quoted(edit::nonblank(&text)))
 }
