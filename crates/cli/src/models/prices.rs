@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use plimsoll_core::cost::{CacheKind, PriceEntry, Pricing, day};
-use plimsoll_formats::{Merged, PriceList, merge_prices, read_prices};
+use plimsoll_formats::{PriceChanges, PriceList, merge_prices, read_prices};
 use serde::Serialize;
 
 use crate::arguments::PricesArguments;
@@ -214,7 +214,7 @@ fn import(arguments: &PricesArguments) -> Result<(), CommandError> {
 }
 
 /// Returns what of a table is not the shipped one, with what an import changes in it.
-fn own(shipped: &Pricing, table: Pricing, merged: &Merged, today: String) -> Pricing {
+fn own(shipped: &Pricing, table: Pricing, merged: &PriceChanges, today: String) -> Pricing {
     let mut model: Vec<PriceEntry> = table
         .model
         .iter()
@@ -232,13 +232,13 @@ fn own(shipped: &Pricing, table: Pricing, merged: &Merged, today: String) -> Pri
     Pricing { date: today, fallback: fallback.collect(), model }
 }
 
-fn report(list: &PriceList, merged: Merged, out: Option<PathBuf>) -> Report {
+fn report(list: &PriceList, merged: PriceChanges, out: Option<PathBuf>) -> Report {
     Report {
         source: list.source.to_string(),
         new: merged.new,
         changed: merged.changed,
         alike: merged.alike,
-        left: list.left.iter().map(|(why, names)| (why.why(), names.len())).collect(),
+        left: list.omitted.iter().map(|(why, names)| (why.why(), names.len())).collect(),
         out,
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use plimsoll_engine::{Recall, RecallScope, SessionId};
-use plimsoll_formats::{Note, NoteKind, Place};
+use plimsoll_formats::{NoteKind, RecordPlace, SessionNote};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -73,8 +73,8 @@ fn read(path: &Path) -> Result<Vec<Question>, CommandError> {
         }
         match serde_json::from_slice(line) {
             Ok(query) => queries.push(query),
-            Err(error) => notes.push(Note {
-                place: Place::Line(number),
+            Err(error) => notes.push(SessionNote {
+                place: RecordPlace::Line(number),
                 kind: NoteKind::Skipped { why: error.to_string() },
             }),
         }

@@ -1,34 +1,34 @@
-//! A price list over a table: what is new or costs something else becomes entries, and what no list says is kept.
+//! Merges a price list into a table: new models and new prices become entries; figures that no list has stay.
 
 use plimsoll_core::cost::{Band, CacheKind, PriceEntry, Prices, Pricing, WriteTier, model_name};
 
 use super::{ListedModel, Maker, PriceList};
 
-/// Figures nearer than this are the same: lists round (chosen).
+/// The relative difference up to which two figures are the same, because lists round (chosen).
 const NEAR: f64 = 0.002;
-/// Bands and lives that a table has for a model, at most.
+/// The most bands of a model in a table.
 const MOST_STEPS: usize = 2;
 
-/// What a price list changes in a table.
+/// The changes that a price list makes to a table.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Merged {
-    /// All entries of the models that change, those of other days included.
+pub struct PriceChanges {
+    /// All entries of the models that change, including those of other days.
     pub entries: Vec<PriceEntry>,
     /// Names that the table did not list.
     pub new: Vec<String>,
     /// Names that it listed with other figures.
     pub changed: Vec<String>,
-    /// Models that cost what the table says.
+    /// The number of models with the prices of the table.
     pub alike: usize,
 }
 
-/// Finds what `list` changes in `table`. A model that the table lists costs what the list says from `today` on, `YYYY-MM-DD`;
-/// what it cost before and what is announced for later stay.
+/// Returns the changes that `list` makes to `table`. A model of the table gets the list's prices from `today` on,
+/// `YYYY-MM-DD`; earlier prices and announced ones stay.
 ///
-/// A list does not say how a cache works: its kind, lives, least length, and whether thinking is bound are those of the table's entry
-/// of that name, else those of the maker's newest models.
-pub fn merge(list: &PriceList, table: &Pricing, today: &str) -> Merged {
-    let mut merged = Merged::default();
+/// A list does not describe the cache. Its kind, lifetimes and least length, and whether thinking is bound, come from the
+/// table's entry of that name, else from the maker's newest models.
+pub fn merge(list: &PriceList, table: &Pricing, today: &str) -> PriceChanges {
+    let mut merged = PriceChanges::default();
     for model in &list.models {
         let name = model_name(&model.name);
         let known = table.known(&name, None).map(|priced| priced.name.to_owned());
@@ -40,7 +40,7 @@ pub fn merge(list: &PriceList, table: &Pricing, today: &str) -> Merged {
             merged.alike += 1;
             continue;
         }
-        // A dated name is an entry of its own where it costs something else than the model that it belongs to.
+        // A dated name has an entry of its own where its price differs from that of its model.
         let others: Vec<&PriceEntry> = table.model.iter().filter(|one| one.name == name).collect();
         if others.is_empty() {
             merged.new.push(name);
@@ -101,7 +101,7 @@ fn kind(maker: Maker, name: &str) -> CacheKind {
     }
 }
 
-/// Tells whether a model of OpenAI has entries at the ends of requests, as those since GPT-5.6.
+/// Returns whether a model of OpenAI caches up to the ends of requests, as all do since GPT-5.6.
 fn since_5_6(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("gpt-") else { return false };
     let version = rest.split('-').next().unwrap_or(rest);
@@ -112,7 +112,7 @@ fn since_5_6(name: &str) -> bool {
     }
 }
 
-/// Returns the lives that a cache has, and what a write costs, by the providers' pages on prompt caching.
+/// Returns the lifetimes of a cache and the price of a write, from the providers' pages on prompt caching.
 fn writes(cache: CacheKind) -> Vec<WriteTier> {
     let tier = |(seconds, price)| WriteTier { seconds, price };
     match cache {
@@ -136,7 +136,7 @@ fn alike(one: &PriceEntry, other: &PriceEntry) -> bool {
         && one.bands.iter().zip(&other.bands).all(|(a, b)| bands(a, b))
 }
 
-/// Rounds what a division made of a decimal fraction.
+/// Removes the rounding error of a division.
 fn rounded(ratio: f64) -> f64 {
     (ratio * 1e6).round() / 1e6
 }
@@ -163,8 +163,9 @@ mod tests {
         }
     }
 
-    fn of(models: Vec<ListedModel>) -> Merged {
-        let list = PriceList { source: PriceSource::ModelsDev, models, left: BTreeMap::default() };
+    fn of(models: Vec<ListedModel>) -> PriceChanges {
+        let list =
+            PriceList { source: PriceSource::ModelsDev, models, omitted: BTreeMap::default() };
         merge(&list, &Pricing::shipped(), "2026-11-22")
     }
 
@@ -173,7 +174,7 @@ mod tests {
         let mut opus = listed("claude-opus-4-5-20251101", Maker::Anthropic, 5.0);
         assert_eq!(of(vec![opus.clone()]).alike, 1, "a dated name is the model that it belongs to");
         opus.cache_read = None;
-        assert_eq!(of(vec![opus]), Merged { alike: 1, ..Merged::default() });
+        assert_eq!(of(vec![opus]), PriceChanges { alike: 1, ..PriceChanges::default() });
     }
 
     #[test]
