@@ -1,8 +1,6 @@
 //! `plimsoll memory`: what is known, written, asked for and forgotten.
 
 mod add;
-pub(crate) mod arguments;
-mod config;
 mod list;
 mod stats;
 mod transfer;
@@ -28,11 +26,10 @@ use crate::output;
 use crate::store::{Store, session_id};
 use crate::work::embedder;
 
-use arguments::{
+use crate::arguments::{
     ExtractArguments, ForgetArguments, MemoryArguments, MemoryCommand, PlainArguments,
     ScopeArguments, SearchMemoryArguments, UsedArguments,
 };
-pub(crate) use config::MemoryConfig;
 
 pub(crate) fn run(arguments: &MemoryArguments) -> Result<(), CommandError> {
     use MemoryCommand as Command;

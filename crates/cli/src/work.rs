@@ -8,8 +8,8 @@ use plimsoll_core::safety::Safety;
 use plimsoll_engine::cards::{CardSettings, Worked, Workers, catch_up, queue_embedding};
 use plimsoll_engine::remember::MemoryRules;
 use plimsoll_engine::{
-    ChatModel, Clock, Embedder, HistoryStore, Job, JobState, KnowledgeStore, SessionId, StoreError,
-    TenantId,
+    ChatModel, Clock, Embedder, HistoryStore, Job, JobState, KnowledgeStore, MemoryConfig,
+    SessionId, StoreError, TenantId,
 };
 use plimsoll_models::{BuiltInEmbedder, Models};
 use serde::Serialize;
@@ -17,7 +17,6 @@ use serde::Serialize;
 use crate::arguments::WorkArguments;
 use crate::config::{self, Config};
 use crate::error::CommandError;
-use crate::memory::MemoryConfig;
 use crate::models;
 use crate::output::{self, thousands};
 use crate::progress::Progress;

@@ -36,7 +36,7 @@ impl StoredMemory {
         knowledge: Arc<dyn KnowledgeStore>,
     ) -> Result<Self, CommandError> {
         let embedder = embedder(&models::open(config.models.clone())?);
-        let frames = FrameBook::new(config.memory.frames()?, embedder.as_deref())
+        let frames = FrameBook::new(config.frames()?, embedder.as_deref())
             .await
             .map_err(CommandError::failure)?;
         Ok(Self {
