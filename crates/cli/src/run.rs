@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let store = Store::open(arguments.store.store.as_deref())?;
     let session = session(arguments, &cascade)?;
     let model = arguments.model.clone().or_else(|| config.run.model.clone());
-    let models = Arc::new(models::open(config.models.clone())?);
+    let models = Arc::new(models::open(&config.models)?);
     let pricing = Arc::new(pricing(None)?);
     let sources = Sources::new(models.clone(), model, pricing.clone())?;
     let watch = Arc::new(watch::Watch::new(arguments.json));
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         safety: config.safety,
         ..config.run
     };
-    let embedder = crate::work::embedder(&models);
+    let embedder = models::embedder(&models);
     let outcome = store.with(async |history, knowledge, tenant| {
         let runner = Runner {
             tenant: tenant.clone(),
