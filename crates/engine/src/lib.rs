@@ -23,6 +23,7 @@ pub mod live;
 mod log_row;
 pub mod memories;
 mod memory;
+mod memory_config;
 pub mod memory_stats;
 mod model_error;
 mod name;
@@ -59,6 +60,7 @@ pub use memory::{
     MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, MemoryVersion,
     Scope,
 };
+pub use memory_config::MemoryConfig;
 pub use model_error::ModelError;
 pub use plimsoll_core::words;
 pub use recall::{Recall, RecallHit, RecallScope, Recollection};
