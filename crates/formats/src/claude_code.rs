@@ -156,7 +156,9 @@ impl ClaudeCodeReader {
             _ => return,
         }
         let Some(message) = line.object("message") else {
-            return draft.skip(number, "it has no message");
+            let is_there = line.has("message");
+            let why = if is_there { "its message is not an object" } else { "it has no message" };
+            return draft.skip(number, why);
         };
         let is_sidechain = line.is_true("isSidechain") || self.lines == LineSelection::Sidechain;
         self.main |= !is_sidechain;

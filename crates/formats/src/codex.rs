@@ -84,21 +84,25 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
             }
             return;
         }
-        let Some(payload) = line.object("payload") else {
-            return draft.skip(number, "its payload is not an object");
-        };
-        match &*line.text("type").unwrap_or_default() {
-            "response_item" => item(draft, &mut pending, number, time, &payload),
-            "session_meta" | "turn_context" => {
+        match (&*line.text("type").unwrap_or_default(), line.object("payload")) {
+            ("response_item", Some(payload)) => item(draft, &mut pending, number, time, &payload),
+            ("session_meta" | "turn_context", Some(payload)) => {
                 meta(draft, &payload);
                 account.model = draft.header.model.as_deref().map(Arc::from);
             }
-            "event_msg" => event(draft, &mut account, number, time, &payload),
-            "token_usage_record" => usage_record(draft, &mut account, number, time, &payload),
-            "compacted" if options.compaction == Compaction::Honour => {
+            ("event_msg", Some(payload)) => event(draft, &mut account, number, time, &payload),
+            ("token_usage_record", Some(payload)) => {
+                usage_record(draft, &mut account, number, time, &payload);
+            }
+            ("compacted", Some(payload)) if options.compaction == Compaction::Honour => {
                 honour(draft, &mut pending, number, time, &payload);
             }
-            "compacted" => draft.compacted(number, None),
+            ("compacted", Some(_)) => draft.compacted(number, None),
+            (
+                "response_item" | "session_meta" | "turn_context" | "event_msg"
+                | "token_usage_record" | "compacted",
+                None,
+            ) => draft.skip(number, "its payload is not an object"),
             _ => {}
         }
     });
@@ -182,6 +186,9 @@ fn honour(
     time: Option<MillisSinceEpoch>,
     compacted: &Object<'_>,
 ) {
+    if compacted.value("replacement_history").is_some_and(|raw| !raw.starts_with('[')) {
+        return draft.skip(number, "its replacement history is not a list");
+    }
     draft.forget();
     pending.clear();
     draft.compacted(number, None);

@@ -55,6 +55,9 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
             header.model = header.model.take().or_else(|| line.owned("modelId"));
             header.started = header.started.or(line.time("timestamp"));
         }
+        "message" if line.has("message") && line.object("message").is_none() => {
+            draft.skip(number, "its message is not an object");
+        }
         kind => entries.push(entry(number, kind, line)),
     });
     let path = live_path(&entries, &mut draft);

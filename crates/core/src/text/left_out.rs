@@ -2,6 +2,9 @@
 
 use std::fmt::Display;
 
+/// The user message that begins a context whose first message is a response, which providers refuse.
+pub const EARLIER_LEFT_OUT: &str = "[earlier messages were left out]";
+
 /// Returns `noun`, with an s unless `count` is 1.
 pub fn plural(count: usize, noun: &str) -> String {
     if count == 1 { noun.to_owned() } else { format!("{noun}s") }
