@@ -8,7 +8,7 @@ use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, MillisSinceEpoch, Role, ToolCall, ToolResult, Usage};
 
 use crate::content::{self, either, is_content, opaque, text_and_images};
-use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft, usage};
+use crate::draft::{RecordedMessage, RecordedRequest, SessionDraft, usage};
 use crate::object::Object;
 use crate::session::{Compaction, ReadOptions};
 
@@ -16,10 +16,10 @@ use crate::session::{Compaction, ReadOptions};
 #[derive(Default)]
 struct UsageAccount {
     /// From `token_count` events. A repeated event has the total of the one before it.
-    counted: Vec<ReportedRequest>,
+    counted: Vec<RecordedRequest>,
     last_total: Option<TokenCounts>,
     /// From `token_usage_record` lines, one for each response. They are exact, so they replace `counted`.
-    recorded: Vec<ReportedRequest>,
+    recorded: Vec<RecordedRequest>,
     model: Option<Arc<str>>,
     /// The number of messages up to the last reported request.
     messages: usize,
@@ -50,18 +50,18 @@ impl UsageAccount {
         number: u32,
         time: Option<MillisSinceEpoch>,
         counts: &TokenCounts,
-    ) -> Option<ReportedRequest> {
+    ) -> Option<RecordedRequest> {
         // The response is the first assistant message since the last request.
         let mut new = draft.messages.iter().enumerate().skip(self.messages);
         let answer = new.find(|(_, recorded)| recorded.message.role == Role::Assistant);
-        Some(ReportedRequest {
+        Some(RecordedRequest {
             before: answer.map_or(draft.messages.len(), |(index, _)| index),
             source: number,
             time,
             model: self.model.clone(),
             usage: counts.usage?,
             thinking_tokens: Some(counts.reasoning),
-            ..ReportedRequest::default()
+            ..RecordedRequest::default()
         })
     }
 }
@@ -163,7 +163,7 @@ fn usage_record(
     }
     let counts = TokenCounts::of(&record.object("usage").unwrap_or_default());
     if let Some(request) = account.request(draft, number, time, &counts) {
-        account.recorded.push(ReportedRequest { id, ..request });
+        account.recorded.push(RecordedRequest { id, ..request });
         account.messages = draft.messages.len();
     }
     answered(draft, account, &counts);
