@@ -4,6 +4,7 @@
 //! was loaded stays, in the order in which it was loaded, so that the bytes in front of a conversation only grow.
 //! Source: `context-strategy.md` 2, 3.4 and 5.2.
 
+#[cfg(test)]
 mod break_even;
 mod definition;
 mod outline;
@@ -15,7 +16,6 @@ use crate::request::ToolIntent;
 use crate::text::{Limit, head, one_line};
 use crate::tokens::Tokenizer;
 
-pub use break_even::LookupCost;
 pub use definition::{NoSchema, ToolDefinition};
 pub use outline::{OPEN_SCHEMA, OUTLINE_HINT, describe_outlined, plan_outlines};
 pub use session::{CallDecision, DESCRIBE_TOOL, ToolSession, describe_tool, described};
@@ -40,7 +40,7 @@ pub struct LazySettings {
 
 impl Default for LazySettings {
     /// Chosen: a line of a directory is a short sentence; `context-strategy.md` puts schemas at 500 tokens and more. What
-    /// outlines must save is above all that was dearer where it was measured, and pays seven questions ([`LookupCost`]).
+    /// outlines must save is above all that was dearer where it was measured, and pays seven questions (`break_even.rs`).
     fn default() -> Self {
         Self {
             enabled: true,

@@ -72,30 +72,6 @@ pub enum Outcome {
     Pending,
 }
 
-macro_rules! names {
-    ($type:ident { $($variant:ident $name:literal),* $(,)? }) => {
-        impl $type {
-            /// Every value, in the order of their declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// Returns the name that tables and JSON have for it.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-
-            /// Reads a name; `None` for one that is not known.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$variant),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
 names!(MemoryKind {
     Decision "decision",
     Entity "entity",

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::message::{Block, Message};
+use crate::message::{Block, Message, ToolCall, ToolResult};
 
 /// What a piece of text gives away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,57 +50,30 @@ pub enum SensitiveKind {
     Secret,
 }
 
+names!(SensitiveKind {
+    Email "email",
+    Phone "phone",
+    PaymentCard "payment_card",
+    Iban "iban",
+    NationalId "national_id",
+    AwsKey "aws_key",
+    GithubToken "github_token",
+    GitlabToken "gitlab_token",
+    OpenaiKey "openai_key",
+    AnthropicKey "anthropic_key",
+    GoogleKey "google_key",
+    SlackToken "slack_token",
+    StripeKey "stripe_key",
+    ServiceToken "service_token",
+    Jwt "jwt",
+    PrivateKey "private_key",
+    AuthHeader "auth_header",
+    UrlPassword "url_password",
+    Password "password",
+    Secret "secret",
+});
+
 impl SensitiveKind {
-    /// Every kind, personal data first.
-    pub const ALL: [Self; 20] = [
-        Self::Email,
-        Self::Phone,
-        Self::PaymentCard,
-        Self::Iban,
-        Self::NationalId,
-        Self::AwsKey,
-        Self::GithubToken,
-        Self::GitlabToken,
-        Self::OpenaiKey,
-        Self::AnthropicKey,
-        Self::GoogleKey,
-        Self::SlackToken,
-        Self::StripeKey,
-        Self::ServiceToken,
-        Self::Jwt,
-        Self::PrivateKey,
-        Self::AuthHeader,
-        Self::UrlPassword,
-        Self::Password,
-        Self::Secret,
-    ];
-
-    /// Returns the name that stands in a redacted text and in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Email => "email",
-            Self::Phone => "phone",
-            Self::PaymentCard => "payment_card",
-            Self::Iban => "iban",
-            Self::NationalId => "national_id",
-            Self::AwsKey => "aws_key",
-            Self::GithubToken => "github_token",
-            Self::GitlabToken => "gitlab_token",
-            Self::OpenaiKey => "openai_key",
-            Self::AnthropicKey => "anthropic_key",
-            Self::GoogleKey => "google_key",
-            Self::SlackToken => "slack_token",
-            Self::StripeKey => "stripe_key",
-            Self::ServiceToken => "service_token",
-            Self::Jwt => "jwt",
-            Self::PrivateKey => "private_key",
-            Self::AuthHeader => "auth_header",
-            Self::UrlPassword => "url_password",
-            Self::Password => "password",
-            Self::Secret => "secret",
-        }
-    }
-
     /// Tells personal data from what opens doors.
     pub fn is_personal(self) -> bool {
         matches!(
@@ -238,42 +211,34 @@ pub fn redact(text: &str, handling: Handling) -> (Cow<'_, str>, Flags) {
 /// change there. A changed message has another content hash.
 pub fn handle_message(message: &Message, handling: Handling) -> (Option<Message>, Flags) {
     let mut flags = Flags::new();
-    let mut changed = false;
-    let mut handled = |text: &Arc<str>| -> Arc<str> {
+    let mut redacted = |text: &str| -> Option<Arc<str>> {
         let (new, found) = redact(text, handling);
         add(&mut flags, &found);
         match new {
-            Cow::Borrowed(_) => text.clone(),
-            Cow::Owned(new) => {
-                changed = true;
-                new.into()
-            }
+            Cow::Borrowed(_) => None,
+            Cow::Owned(new) => Some(new.into()),
         }
     };
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| match block.clone() {
-            Block::Text(text) => Block::Text(handled(&text)),
-            Block::ToolResult(mut result) => {
-                result.text = handled(&result.text);
-                Block::ToolResult(result)
+    let changed = message.with_blocks(|_, block| {
+        Some(match block {
+            Block::Text(text) => Block::Text(redacted(text)?),
+            Block::ToolResult(result) => {
+                Block::ToolResult(ToolResult { text: redacted(&result.text)?, ..result.clone() })
             }
-            Block::ToolCall(mut call) => {
-                let arguments = handled(&call.arguments);
-                call.arguments = still_json(&call.arguments, arguments, handling);
-                Block::ToolCall(call)
+            Block::ToolCall(call) => {
+                let arguments = still_json(&call.arguments, redacted(&call.arguments)?, handling);
+                Block::ToolCall(ToolCall { arguments, ..call.clone() })
             }
-            other => other,
+            _ => return None,
         })
-        .collect();
-    (changed.then(|| Message { blocks, ..message.clone() }), flags)
+    });
+    (changed, flags)
 }
 
 /// Returns `redacted`, or where it is no JSON any more and `arguments` were, the same as JSON: a number is no place for a mark.
 fn still_json(arguments: &Arc<str>, redacted: Arc<str>, handling: Handling) -> Arc<str> {
     let holds = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    if redacted == *arguments || holds(&redacted) {
+    if holds(&redacted) {
         return redacted;
     }
     let Ok(mut value) = serde_json::from_str::<Value>(arguments) else { return redacted };

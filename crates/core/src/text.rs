@@ -1,4 +1,4 @@
-//! Texts: the one place that cuts them, says what was left out, tells error lines and splits words.
+//! Texts: the one place that cuts them, marks omissions, recognises error lines and splits words.
 
 mod cut;
 mod error_lines;

@@ -1,19 +1,14 @@
 //! Keywords of cards and of tasks, by the expressions and stop words of `auto-context.md`.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 /// Keywords on one card.
 const MOST: usize = 20;
 
-static CARD_WORD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b[a-zA-Z_][a-zA-Z0-9_]{3,}\b").expect("the specification's expression is valid")
-});
-static TASK_WORD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b[a-zA-Z_][a-zA-Z0-9_]{2,}\b").expect("the specification's expression is valid")
-});
+patterns! {
+    CARD_WORD r"\b[a-zA-Z_][a-zA-Z0-9_]{3,}\b";
+    TASK_WORD r"\b[a-zA-Z_][a-zA-Z0-9_]{2,}\b";
+}
 
 const CARD_STOP_WORDS: &[&str] = &[
     "the", "and", "for", "are", "but", "not", "you", "all", "this", "that", "with", "have", "from",

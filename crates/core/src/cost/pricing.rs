@@ -138,22 +138,28 @@ impl Pricing {
 
     /// Reads a table by itself.
     pub fn parse(text: &str) -> Result<Self, PricingError> {
+        Self::read(text)?.with_listed_fallbacks()
+    }
+
+    /// Reads a table whose fallbacks may be models of another table.
+    fn read(text: &str) -> Result<Self, PricingError> {
         let pricing: Self =
             toml::from_str(text).map_err(|error| PricingError::Syntax(Box::new(error)))?;
         pricing.check()?;
-        let listed =
-            |fallback: &&Fallback| pricing.model.iter().all(|one| one.name != fallback.like);
-        match pricing.fallback.iter().find(listed) {
+        Ok(pricing)
+    }
+
+    fn with_listed_fallbacks(self) -> Result<Self, PricingError> {
+        let is_listed = |like: &String| self.model.iter().any(|one| one.name == *like);
+        match self.fallback.iter().find(|fallback| !is_listed(&fallback.like)) {
             Some(unknown) => Err(PricingError::Fallback(unknown.like.clone())),
-            None => Ok(pricing),
+            None => Ok(self),
         }
     }
 
     /// Reads a table that goes over this one: models that it lists replace those of the name, and its fallbacks come first.
     pub fn overlaid(mut self, text: &str) -> Result<Self, PricingError> {
-        let mut over: Self =
-            toml::from_str(text).map_err(|error| PricingError::Syntax(Box::new(error)))?;
-        over.check()?;
+        let mut over = Self::read(text)?;
         for entry in &mut over.model {
             entry.name = name::normal(&entry.name);
         }
@@ -161,11 +167,7 @@ impl Pricing {
         self.model.extend(over.model);
         self.fallback.retain(|one| over.fallback.iter().all(|new| new.begins != one.begins));
         self.fallback.extend(over.fallback);
-        let listed = |like: &String| self.model.iter().any(|one| one.name == *like);
-        match self.fallback.iter().find(|fallback| !listed(&fallback.like)) {
-            Some(unknown) => Err(PricingError::Fallback(unknown.like.clone())),
-            None => Ok(Self { date: over.date, ..self }),
-        }
+        Self { date: over.date, ..self }.with_listed_fallbacks()
     }
 
     fn check(&self) -> Result<(), PricingError> {

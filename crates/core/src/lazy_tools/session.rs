@@ -15,8 +15,6 @@ pub const DESCRIBE_TOOL: &str = "describe_tool";
 #[serde(default)]
 pub struct ToolSession {
     loaded: Vec<String>,
-    uses: u64,
-    lazy_uses: u64,
 }
 
 /// What a model's call comes to.
@@ -57,8 +55,6 @@ impl ToolSession {
                 self.load(name);
             }
             if is_known || tool.takes(arguments) {
-                self.uses += 1;
-                self.lazy_uses += u64::from(!is_always);
                 return CallDecision::Run;
             }
             return CallDecision::Unfit(format!(
@@ -80,11 +76,6 @@ impl ToolSession {
         let known = nearest(&asked, tools.iter().map(|tool| &*tool.name));
         let hint = known.map_or(String::new(), |known| format!(" The nearest is `{known}`."));
         CallDecision::Unknown(format!("There is no tool `{asked}`.{hint}"))
-    }
-
-    /// Returns the share of uses whose schema was loaded on demand; `None` before the first use.
-    pub fn lazy_rate(&self) -> Option<f64> {
-        (self.uses > 0).then(|| self.lazy_uses as f64 / self.uses as f64)
     }
 
     fn load(&mut self, name: &str) {

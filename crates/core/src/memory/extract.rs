@@ -135,11 +135,11 @@ fn extract_text(
 fn kinds(sentence: &Sentence<'_>, role: Role) -> Vec<(MemoryKind, Vec<String>)> {
     let text = sentence.text;
     let said = role != Role::Tool && !sentence.in_code;
-    let states = said && !pattern::is_open(text);
+    let states = said && !pattern::OPEN.is_match(text);
     let mut kinds = Vec::new();
-    if states && pattern::is_decision(text) {
+    if states && pattern::DECISION.is_match(text) {
         kinds.push((MemoryKind::Decision, Vec::new()));
-    } else if said && pattern::is_task(text) {
+    } else if said && pattern::TASK.is_match(text) {
         kinds.push((MemoryKind::Task, Vec::new()));
     } else if states && pattern::is_fact(text, role) {
         kinds.push((MemoryKind::Fact, Vec::new()));
@@ -151,13 +151,13 @@ fn kinds(sentence: &Sentence<'_>, role: Role) -> Vec<(MemoryKind, Vec<String>)> 
     if let Some((_, tags)) = kinds.first_mut() {
         tags.extend(entities.into_iter().chain(units).chain(hosts));
     } else if !sentence.in_code {
-        let states = (role == Role::Tool || states) && !pattern::is_code(text);
+        let states = (role == Role::Tool || states) && !pattern::CODE.is_match(text);
         if !entities.is_empty() && states {
             kinds.push((MemoryKind::Entity, entities));
         } else if !units.is_empty() && states {
             kinds.push((MemoryKind::Metric, units));
         }
-        if !hosts.is_empty() && (said || pattern::is_titled_link(text)) {
+        if !hosts.is_empty() && (said || pattern::TITLED.is_match(text)) {
             kinds.push((MemoryKind::Link, hosts));
         }
     }

@@ -42,8 +42,6 @@ pub struct Frame {
 /// What is wrong with a definition of frames.
 #[derive(Debug, thiserror::Error)]
 pub enum FramesError {
-    #[error("the frames are no valid TOML")]
-    Toml(#[from] toml::de::Error),
     #[error("frame `{frame}`: a trigger is no regular expression")]
     Trigger {
         frame: String,
@@ -102,11 +100,6 @@ impl Frames {
     pub fn built_in() -> Self {
         Self::from_frames(written(BUILT_IN).expect("a constant definition that a test reads"))
             .expect("constant triggers that a test compiles")
-    }
-
-    /// Reads `[[frame]]` tables, which come before the built-in frames and replace those of the same name.
-    pub fn with_toml(text: &str) -> Result<Self, FramesError> {
-        Self::with_own(written(text)?)
     }
 
     /// Makes frames to choose from, of `frames` and the built-in ones that they do not replace.
@@ -251,7 +244,8 @@ mod tests {
 
     #[test]
     fn operators_define_their_own_and_replace_built_in_ones() {
-        let frames = Frames::with_toml(
+        let read = |text: &str| written(text).map(Frames::with_own);
+        let frames = read(
             r#"
             [[frame]]
             name = "billing"
@@ -263,6 +257,7 @@ mod tests {
             description = "Ask the handbook first."
             "#,
         )
+        .expect("TOML")
         .expect("valid");
         assert_eq!(selected(&frames, "where is the INVOICE?"), "billing");
         let billing = frames.get("billing").expect("own");
@@ -275,7 +270,7 @@ mod tests {
             "[[frame]]\nname = \"a\"\n[[frame]]\nname = \"a\"",
             "[[frame]]\nname = \"a\"\nbudget = { tokens = 3 }",
         ] {
-            assert!(Frames::with_toml(bad).is_err(), "{bad}");
+            assert!(!matches!(read(bad), Ok(Ok(_))), "{bad}");
         }
     }
 

@@ -102,19 +102,10 @@ impl Period {
     }
 }
 
+#[rustfmt::skip]
 const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
 ];
 
 /// Reads the periods that a question names: months by their English names, with or without day and year, `2023-05-08`,

@@ -4,46 +4,20 @@ use super::entropy::entropy;
 use super::{Finding, SensitiveKind, byte_at};
 
 /// Ends of names, without `_` and `-`, that say that a secret is the value.
+#[rustfmt::skip]
 const SECRET_NAMES: &[&str] = &[
-    "apikey",
-    "secretkey",
-    "accesskey",
-    "authkey",
-    "privatekey",
-    "signingkey",
-    "encryptionkey",
-    "masterkey",
-    "accountkey",
-    "servicekey",
-    "clientkey",
-    "sharedkey",
-    "appkey",
-    "subscriptionkey",
-    "licensekey",
-    "secret",
-    "secretkeybase",
-    "token",
-    "credential",
+    "apikey", "secretkey", "accesskey", "authkey", "privatekey", "signingkey", "encryptionkey",
+    "masterkey", "accountkey", "servicekey", "clientkey", "sharedkey", "appkey",
+    "subscriptionkey", "licensekey", "secret", "secretkeybase", "token", "credential",
     "credentials",
 ];
 const PASSWORD_NAMES: &[&str] = &["password", "passwd", "pwd", "passphrase"];
 /// Names that end so and hold no secret.
+#[rustfmt::skip]
 const HARMLESS_NAMES: &[&str] = &[
-    "pagetoken",
-    "nexttoken",
-    "synctoken",
-    "continuationtoken",
-    "eostoken",
-    "bostoken",
-    "padtoken",
-    "unktoken",
-    "masktoken",
-    "septoken",
-    "clstoken",
-    "stoptoken",
-    "publickey",
-    "cachekey",
-    "oldpwd",
+    "pagetoken", "nexttoken", "synctoken", "continuationtoken", "eostoken", "bostoken",
+    "padtoken", "unktoken", "masktoken", "septoken", "clstoken", "stoptoken", "publickey",
+    "cachekey", "oldpwd",
 ];
 /// The longest name that is looked at.
 const LONGEST_NAME: usize = 64;
@@ -94,42 +68,15 @@ pub(super) fn find(text: &str, end: usize) -> Option<Finding> {
 
 /// Tells whether `value` stands for a secret and is none.
 pub(super) fn is_placeholder(value: &str) -> bool {
+    #[rustfmt::skip]
     const PARTS: &[&str] = &[
-        "placeholder",
-        "changeme",
-        "change-me",
-        "change_me",
-        "your",
-        "xxxx",
-        "****",
-        "....",
-        "redacted",
-        "dummy",
-        "insert",
-        "replace",
-        "todo",
-        "${",
-        "{{",
-        "<",
-        "%(",
-        "$(",
+        "placeholder", "changeme", "change-me", "change_me", "your", "xxxx", "****", "....",
+        "redacted", "dummy", "insert", "replace", "todo", "${", "{{", "<", "%(", "$(",
     ];
+    #[rustfmt::skip]
     const WORDS: &[&str] = &[
-        "password",
-        "passwd",
-        "pass",
-        "pwd",
-        "secret",
-        "token",
-        "user",
-        "username",
-        "none",
-        "null",
-        "true",
-        "false",
-        "undefined",
-        "string",
-        "example",
+        "password", "passwd", "pass", "pwd", "secret", "token", "user", "username", "none",
+        "null", "true", "false", "undefined", "string", "example",
     ];
     let lower = value.to_ascii_lowercase();
     lower.starts_with('$')
