@@ -137,6 +137,9 @@ pub struct Message {
     pub model: Option<Arc<str>>,
 }
 
+/// The text of an image in [`Message::shown`].
+pub(crate) const IMAGE: &str = "[image]";
+
 impl Message {
     /// Makes a message of `role`; all other fields are empty.
     pub fn new(role: Role, blocks: Vec<Block>) -> Self {
@@ -207,28 +210,19 @@ impl Message {
     /// An image is `[image]`. Thinking and opaque blocks are left out: providers drop, hide or re-encode them, and nothing
     /// in this crate changes them.
     pub fn shown(&self) -> String {
-        let mut out = String::new();
-        let mut texts = 0;
-        let mut text = |out: &mut String, part: &str| {
-            if texts > 0 {
-                out.push('\n');
-            }
-            texts += 1;
-            out.push_str(part);
-        };
+        let mut texts: Vec<&str> = Vec::with_capacity(self.blocks.len());
         for block in &self.blocks {
             match block {
-                Block::Text(part) => text(&mut out, part),
-                Block::Image(_) => text(&mut out, "[image]"),
+                Block::Text(text) => texts.push(text),
+                Block::Image(_) => texts.push(IMAGE),
                 Block::ToolResult(result) => {
-                    text(&mut out, &result.text);
-                    for _ in &result.images {
-                        text(&mut out, "[image]");
-                    }
+                    texts.push(&result.text);
+                    texts.extend(result.images.iter().map(|_| IMAGE));
                 }
                 Block::ToolCall(_) | Block::Thinking(_) | Block::Opaque(_) => {}
             }
         }
+        let mut out = texts.join("\n");
         for call in self.calls() {
             out.push('\n');
             out.push_str(&call.name);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::message::{Block, Message, Role};
+use crate::message::{Block, IMAGE, Message, Role};
 use crate::tokens::Tokenizer;
 use crate::transcript::{Position, Transcript};
 
@@ -148,8 +148,6 @@ pub fn statistics(transcript: &Transcript) -> Statistics {
         tools,
     }
 }
-
-const IMAGE: &str = "[image]";
 
 /// Counts the reasoning in `message`, which [`crate::Entry::tokens`] leaves out.
 pub(crate) fn thinking_tokens(tokenizer: Tokenizer, message: &Message) -> u64 {

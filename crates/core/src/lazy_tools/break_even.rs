@@ -1,4 +1,4 @@
-//! When outlines pay: what they save at each request, against what questions about tools cost.
+//! When outlines pay: their saving at each request against the cost of questions about tools.
 
 use crate::cost::{CacheKind, Prices};
 
@@ -23,8 +23,8 @@ impl LookupCost {
 
     /// Returns how many questions a session may ask before outlines that save `saved` tokens of a request make it dearer.
     ///
-    /// What is saved would be written once and read at every further request. A question is one more request, which reads the
-    /// rest; its answer is written, and read by half of the requests. A cache with steps loses half a step at each request.
+    /// The saved tokens would be written once and read at every further request. A question is one more request, which reads the
+    /// rest; its answer is written, and half of the requests read it. A cache with steps loses half a step at each request.
     pub(super) fn questions_paid(&self, saved: u64, prices: &Prices) -> f64 {
         let write = prices.cache_write;
         let read = prices.cache_read * prices.cache_hits + (1.0 - prices.cache_hits);
