@@ -7,7 +7,9 @@ mod answer;
 mod answer_cache;
 mod answer_stream;
 mod body;
+mod causes;
 mod config;
+mod forward;
 mod gateway;
 mod guard;
 mod handle;
@@ -18,6 +20,8 @@ mod metrics;
 mod offer;
 mod options;
 mod own_calls;
+mod pauses;
+mod ports;
 mod prepare;
 mod refusal;
 mod relay;
@@ -28,23 +32,22 @@ mod server;
 mod sessions;
 mod surroundings;
 mod timers;
-#[cfg_attr(not(feature = "otlp"), path = "traces_absent.rs")]
 mod traces;
 mod turn;
 mod upstream;
 mod warm;
 mod work;
 
-pub use answer_cache::{Answers, KeptAnswer};
 pub use config::{
     Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, OwnTools, PORT, Timeouts,
     UpstreamConfig,
 };
-pub use gateway::{ConfigError, Gateway, Memory, Parts};
+pub use gateway::{ConfigError, Gateway};
 pub use keys::KeyError;
-pub use relay::{Body, Cut};
-pub use routes::{Access, ROUTES, Route};
+pub use ports::{Answers, KeptAnswer, Memory, Parts, Policies};
+pub use relay::{Body, RelayError};
+pub use routes::{GatewayRoute, ROUTES, RouteAccess};
 pub use secret::Secret;
 pub use server::{ServeError, serve};
-pub use turn::Policies;
+pub use traces::CollectorError;
 pub use upstream::UpstreamError;

@@ -2,23 +2,22 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::lazy_tools::{DESCRIBE_TOOL, LazySettings, OnCall, ToolSession};
+use plimsoll_core::lazy_tools::{DESCRIBE_TOOL, LazySettings, OnCall, ToolDefinition, ToolSession};
 use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
 use plimsoll_engine::expand::{ExpandOptions, Part, expand_text};
-use plimsoll_wire::{Request, ToolDefinition};
+use plimsoll_wire::Request;
 use serde::Deserialize;
 
 use crate::gateway::Gateway;
-use crate::sessions::{Held, Key};
+use crate::metrics::Counter;
+use crate::sessions::SessionBranch;
 
-/// Where a call comes from.
+/// Where lookups of a request search.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub(crate) key: Key,
-    pub(crate) held: Held,
-    pub(crate) branch: usize,
-    /// Messages that the request had.
+pub(crate) struct LookupPlace {
+    pub(crate) branch: SessionBranch,
+    /// The number of messages of the request.
     pub(crate) end: usize,
 }
 
@@ -29,7 +28,7 @@ pub(crate) fn definitions() -> Vec<ToolDefinition> {
         .map(|tool| ToolDefinition {
             name: tool.name.to_owned(),
             description: tool.description.to_owned(),
-            parameters: tool.parameters.to_owned(),
+            schema: tool.parameters.to_owned(),
         })
         .collect()
 }
@@ -52,11 +51,11 @@ struct Search {
 /// Answers a call; whatever cannot be answered is told to the model.
 pub(crate) async fn answer(
     gateway: &Gateway,
-    place: &Place,
+    place: &LookupPlace,
     request: &Request,
     call: &ToolCall,
 ) -> ToolResult {
-    gateway.metrics.expansion(&call.name);
+    gateway.metrics.add(Counter::Expansions, &call.name);
     let answered = if *call.name == *EXPAND_REF.name {
         expand(gateway, place, &call.arguments).await
     } else if *call.name == *SEARCH_CONTEXT.name {
@@ -84,7 +83,7 @@ fn describe(request: &Request, arguments: &str) -> Result<String, String> {
     }
 }
 
-async fn expand(gateway: &Gateway, place: &Place, arguments: &str) -> Result<String, String> {
+async fn expand(gateway: &Gateway, place: &LookupPlace, arguments: &str) -> Result<String, String> {
     let asked: Expand = serde_json::from_str(arguments)
         .map_err(|error| format!("the arguments cannot be read: {error}"))?;
     let prefix = Ref::prefix(&asked.reference).ok_or_else(|| not_found(&asked.reference))?;
@@ -111,27 +110,21 @@ async fn expand(gateway: &Gateway, place: &Place, arguments: &str) -> Result<Str
 }
 
 /// Finds an original: in the session, where it may not be stored yet, else among all that its tenant has.
-async fn original(gateway: &Gateway, place: &Place, prefix: &str) -> Option<String> {
-    {
-        let guard = place.held.lock().await;
-        let session = guard.as_ref().and_then(|all| all.branch(place.branch));
-        let transcript = session.map(plimsoll_engine::live::LiveSession::transcript);
-        let found = transcript.and_then(|transcript| {
-            Some(transcript.entries()[transcript.find(prefix)?].message.shown())
-        });
-        if found.is_some() {
-            return found;
-        }
+async fn original(gateway: &Gateway, place: &LookupPlace, prefix: &str) -> Option<String> {
+    let found = place.branch.read(|session| {
+        let transcript = session.transcript();
+        Some(transcript.entries()[transcript.find(prefix)?].message.shown())
+    });
+    if let Some(Some(text)) = found.await {
+        return Some(text);
     }
-    let record = gateway.history.message_by_hash(&place.key.0, prefix).await.ok()?;
+    let record = gateway.history.message_by_hash(&place.branch.key.0, prefix).await.ok()?;
     Some(record.message.shown())
 }
 
-async fn look(place: &Place, arguments: &str) -> Result<String, String> {
+async fn look(place: &LookupPlace, arguments: &str) -> Result<String, String> {
     let asked: Search = serde_json::from_str(arguments)
         .map_err(|error| format!("the arguments cannot be read: {error}"))?;
-    let guard = place.held.lock().await;
-    let session = guard.as_ref().and_then(|all| all.branch(place.branch));
-    let transcript = session.ok_or_else(|| "the session is not there".to_owned())?.transcript();
-    Ok(search(transcript, place.end, &asked.query))
+    let found = place.branch.read(|session| search(session.transcript(), place.end, &asked.query));
+    found.await.ok_or_else(|| "the session is not there".to_owned())
 }

@@ -1,9 +1,9 @@
 //! Tools on their way to the model: ours beside the client's, and the client's as outlines where that is asked for.
 
-use plimsoll_core::lazy_tools::{NativeSearch, describe_outlined, plan_outlines};
+use plimsoll_core::lazy_tools::{NativeSearch, ToolDefinition, describe_outlined, plan_outlines};
 use plimsoll_core::lookup::EXPAND_REF;
-use plimsoll_core::{ContentHash, Message, Role, Tokenizer, lazy_tools};
-use plimsoll_wire::{Edits, Request, ToolDefinition, Wire};
+use plimsoll_core::{ContentHash, Message, Role, Tokenizer};
+use plimsoll_wire::{Edits, Request, Wire};
 
 use crate::gateway::Gateway;
 use crate::lookup;
@@ -33,16 +33,15 @@ impl Offer {
             own.clear();
         }
         let (mut outlines, mut saved) = (Vec::new(), 0);
-        let describe = written(describe_outlined());
+        let describe = describe_outlined();
         if let Some(settings) = gateway.lazy_tools.as_ref().filter(|_| is_free(&describe)) {
             let is_native = settings.native != NativeSearch::Off;
             if !is_native || request.wire() != Wire::AnthropicMessages {
                 // To the token does not matter here, and counting so costs more than all else of a request.
                 let tools = request.lazy_tools();
                 outlines = plan_outlines(&tools, settings, Tokenizer::Estimate);
-                let is_outlined = |tool: &&lazy_tools::ToolDefinition| {
-                    outlines.iter().any(|one| one.name == tool.name)
-                };
+                let is_outlined =
+                    |tool: &&ToolDefinition| outlines.iter().any(|one| one.name == tool.name);
                 saved = tokens(tools.iter().filter(is_outlined))
                     .saturating_sub(tokens(outlines.iter()));
             }
@@ -50,7 +49,7 @@ impl Offer {
         if !outlines.is_empty() {
             own.push(describe);
         }
-        Self { own, outlines: outlines.into_iter().map(written).collect(), saved }
+        Self { own, outlines, saved }
     }
 
     /// Tells whether the model can look up what is behind a ref.
@@ -80,11 +79,6 @@ impl Offer {
     }
 }
 
-fn tokens<'a>(tools: impl Iterator<Item = &'a lazy_tools::ToolDefinition>) -> u64 {
+fn tokens<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> u64 {
     tools.map(|tool| u64::from(tool.tokens(Tokenizer::Estimate))).sum()
-}
-
-fn written(tool: lazy_tools::ToolDefinition) -> ToolDefinition {
-    let lazy_tools::ToolDefinition { name, description, schema } = tool;
-    ToolDefinition { name, description, parameters: schema }
 }

@@ -15,13 +15,13 @@ const KEPT_RESULTS: u32 = 3;
 
 /// What is set in a request beside its messages.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
+pub(crate) struct RequestAdditions {
     marks: Vec<(Position, Life)>,
     drop_thinking: bool,
     context_editing: Option<ContextEditing>,
 }
 
-impl Options {
+impl RequestAdditions {
     /// Decides what a request needs; one that goes out as it came needs nothing.
     pub(crate) fn of(
         policy: &Policy,

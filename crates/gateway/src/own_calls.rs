@@ -7,15 +7,15 @@ use plimsoll_wire::{OwnCall, Withheld, WithheldCall};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct WithheldRecord {
     shown: Arc<Message>,
-    calls: Vec<KeptCall>,
+    calls: Vec<WithheldCallRecord>,
     earlier: Vec<Vec<Arc<str>>>,
     at: usize,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptCall {
+struct WithheldCallRecord {
     before: usize,
     round: usize,
     raw: Arc<str>,
@@ -25,14 +25,14 @@ struct KeptCall {
 
 /// Writes what was withheld.
 pub(crate) fn write(withheld: &Withheld) -> Arc<str> {
-    let calls = withheld.calls.iter().map(|one| KeptCall {
+    let calls = withheld.calls.iter().map(|one| WithheldCallRecord {
         before: one.before,
         round: one.round,
         raw: one.call.raw.clone(),
         name: one.call.name.clone(),
         result: one.call.result.clone(),
     });
-    let kept = Kept {
+    let kept = WithheldRecord {
         shown: withheld.shown.clone(),
         calls: calls.collect(),
         earlier: withheld.earlier.clone(),
@@ -43,7 +43,7 @@ pub(crate) fn write(withheld: &Withheld) -> Arc<str> {
 
 /// Reads what was withheld; `None` for what is something else.
 pub(crate) fn read(text: &str) -> Option<Withheld> {
-    let Kept { shown, calls, earlier, at } = serde_json::from_str(text).ok()?;
+    let WithheldRecord { shown, calls, earlier, at } = serde_json::from_str(text).ok()?;
     let calls = calls.into_iter().map(|one| {
         let call = OwnCall { raw: one.raw, name: one.name, result: one.result };
         WithheldCall { before: one.before, round: one.round, call }

@@ -15,18 +15,20 @@ use plimsoll_wire::{
     Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
 
-use crate::answer_cache::{Awaited, KeptAnswer};
+use crate::answer_cache::Awaited;
 use crate::config::Mode;
 use crate::gateway::Gateway;
 use crate::headers;
+use crate::metrics::Counter;
 use crate::offer::Offer;
-use crate::options::Options;
+use crate::options::RequestAdditions;
 use crate::own_calls;
-use crate::refusal::Refusal;
+use crate::ports::KeptAnswer;
+use crate::refusal::RequestRefusal;
 use crate::report::Report;
-use crate::sessions::{Key, read};
+use crate::sessions::{SessionBranch, SessionKey, read};
 use crate::surroundings::{RequestSurroundings, offers_lookups};
-use crate::turn::Turn;
+use crate::turn::SessionTurn;
 use crate::work::BrokeOff;
 
 /// How a client wants this request to be treated.
@@ -42,34 +44,37 @@ pub(crate) struct RequestOptions {
 
 impl RequestOptions {
     /// Reads the headers over the settings.
-    pub(crate) fn of(gateway: &Gateway, headers: &HeaderMap) -> Result<Self, Refusal> {
+    pub(crate) fn of(gateway: &Gateway, headers: &HeaderMap) -> Result<Self, RequestRefusal> {
         let text = |name: &HeaderName| match headers.get(name).map(|value| value.to_str()) {
             None => Ok(None),
             Some(Ok(text)) => Ok(Some(text.trim())),
-            Some(Err(_)) => Err(Refusal::Malformed(format!("the header {name} is no text"))),
+            Some(Err(_)) => Err(RequestRefusal::Malformed(format!("the header {name} is no text"))),
         };
         let mode = match text(&headers::MODE)? {
             None => gateway.config.mode,
             Some(name) => Mode::parse(name).ok_or_else(|| {
-                Refusal::Malformed(format!("{} is observe, on or off", headers::MODE))
+                RequestRefusal::Malformed(format!("{} is observe, on or off", headers::MODE))
             })?,
         };
         let strategy = text(&headers::POLICY)?.unwrap_or(&gateway.config.policy).to_owned();
         let budget = match text(&headers::BUDGET)? {
             None => None,
             Some(number) => Some(number.parse().map_err(|_| {
-                Refusal::Malformed(format!("{} is a whole number of tokens", headers::BUDGET))
+                RequestRefusal::Malformed(format!(
+                    "{} is a whole number of tokens",
+                    headers::BUDGET
+                ))
             })?),
         };
         let policy = gateway.policies.policy(&strategy, budget).ok_or_else(|| {
-            Refusal::Malformed(format!("{} names no policy that is known", headers::POLICY))
+            RequestRefusal::Malformed(format!("{} names no policy that is known", headers::POLICY))
         })?;
         let session = text(&headers::SESSION)?.filter(|name| !name.is_empty()).map(str::to_owned);
         let cache = match text(&headers::CACHE)? {
             None | Some("on") => true,
             Some("off") => false,
             Some(_) => {
-                return Err(Refusal::Malformed(format!("{} is on or off", headers::CACHE)));
+                return Err(RequestRefusal::Malformed(format!("{} is on or off", headers::CACHE)));
             }
         };
         Ok(Self { mode, policy, strategy, session, cache })
@@ -78,13 +83,13 @@ impl RequestOptions {
 
 /// Why a request goes out as it came.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Open {
+pub(crate) enum FailOpen {
     /// It must stay untouched.
     #[error("{0}")]
     Kind(&'static str),
     /// It is nested too deep to be passed on at all.
     #[error("too deep")]
-    Refused(Refusal),
+    Refused(RequestRefusal),
     #[error("it cannot be read")]
     Request(#[from] RequestError),
     #[error("the store did not answer")]
@@ -100,7 +105,7 @@ pub(crate) enum Open {
     BrokeOff(#[from] BrokeOff),
 }
 
-impl Open {
+impl FailOpen {
     /// Tells whether this is as it should be, and no failure of ours.
     pub(crate) fn is_expected(&self) -> bool {
         matches!(self, Self::Kind(_) | Self::Refused(_))
@@ -116,7 +121,7 @@ pub(crate) struct Prepared {
     /// What the provider has to be told to read of it, as values of `anthropic-beta`.
     pub(crate) betas: Vec<&'static str>,
     pub(crate) edits: Edits,
-    pub(crate) turn: Turn,
+    pub(crate) turn: SessionTurn,
     pub(crate) report: Report,
     /// What the answer cache may be told the answer of.
     pub(crate) awaited: Option<Awaited>,
@@ -126,25 +131,25 @@ pub(crate) struct Prepared {
 
 /// What is decided about a request.
 #[derive(Debug)]
-struct Decided {
+struct Decision {
     branch: usize,
     bounded: Bounded,
     offer: Offer,
     carried: Vec<Arc<str>>,
     session: SessionId,
     bills: Bills,
-    options: Options,
+    additions: RequestAdditions,
 }
 
 /// A request to be prepared.
 #[derive(Debug, Clone)]
-pub(crate) struct Job {
+pub(crate) struct Preparation {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) wire: Wire,
     pub(crate) tenant: TenantId,
     /// The name of the upstream.
     pub(crate) upstream: String,
-    pub(crate) wish: RequestOptions,
+    pub(crate) options: RequestOptions,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -169,7 +174,7 @@ impl Original {
             return None;
         }
         let request = Request::parse(self.wire, &self.body, &self.path, self.limits).ok()?;
-        let priced = gateway.pricing.of(request.model(), Some(gateway.clock.now()));
+        let priced = gateway.prices_now(request.model());
         let thinks = |message: &Arc<Message>| {
             message.blocks.iter().any(|block| matches!(block, Block::Thinking(_)))
         };
@@ -181,14 +186,14 @@ impl Original {
     }
 }
 
-impl Job {
+impl Preparation {
     pub(crate) fn original(&self) -> Original {
         Original {
             wire: self.wire,
             path: self.path.clone(),
             body: self.body.clone(),
             limits: self.limits(),
-            is_bounded: self.wish.mode == Mode::On,
+            is_bounded: self.options.mode == Mode::On,
         }
     }
 
@@ -200,18 +205,20 @@ impl Job {
     async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Open> {
+    ) -> Result<T, FailOpen> {
         Ok(self.gateway.work.run(self.body.len(), work).await?)
     }
 
     /// Reads the body.
-    async fn parse(&self) -> Result<Request, Open> {
+    async fn parse(&self) -> Result<Request, FailOpen> {
         let (wire, body, path) = (self.wire, self.body.clone(), self.path.clone());
         let limits = self.limits();
         let parsed = self.work(move || Request::parse(wire, &body, &path, limits));
         parsed.await?.map_err(|error| match error {
-            RequestError::TooDeep { depth } => Open::Refused(Refusal::TooDeep { most: depth }),
-            error => Open::Request(error),
+            RequestError::TooDeep { depth } => {
+                FailOpen::Refused(RequestRefusal::TooDeep { most: depth })
+            }
+            error => FailOpen::Request(error),
         })
     }
 
@@ -219,7 +226,7 @@ impl Job {
     fn awaited(&self, request: &Request, body: Option<&[u8]>) -> Option<Awaited> {
         let answers = self.gateway.answers.as_ref()?;
         // Where tools are offered an answer may act, and none is kept; to ask would cost reading the body again.
-        if self.wish.mode != Mode::On || !self.wish.cache || !request.tools().is_empty() {
+        if self.options.mode != Mode::On || !self.options.cache || !request.tools().is_empty() {
             return None;
         }
         // These decide what a provider makes of a body.
@@ -239,13 +246,14 @@ impl Job {
     }
 
     /// Names the session of a request; one that stands beside a conversation is none of its turns.
-    fn key(&self, request: &Request) -> Result<Key, Open> {
+    fn key(&self, request: &Request) -> Result<SessionKey, FailOpen> {
         let header = |name: &str| Some(self.headers.get(name)?.to_str().ok()?.to_owned());
         let is_turn = request.kind() != RequestKind::Aside;
         let by_client = || is_turn.then(|| request.named_session(header)).flatten();
-        let named = self.wish.session.clone().or_else(by_client);
+        let named = self.options.session.clone().or_else(by_client);
         let name = session_name(named.as_deref(), &request.own_session(), request.messages());
-        let session = SessionId::new(&name).map_err(|_| Open::Kind("its session has no name"))?;
+        let session =
+            SessionId::new(&name).map_err(|_| FailOpen::Kind("its session has no name"))?;
         Ok((self.tenant.clone(), session))
     }
 
@@ -256,7 +264,7 @@ impl Job {
         request: &Request,
         added: Option<Arc<str>>,
         goes_out_as_it_came: bool,
-    ) -> Option<Decided> {
+    ) -> Option<Decision> {
         let gateway = &self.gateway;
         let now = gateway.clock.now();
         let prices = gateway.priced(request.model()).prices;
@@ -272,8 +280,8 @@ impl Job {
         let asked = Asked {
             messages: request.messages(),
             model: request.model(),
-            policy: &self.wish.policy,
-            strategy: &self.wish.strategy,
+            policy: &self.options.policy,
+            strategy: &self.options.strategy,
             tools,
             around: &around.surroundings,
             added,
@@ -283,8 +291,8 @@ impl Job {
         let (branch, bounded) = conversation.ask(&asked, &gateway.pricing)?;
         let session = conversation.branch(branch)?;
         let as_it_came = session.went_out_as_it_came();
-        let options = Options::of(
-            &self.wish.policy,
+        let additions = RequestAdditions::of(
+            &self.options.policy,
             &prices,
             &bounded,
             &around,
@@ -293,44 +301,44 @@ impl Job {
         );
         let (carried, bills) = (session.carried().to_vec(), session.bills());
         let session = session.id().clone();
-        Some(Decided { branch, bounded, offer, carried, session, bills, options })
+        Some(Decision { branch, bounded, offer, carried, session, bills, additions })
     }
 
     /// Bounds a request.
-    pub(crate) async fn prepare(self) -> Result<Prepared, Open> {
+    pub(crate) async fn prepare(self) -> Result<Prepared, FailOpen> {
         let request = Arc::new(self.parse().await?);
         let aside = match request.kind() {
             RequestKind::Turn => None,
-            RequestKind::Unsupported(what) => return Err(Open::Kind(what)),
+            RequestKind::Unsupported(what) => return Err(FailOpen::Kind(what)),
             // Nothing of it is bounded, but a question by itself is what a cache answers.
             kind @ RequestKind::Aside => {
-                Some(self.awaited(&request, None).ok_or(Open::Kind(kind.as_str()))?)
+                Some(self.awaited(&request, None).ok_or(FailOpen::Kind(kind.as_str()))?)
             }
-            kind => return Err(Open::Kind(kind.as_str())),
+            kind => return Err(FailOpen::Kind(kind.as_str())),
         };
-        let goes_out_as_it_came = self.wish.mode != Mode::On || aside.is_some();
+        let goes_out_as_it_came = self.options.mode != Mode::On || aside.is_some();
         let key = self.key(&request)?;
         self.gateway.pauses.end(&key);
         self.is_rebuilt.store(!self.gateway.sessions.has(&key), Ordering::Relaxed);
         let added = match &self.gateway.memory {
             Some(memory) if !goes_out_as_it_came => {
-                let most = self.wish.policy.ceiling();
+                let most = self.options.policy.ceiling();
                 memory.recalled(&self.tenant, &key.1, request.messages(), most).await
             }
             _ => None,
         };
         let held = self.gateway.sessions.get(&key);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
-        let job = self.clone();
+        let preparation = self.clone();
         let (asked, added) = (request.clone(), added.map(Arc::from));
         let done = self
-            .work(move || job.decide(guard.as_mut()?, &asked, added, goes_out_as_it_came))
+            .work(move || preparation.decide(guard.as_mut()?, &asked, added, goes_out_as_it_came))
             .await?;
-        let Decided { branch, bounded, offer, carried, session, bills, options } =
-            done.ok_or(Open::NoBranch)?;
+        let Decision { branch, bounded, offer, carried, session, bills, additions } =
+            done.ok_or(FailOpen::NoBranch)?;
         let mut report = Report {
             session: session.clone(),
-            strategy: self.wish.strategy.clone(),
+            strategy: self.options.strategy.clone(),
             full_tokens: bounded.receipt.full_tokens,
             tokens: bounded.receipt.tokens,
             pressure: pressure(bounded.receipt.tokens, &ContextBudget::default()).percent,
@@ -346,10 +354,11 @@ impl Job {
         } else {
             bounded.edits.clone()
         };
-        let betas = options.betas();
+        let betas = additions.betas();
         let append = bounded.added.clone();
-        let edits = options.added_to(Edits { messages, restore, append, ..Edits::default() });
-        let mut turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
+        let edits = additions.added_to(Edits { messages, restore, append, ..Edits::default() });
+        let branch = SessionBranch { key, held, number: branch };
+        let mut turn = SessionTurn::new(self.gateway.clone(), branch, bounded);
         let saved = offer.saved;
         let edits = if goes_out_as_it_came { Edits::default() } else { offer.added_to(edits) };
         let body = if edits.is_empty() {
@@ -364,13 +373,13 @@ impl Job {
                     return Ok(rewritten);
                 }
                 let first = violations.first().map(ToString::to_string);
-                Err(Open::Violation(first.unwrap_or_default()))
+                Err(FailOpen::Violation(first.unwrap_or_default()))
             });
             let written = written.await??;
             report.misses = turn.note_unplaced(written.unplaced);
             Some(Bytes::from(written.body))
         };
-        self.gateway.metrics.tokens("tools_saved", saved);
+        self.gateway.metrics.add_amount(Counter::Tokens, "tools_saved", saved);
         let awaited = aside.or_else(|| self.awaited(&request, body.as_deref()));
         let found = match &awaited {
             Some(awaited) => awaited.find(&self.gateway).await,
@@ -380,7 +389,7 @@ impl Job {
     }
 
     /// Gives a request whose size is asked for the form that it will have; history does not change.
-    pub(crate) async fn predict(self) -> Result<Option<Bytes>, Open> {
+    pub(crate) async fn predict(self) -> Result<Option<Bytes>, FailOpen> {
         let request = Arc::new(self.parse().await?);
         let key = self.key(&request)?;
         if !self.gateway.sessions.has(&key) {
@@ -391,7 +400,7 @@ impl Job {
         let Some(conversation) = guard.as_mut() else { return Ok(None) };
         let session = conversation.predict(request.messages());
         let now = self.gateway.clock.now();
-        let prices = self.gateway.pricing.of(request.model(), Some(now)).prices;
+        let prices = self.gateway.prices_now(request.model()).prices;
         let lookups = offers_lookups(&self.gateway, &request, &prices, session, now);
         let edits = session.map(|session| Edits {
             messages: session.forms(request.messages()),

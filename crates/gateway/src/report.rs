@@ -4,8 +4,8 @@ use http::{HeaderMap, HeaderValue};
 use plimsoll_engine::live::Miss;
 use plimsoll_engine::{Bills, SessionId};
 
-use crate::gateway::Gateway;
 use crate::headers;
+use crate::metrics::{Counter, Metrics};
 
 /// What the client and the log are told of a turn.
 #[derive(Debug, Clone)]
@@ -31,13 +31,17 @@ impl Report {
     }
 
     /// Adds it to the figures.
-    pub(crate) fn count(&self, gateway: &Gateway) {
-        gateway.metrics.tokens("full", self.full_tokens);
-        gateway.metrics.tokens("sent", self.tokens);
-        gateway.metrics.tokens("cost", self.cost.round() as u64);
-        gateway.metrics.tokens("full_cost", self.full_cost.round() as u64);
+    pub(crate) fn count(&self, metrics: &Metrics) {
+        for (kind, tokens) in [
+            ("full", self.full_tokens),
+            ("sent", self.tokens),
+            ("cost", self.cost.round() as u64),
+            ("full_cost", self.full_cost.round() as u64),
+        ] {
+            metrics.add_amount(Counter::Tokens, kind, tokens);
+        }
         for miss in &self.misses {
-            gateway.metrics.miss(miss.as_str());
+            metrics.add(Counter::Misses, miss.as_str());
         }
     }
 

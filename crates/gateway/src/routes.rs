@@ -4,7 +4,7 @@ use http::Method;
 
 /// Who may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum RouteAccess {
     /// Whoever reaches the port: there is nothing in the answer.
     Open,
     /// Who shows a key, where there are keys.
@@ -13,7 +13,7 @@ pub enum Access {
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
+pub enum GatewayRoute {
     /// Whether the process lives.
     Health,
     /// Whether requests should come here.
@@ -29,21 +29,21 @@ pub enum Route {
 }
 
 /// All routes but the last, which stands for every other method and path.
-pub const ROUTES: [(&str, &str, Route, Access); 8] = [
-    ("GET", "/healthz", Route::Health, Access::Open),
-    ("GET", "/readyz", Route::Ready, Access::Open),
-    ("GET", "/metrics", Route::Metrics, Access::Key),
-    ("HEAD", "/", Route::Hello, Access::Open),
-    ("GET", "/", Route::Hello, Access::Open),
-    ("HEAD", "/api/hello", Route::Hello, Access::Open),
-    ("GET", "/v1/responses", Route::WebSocket, Access::Key),
-    ("GET", "/responses", Route::WebSocket, Access::Key),
+pub const ROUTES: [(&str, &str, GatewayRoute, RouteAccess); 8] = [
+    ("GET", "/healthz", GatewayRoute::Health, RouteAccess::Open),
+    ("GET", "/readyz", GatewayRoute::Ready, RouteAccess::Open),
+    ("GET", "/metrics", GatewayRoute::Metrics, RouteAccess::Key),
+    ("HEAD", "/", GatewayRoute::Hello, RouteAccess::Open),
+    ("GET", "/", GatewayRoute::Hello, RouteAccess::Open),
+    ("HEAD", "/api/hello", GatewayRoute::Hello, RouteAccess::Open),
+    ("GET", "/v1/responses", GatewayRoute::WebSocket, RouteAccess::Key),
+    ("GET", "/responses", GatewayRoute::WebSocket, RouteAccess::Key),
 ];
 
-impl Route {
+impl GatewayRoute {
     /// Finds the route of a request and who may take it.
-    pub fn of(method: &Method, path: &str) -> (Self, Access) {
+    pub fn of(method: &Method, path: &str) -> (Self, RouteAccess) {
         let found = ROUTES.iter().find(|(known, at, ..)| method.as_str() == *known && path == *at);
-        found.map_or((Self::Upstream, Access::Key), |(_, _, route, access)| (*route, *access))
+        found.map_or((Self::Upstream, RouteAccess::Key), |(_, _, route, access)| (*route, *access))
     }
 }

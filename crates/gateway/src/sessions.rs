@@ -3,15 +3,32 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_engine::live::Conversation;
+use plimsoll_engine::live::{Conversation, LiveSession};
 use plimsoll_engine::{HistoryStore, SessionId, StoreError, TenantId};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 /// A conversation, or `None` until it is read from the store.
 pub(crate) type Held = Arc<AsyncMutex<Option<Conversation>>>;
 
-/// What a conversation is known by.
-pub(crate) type Key = (TenantId, SessionId);
+/// The key of a conversation.
+pub(crate) type SessionKey = (TenantId, SessionId);
+
+/// A branch of a conversation.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionBranch {
+    pub(crate) key: SessionKey,
+    pub(crate) held: Held,
+    /// The number of the branch in its conversation.
+    pub(crate) number: usize,
+}
+
+impl SessionBranch {
+    /// Reads the branch; `None` where the conversation is not in memory.
+    pub(crate) async fn read<T>(&self, read: impl FnOnce(&LiveSession) -> T) -> Option<T> {
+        let guard = self.held.lock().await;
+        guard.as_ref()?.branch(self.number).map(read)
+    }
+}
 
 /// All conversations in memory.
 #[derive(Debug)]
@@ -22,7 +39,7 @@ pub(crate) struct Sessions {
 
 #[derive(Debug, Default)]
 struct All {
-    slots: HashMap<Key, Slot>,
+    slots: HashMap<SessionKey, Slot>,
     uses: u64,
     bytes: usize,
 }
@@ -52,12 +69,12 @@ impl Sessions {
     }
 
     /// Tells whether a conversation is in memory.
-    pub(crate) fn has(&self, key: &Key) -> bool {
+    pub(crate) fn has(&self, key: &SessionKey) -> bool {
         self.all().slots.contains_key(key)
     }
 
     /// Returns a conversation, to be read by [`read`] where it is not there yet.
-    pub(crate) fn get(&self, key: &Key) -> Held {
+    pub(crate) fn get(&self, key: &SessionKey) -> Held {
         let mut all = self.all();
         all.uses += 1;
         let used = all.uses;
@@ -71,7 +88,7 @@ impl Sessions {
     }
 
     /// Takes note of a conversation's size, and lets go what was not used for longest where there is too much.
-    pub(crate) fn resize(&self, key: &Key, bytes: usize) {
+    pub(crate) fn resize(&self, key: &SessionKey, bytes: usize) {
         let mut all = self.all();
         let Some(slot) = all.slots.get_mut(key) else { return };
         let before = std::mem::replace(&mut slot.bytes, bytes);
@@ -89,7 +106,7 @@ impl Sessions {
     }
 
     /// Forgets a conversation that is no longer what the store has.
-    pub(crate) fn forget(&self, key: &Key) {
+    pub(crate) fn forget(&self, key: &SessionKey) {
         let mut all = self.all();
         if let Some(slot) = all.slots.remove(key) {
             all.bytes -= slot.bytes;
@@ -100,7 +117,7 @@ impl Sessions {
 /// Waits for a conversation, and reads it where it is not in memory.
 pub(crate) async fn read(
     held: Held,
-    key: &Key,
+    key: &SessionKey,
     history: &dyn HistoryStore,
 ) -> Result<OwnedMutexGuard<Option<Conversation>>, StoreError> {
     let mut guard = held.lock_owned().await;
@@ -114,7 +131,7 @@ pub(crate) async fn read(
 mod tests {
     use super::*;
 
-    fn key(name: &str) -> Key {
+    fn key(name: &str) -> SessionKey {
         (TenantId::default(), SessionId::new(name).expect("an id"))
     }
 

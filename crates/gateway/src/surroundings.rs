@@ -1,10 +1,11 @@
 //! What a request has around its messages: tools, marks of the provider's cache, and whether our own tools are offered.
 
 use plimsoll_core::cost::{CacheKind, Life, MOST_MARKS, Prices};
+use plimsoll_core::lazy_tools::ToolDefinition;
 use plimsoll_core::terms::{ClientMarks, Surroundings};
 use plimsoll_core::{MillisSinceEpoch, Position, Role};
 use plimsoll_engine::live::LiveSession;
-use plimsoll_wire::{Request, ToolDefinition, Wire};
+use plimsoll_wire::{Request, Wire};
 
 use crate::config::OwnTools;
 use crate::gateway::Gateway;
@@ -96,8 +97,7 @@ pub(crate) fn offers_lookups(
 }
 
 fn tokens(tools: &[ToolDefinition]) -> f64 {
-    let bytes = |tool: &ToolDefinition| {
-        tool.name.len() + tool.description.len() + tool.parameters.len() + 40
-    };
+    let bytes =
+        |tool: &ToolDefinition| tool.name.len() + tool.description.len() + tool.schema.len() + 40;
     tools.iter().map(bytes).sum::<usize>() as f64 / BYTES
 }

@@ -7,36 +7,46 @@ mod messages;
 mod piece;
 mod responses;
 
+use std::ops::AddAssign;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_core::{Block, Message, Role, ToolCall};
+use plimsoll_core::{Block, Message, Role, ToolCall, Usage};
 
 pub(crate) use self::chat::{call_index, call_name};
 pub use self::piece::Piece;
 
 use super::Wire;
-use super::document::{Document, Value};
+use super::document::{MOST_DEPTH, Value, scanned};
 use super::events::Event;
 use super::failure::Failure;
 use super::request::{Limits, Request, answered_blocks};
 
-/// Tokens of one answer as the provider counted them.
+/// The usage of one answer as the provider counted it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerUsage {
-    /// All of the input: plain, read from the cache and written to it.
-    pub input: u64,
-    /// Of the input, what was read from the cache.
-    pub cached: u64,
-    /// Of the input, what was written to the cache.
-    pub written: u64,
-    /// Of what was written, what lives for the provider's longer time.
-    pub written_long: u64,
-    /// What the model wrote, its thinking included.
-    pub output: u64,
+    pub tokens: Usage,
     /// Blocks of thinking that the provider dropped, as it tells where it is asked to drop them.
     pub dropped_thinking: u64,
-    /// Tool uses whose results the provider's own context editing left out, as it tells.
+    /// Tool uses whose results the provider's own context editing left out.
     pub cleared_tool_uses: u64,
+}
+
+impl AddAssign for AnswerUsage {
+    fn add_assign(&mut self, other: Self) {
+        self.tokens.prompt_tokens += other.tokens.prompt_tokens;
+        self.tokens.cached_tokens += other.tokens.cached_tokens;
+        self.tokens.written_tokens += other.tokens.written_tokens;
+        self.tokens.written_long_tokens += other.tokens.written_long_tokens;
+        self.tokens.output_tokens += other.tokens.output_tokens;
+        self.dropped_thinking += other.dropped_thinking;
+        self.cleared_tool_uses += other.cleared_tool_uses;
+    }
+}
+
+impl From<Usage> for AnswerUsage {
+    fn from(tokens: Usage) -> Self {
+        Self { tokens, ..Self::default() }
+    }
 }
 
 /// How an answer ended.
@@ -269,13 +279,6 @@ impl Watch {
     }
 }
 
-/// Deeper than any event nests, and far from what a walk could not do (chosen).
-const DEPTH: usize = 1024;
-
-pub(crate) fn scanned(text: &str) -> Option<Document> {
-    Document::scan(Arc::from(text), DEPTH).ok().filter(|document| document.root().is_object())
-}
-
 /// Reads elements of the wire's list of messages as the answer that they are.
 ///
 /// It goes the way of a request, so that the answer is known again when a client sends it back.
@@ -292,7 +295,7 @@ pub(crate) fn request_of(wire: Wire, items: &[Arc<str>]) -> Option<Request> {
         Wire::Gemini => "contents",
     };
     let body = format!("{{\"{key}\":[{}]}}", items.join(","));
-    Request::parse(wire, body.as_bytes(), "", Limits { depth: DEPTH }).ok()
+    Request::parse(wire, body.as_bytes(), "", Limits { depth: MOST_DEPTH }).ok()
 }
 
 fn owned(value: Option<Value<'_>>) -> Option<String> {

@@ -48,6 +48,14 @@ impl Document {
     }
 }
 
+/// The depth of what a provider sends and we wrote: more than any event nests, and little for a walk (chosen).
+pub(crate) const MOST_DEPTH: usize = 1024;
+
+/// Scans a JSON object; `None` for any other text.
+pub(crate) fn scanned(text: &str) -> Option<Document> {
+    Document::scan(Arc::from(text), MOST_DEPTH).ok().filter(|document| document.root().is_object())
+}
+
 /// A value in a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Value<'a> {

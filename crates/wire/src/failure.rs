@@ -2,8 +2,7 @@
 //! shape, so that a client treats ours as it treats theirs.
 
 use super::Wire;
-use super::answer::scanned;
-use super::document::{Value, quoted};
+use super::document::{Value, quoted, scanned};
 use super::events;
 
 /// A failure in a provider's words.
@@ -147,9 +146,6 @@ fn anthropic_type(status: u16) -> &'static str {
 
 fn openai_type(status: u16) -> &'static str {
     match status {
-        401 => "authentication_error",
-        403 => "permission_error",
-        404 => "not_found_error",
         429 => "rate_limit_error",
         400..=499 => "invalid_request_error",
         _ => "server_error",

@@ -26,7 +26,7 @@ pub use reply::{Forward, Progress, Reply};
 pub use request::{Limits, Marks, Question, Request, RequestError, RequestKind, Tool};
 pub use rewrite::{
     BETA_EDITING, BETA_THINKING, ContextEditing, Continuation, Edits, OwnCall, RewriteError,
-    Rewritten, ToolDefinition, Withheld, WithheldCall,
+    Rewritten, Withheld, WithheldCall,
 };
 pub use route::Route;
 pub use synthetic_answer::SyntheticAnswer;

@@ -15,8 +15,8 @@ use plimsoll_core::{ToolCall, ToolResult};
 
 use self::rounds::Round;
 use super::Wire;
-use super::answer::{Answer, Ending, Moment, Watch, scanned};
-use super::document::Value;
+use super::answer::{Answer, Ending, Moment, Watch};
+use super::document::{Value, scanned};
 use super::events::{self, Event, Events};
 use super::patch::Patch;
 use super::rewrite::{Continuation, Withheld};
@@ -268,7 +268,7 @@ impl Reply {
     pub fn answered(&mut self, results: &[ToolResult]) -> Vec<Continuation> {
         let answer = self.watch.answer();
         let round = Round::of(self.wire, answer, &self.state.own).with_results(results);
-        self.state.output_before += answer.usage.map_or(0, |usage| usage.output);
+        self.state.output_before += answer.usage.map_or(0, |usage| usage.tokens.output_tokens);
         self.rounds.push(round);
         self.watch = Watch::new(self.wire);
         self.events = Events::default();

@@ -25,9 +25,8 @@ pub(crate) use self::responses::said as answered_item;
 pub(crate) use self::tools::SCHEMAS;
 
 use super::Wire;
-use super::answer::scanned;
 use super::content::{self, Found};
-use super::document::{Document, NodeId, ScanError, Value};
+use super::document::{Document, NodeId, ScanError, Value, scanned};
 use super::route::model_and_method;
 
 /// Reads elements of the wire's list of messages as what the model said, whoever they say has said it.

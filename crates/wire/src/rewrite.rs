@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use plimsoll_core::cost::Life;
+use plimsoll_core::lazy_tools::ToolDefinition;
 use plimsoll_core::{Message, ToolResult};
 
 pub use self::options::{BETA_EDITING, BETA_THINKING};
-pub use self::tools::ToolDefinition;
 
 use super::document::{NodeId, Value, quoted};
 use super::patch::{Misfit, Patch};

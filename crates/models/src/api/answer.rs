@@ -136,10 +136,10 @@ fn usable(index: u32, mut call: ToolCall) -> ToolCall {
 
 fn usage_of(usage: AnswerUsage) -> ChatUsage {
     ChatUsage {
-        input: usage.input,
-        cached: usage.cached,
-        cache_written: usage.written,
-        output: usage.output,
+        input: usage.tokens.prompt_tokens,
+        cached: usage.tokens.cached_tokens,
+        cache_written: usage.tokens.written_tokens,
+        output: usage.tokens.output_tokens,
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{AnswerUsage, Piece, Seen, number, owned};
+use plimsoll_core::Usage;
+
+use super::{Piece, Seen, number, owned};
 use crate::document::{Value, quoted};
 
 #[derive(Debug, Default)]
@@ -164,14 +166,14 @@ fn told(data: Value<'_>, seen: &mut Seen) {
     let Some(usage) = data.get("usage").filter(|usage| usage.is_object()) else { return };
     let details = usage.get("prompt_tokens_details");
     let of = |keys: &[&str]| number(Some(usage), keys).unwrap_or(0);
-    seen.usage = Some(AnswerUsage {
-        input: of(&["prompt_tokens"]),
-        cached: number(details, &["cached_tokens"])
+    let written = number(details, &["cache_write_tokens", "cache_creation_tokens"]);
+    let usage = Usage {
+        prompt_tokens: of(&["prompt_tokens"]),
+        cached_tokens: number(details, &["cached_tokens"])
             .unwrap_or_else(|| of(&["prompt_cache_hit_tokens"])),
-        written: number(details, &["cache_write_tokens", "cache_creation_tokens"]).unwrap_or(0),
-        written_long: 0,
-        dropped_thinking: 0,
-        cleared_tool_uses: 0,
-        output: of(&["completion_tokens"]),
-    });
+        written_tokens: written.unwrap_or(0),
+        written_long_tokens: 0,
+        output_tokens: of(&["completion_tokens"]),
+    };
+    seen.usage = Some(usage.into());
 }

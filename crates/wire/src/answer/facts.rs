@@ -3,8 +3,9 @@
 use plimsoll_core::Block;
 use plimsoll_core::answer::AnswerFacts;
 
-use super::{Answer, Ending, Value, scanned};
+use super::{Answer, Ending};
 use crate::Wire;
+use crate::document::{Value, scanned};
 
 impl Answer {
     /// Returns what decides whether it may be kept: only what ended by itself, in words, is whole.

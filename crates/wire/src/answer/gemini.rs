@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::Block;
+use plimsoll_core::{Block, Usage};
 
-use super::{AnswerUsage, Piece, Seen, number, owned};
+use super::{Piece, Seen, number, owned};
 use crate::document::{Value, quoted};
 use crate::request::{Names, answered_part};
 
@@ -32,15 +32,13 @@ impl Parts {
         let usage = data.get("usageMetadata").filter(|usage| usage.is_object());
         if let Some(usage) = usage {
             let of = |key| number(Some(usage), &[key]).unwrap_or(0);
-            seen.usage = Some(AnswerUsage {
-                input: of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount")),
-                cached: of("cachedContentTokenCount"),
-                written: 0,
-                written_long: 0,
-                dropped_thinking: 0,
-                cleared_tool_uses: 0,
-                output: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
-            });
+            let usage = Usage {
+                prompt_tokens: of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount")),
+                cached_tokens: of("cachedContentTokenCount"),
+                output_tokens: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
+                ..Usage::default()
+            };
+            seen.usage = Some(usage.into());
         }
         let feedback = data.get("promptFeedback");
         if let Some(reason) = feedback.and_then(|feedback| owned(feedback.get("blockReason"))) {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::{Block as CoreBlock, ToolCall};
+use plimsoll_core::{Block as CoreBlock, ToolCall, Usage};
 
-use super::{AnswerUsage, Piece, Seen, number, owned, scanned};
-use crate::document::{Value, quoted};
+use super::{AnswerUsage, Piece, Seen, number, owned};
+use crate::document::{Value, quoted, scanned};
 use crate::patch::Patch;
 use crate::request::answered_block;
 
@@ -15,6 +15,8 @@ pub(super) struct Parts {
     blocks: BTreeMap<u64, Block>,
     calls: u32,
     usage: Usage,
+    /// Tokens of input that were neither read from the cache nor written to it.
+    plain: u64,
     dropped_thinking: u64,
     cleared_tool_uses: u64,
 }
@@ -30,17 +32,6 @@ struct Block {
     citations: Vec<String>,
     /// Which call, counted from 0, it is.
     call: Option<u32>,
-}
-
-/// Counts are cumulative, and a later event may leave some out.
-#[derive(Debug, Default)]
-struct Usage {
-    plain: Option<u64>,
-    cached: Option<u64>,
-    written: Option<u64>,
-    /// Of what was written, for an hour.
-    long: Option<u64>,
-    output: Option<u64>,
 }
 
 impl Parts {
@@ -131,26 +122,21 @@ impl Parts {
         self.cleared_tool_uses = counts.fold(0, u64::saturating_add);
     }
 
+    /// Takes in counts, which are cumulative; a later event may leave some out.
     fn count(&mut self, usage: Option<Value<'_>>, seen: &mut Seen) {
         let Some(usage) = usage else { return };
         let of = |key| number(Some(usage), &[key]);
         let now = &mut self.usage;
-        now.plain = of("input_tokens").or(now.plain);
-        now.cached = of("cache_read_input_tokens").or(now.cached);
-        now.written = of("cache_creation_input_tokens").or(now.written);
-        now.output = of("output_tokens").or(now.output);
-        let (cached, written) = (now.cached.unwrap_or(0), now.written.unwrap_or(0));
-        let input = now.plain.unwrap_or(0).saturating_add(cached).saturating_add(written);
-        let creation = usage.get("cache_creation");
-        now.long = number(creation, &["ephemeral_1h_input_tokens"]).or(now.long);
-        let written_long = now.long.unwrap_or(0);
-        let output = now.output.unwrap_or(0);
+        self.plain = of("input_tokens").unwrap_or(self.plain);
+        now.cached_tokens = of("cache_read_input_tokens").unwrap_or(now.cached_tokens);
+        now.written_tokens = of("cache_creation_input_tokens").unwrap_or(now.written_tokens);
+        now.output_tokens = of("output_tokens").unwrap_or(now.output_tokens);
+        let long = number(usage.get("cache_creation"), &["ephemeral_1h_input_tokens"]);
+        now.written_long_tokens = long.unwrap_or(now.written_long_tokens);
+        let cached = now.cached_tokens.saturating_add(now.written_tokens);
+        now.prompt_tokens = self.plain.saturating_add(cached);
         seen.usage = Some(AnswerUsage {
-            input,
-            cached,
-            written,
-            written_long,
-            output,
+            tokens: *now,
             dropped_thinking: self.dropped_thinking,
             cleared_tool_uses: self.cleared_tool_uses,
         });

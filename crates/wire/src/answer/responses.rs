@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::{Block, ToolCall};
+use plimsoll_core::{Block, ToolCall, Usage};
 
-use super::{AnswerUsage, Failure, Piece, Seen, number, owned};
+use super::{Failure, Piece, Seen, number, owned};
 use crate::document::Value;
 use crate::request::answered_item;
 
@@ -91,15 +91,14 @@ impl Parts {
         }
         let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) else { return };
         let details = usage.get("input_tokens_details");
-        seen.usage = Some(AnswerUsage {
-            input: number(Some(usage), &["input_tokens"]).unwrap_or(0),
-            cached: number(details, &["cached_tokens"]).unwrap_or(0),
-            written: number(details, &["cache_write_tokens"]).unwrap_or(0),
-            written_long: 0,
-            dropped_thinking: 0,
-            cleared_tool_uses: 0,
-            output: number(Some(usage), &["output_tokens"]).unwrap_or(0),
-        });
+        let usage = Usage {
+            prompt_tokens: number(Some(usage), &["input_tokens"]).unwrap_or(0),
+            cached_tokens: number(details, &["cached_tokens"]).unwrap_or(0),
+            written_tokens: number(details, &["cache_write_tokens"]).unwrap_or(0),
+            written_long_tokens: 0,
+            output_tokens: number(Some(usage), &["output_tokens"]).unwrap_or(0),
+        };
+        seen.usage = Some(usage.into());
     }
 
     pub(super) fn items(&self) -> Vec<Arc<str>> {

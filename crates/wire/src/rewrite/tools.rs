@@ -1,44 +1,39 @@
 //! Tools: ours behind the client's, and the client's cut down to some.
 
+use plimsoll_core::lazy_tools::ToolDefinition;
+
 use super::{Edits, Rewrite, RewriteError};
 use crate::Wire;
 use crate::document::{Document, Value, quoted};
 use crate::request::{SCHEMAS, one_tool};
 
-/// A tool that is offered beside the client's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolDefinition {
-    pub name: String,
-    pub description: String,
-    /// A JSON Schema of an object.
-    pub parameters: String,
+/// The depth up to which a schema may nest (chosen).
+const MOST_DEPTH: usize = 64;
+
+fn check(tool: &ToolDefinition) -> Result<(), RewriteError> {
+    let schema = Document::scan(tool.schema.as_str().into(), MOST_DEPTH);
+    if schema.is_ok_and(|schema| schema.root().is_object()) {
+        return Ok(());
+    }
+    Err(RewriteError::NoPlace { what: "a tool whose schema is no object" })
 }
 
-impl ToolDefinition {
-    fn check(&self) -> Result<(), RewriteError> {
-        let schema = Document::scan(self.parameters.as_str().into(), 64);
-        if schema.is_ok_and(|schema| schema.root().is_object()) {
-            return Ok(());
+/// Writes a tool as its wire has it.
+fn written(tool: &ToolDefinition, wire: Wire) -> Result<String, RewriteError> {
+    check(tool)?;
+    let (name, description) = (quoted(&tool.name), quoted(&tool.description));
+    let rest = format!(r#""name":{name},"description":{description}"#);
+    let schema = &tool.schema;
+    Ok(match wire {
+        Wire::AnthropicMessages => format!(r#"{{{rest},"input_schema":{schema}}}"#),
+        Wire::ChatCompletions => {
+            format!(r#"{{"type":"function","function":{{{rest},"parameters":{schema}}}}}"#)
         }
-        Err(RewriteError::NoPlace { what: "a tool whose schema is no object" })
-    }
-
-    fn written(&self, wire: Wire) -> Result<String, RewriteError> {
-        self.check()?;
-        let (name, description) = (quoted(&self.name), quoted(&self.description));
-        let parameters = &self.parameters;
-        let rest = format!(r#""name":{name},"description":{description}"#);
-        Ok(match wire {
-            Wire::AnthropicMessages => format!(r#"{{{rest},"input_schema":{parameters}}}"#),
-            Wire::ChatCompletions => {
-                format!(r#"{{"type":"function","function":{{{rest},"parameters":{parameters}}}}}"#)
-            }
-            Wire::Responses => {
-                format!(r#"{{"type":"function",{rest},"strict":false,"parameters":{parameters}}}"#)
-            }
-            Wire::Gemini => format!(r#"{{{rest},"parameters":{parameters}}}"#),
-        })
-    }
+        Wire::Responses => {
+            format!(r#"{{"type":"function",{rest},"strict":false,"parameters":{schema}}}"#)
+        }
+        Wire::Gemini => format!(r#"{{{rest},"parameters":{schema}}}"#),
+    })
 }
 
 impl<'a> Rewrite<'a> {
@@ -58,7 +53,7 @@ impl<'a> Rewrite<'a> {
         }
         let wire = self.request.wire();
         let tools: Vec<String> =
-            edits.add_tools.iter().map(|tool| tool.written(wire)).collect::<Result<_, _>>()?;
+            edits.add_tools.iter().map(|tool| written(tool, wire)).collect::<Result<_, _>>()?;
         if tools.is_empty() {
             return Ok(());
         }
@@ -84,7 +79,7 @@ impl<'a> Rewrite<'a> {
     /// Puts another description and schema into tools of the client.
     fn put_outlines(&mut self, outlines: &[ToolDefinition]) -> Result<(), RewriteError> {
         for outline in outlines {
-            outline.check()?;
+            check(outline)?;
         }
         let request = self.request;
         for tool in request.declarations() {
@@ -101,9 +96,9 @@ impl<'a> Rewrite<'a> {
                 if key == "parameters" && request.wire() == Wire::Gemini {
                     // Its own kind of schema knows no open object.
                     self.patch.remove_field(inner, key);
-                    self.patch.set(inner, "parametersJsonSchema", outline.parameters.clone());
+                    self.patch.set(inner, "parametersJsonSchema", outline.schema.clone());
                 } else {
-                    self.patch.set(inner, key, outline.parameters.clone());
+                    self.patch.set(inner, key, outline.schema.clone());
                 }
             }
             // Examples of arguments would tell what the schema does not.
@@ -154,7 +149,7 @@ mod tests {
         let outline = ToolDefinition {
             name: "a".to_owned(),
             description: "short".to_owned(),
-            parameters: "{}".to_owned(),
+            schema: "{}".to_owned(),
         };
         let edits = Edits { outline_tools: vec![outline], ..Edits::default() };
         let body = request.expect("a request").rewrite(&edits).expect("it is written");
@@ -202,7 +197,7 @@ mod tests {
         let outline = ToolDefinition {
             name: "a".to_owned(),
             description: String::new(),
-            parameters: "[]".to_owned(),
+            schema: "[]".to_owned(),
         };
         let edits = Edits { outline_tools: vec![outline], ..Edits::default() };
         let refused = request.expect("a request").rewrite(&edits);

@@ -588,7 +588,7 @@ proptest! {
             prop_assert_eq!(streamed.usage, whole.usage);
             prop_assert_eq!(&streamed.stop, &whole.stop);
             let usage = streamed.usage.unwrap();
-            prop_assert_eq!((usage.input, usage.cached, usage.output), (100, 90, 10));
+            prop_assert_eq!((usage.tokens.prompt_tokens, usage.tokens.cached_tokens, usage.tokens.output_tokens), (100, 90, 10));
             let cleared = if wire == Wire::AnthropicMessages { 5 } else { 0 };
             prop_assert_eq!(usage.cleared_tool_uses, cleared);
         }
@@ -608,8 +608,8 @@ proptest! {
         let answer = seen(wire, &sent);
         prop_assert_eq!(&answer.ending, &Ending::Complete);
         prop_assert_eq!(pieces(&answer), expected(wire, &rounds));
-        prop_assert_eq!(answer.usage.unwrap().output, 10 * rounds.len() as u64);
-        prop_assert_eq!(answer.usage.unwrap().input, 100);
+        prop_assert_eq!(answer.usage.unwrap().tokens.output_tokens, 10 * rounds.len() as u64);
+        prop_assert_eq!(answer.usage.unwrap().tokens.prompt_tokens, 100);
 
         // The next request holds the calls again, and is sound with and without them.
         let next = client_goes_on(wire, &request, &answer);
@@ -675,7 +675,7 @@ proptest! {
             expected.retain(|piece| *piece != Thinking);
         }
         prop_assert_eq!(pieces(&answer), expected);
-        prop_assert_eq!(answer.usage.unwrap().output, 10 * rounds.len() as u64);
+        prop_assert_eq!(answer.usage.unwrap().tokens.output_tokens, 10 * rounds.len() as u64);
         if rounds.iter().flatten().any(|piece| *piece == Own) {
             let next = client_goes_on(wire, &request, &answer);
             let edits = Edits { restore: reply.withheld(&results(&reply)).into_iter().collect(), ..Edits::default() };
@@ -800,7 +800,7 @@ fn tokens_are_counted_where_the_client_does_not_ask() {
     let bytes = stream(wire, 0, &[Text]);
     let mut reply = Reply::new(wire, []).hiding_usage();
     let sent = push(&mut reply, bytes.as_bytes(), &[]);
-    assert_eq!(reply.answer().usage.unwrap().input, 100);
+    assert_eq!(reply.answer().usage.unwrap().tokens.prompt_tokens, 100);
     assert_eq!(seen(wire, &sent).usage, None);
     let events: Vec<&str> =
         bytes.split_inclusive("\n\n").filter(|event| !event.contains("usage")).collect();

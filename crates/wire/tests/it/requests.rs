@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::lazy_tools::ToolDefinition;
 use plimsoll_core::plan::members;
 use plimsoll_core::render::{replace_results, replace_texts, shorten_arguments};
 use plimsoll_core::{ContentHash, Message, Ref, Role, Tokenizer, Transcript};
-use plimsoll_wire::{
-    Edits, Limits, Request, RequestError, RequestKind, RewriteError, ToolDefinition, Wire, check,
-};
+use plimsoll_wire::{Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -63,7 +62,7 @@ fn expand_ref() -> ToolDefinition {
     ToolDefinition {
         name: "expand_ref".into(),
         description: "Gives back an original.".into(),
-        parameters: r#"{"type":"object","properties":{"ref":{"type":"string"}}}"#.into(),
+        schema: r#"{"type":"object","properties":{"ref":{"type":"string"}}}"#.into(),
     }
 }
 
