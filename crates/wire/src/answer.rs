@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_core::{Block, Message, Role, ToolCall, Usage};
 
-pub(crate) use self::chat::{call_index, call_name};
+pub(crate) use self::chat::call_index;
 pub use self::piece::Piece;
 
 use super::Wire;

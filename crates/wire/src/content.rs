@@ -39,7 +39,7 @@ pub(crate) fn parts<'a>(
 
 /// Reads a part of the types that both of `OpenAI`'s wires have, or Anthropic's.
 pub(crate) fn part(part: Value<'_>) -> Option<Block> {
-    let kind = part.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = part.kind();
     match &*kind {
         "text" | "input_text" | "output_text" | "summary_text" => {
             let text = part.shared_at("text");
@@ -56,13 +56,13 @@ pub(crate) fn part(part: Value<'_>) -> Option<Block> {
 
 /// Tells whether a part is a text, without reading it.
 pub(crate) fn is_text(part: Value<'_>) -> bool {
-    let kind = part.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = part.kind();
     matches!(&*kind, "text" | "input_text" | "output_text" | "summary_text")
 }
 
 /// Tells whether a part is an image, without reading it.
 pub(crate) fn is_image(part: Value<'_>) -> bool {
-    let kind = part.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = part.kind();
     matches!(&*kind, "image" | "image_url" | "input_image")
 }
 

@@ -38,6 +38,11 @@ impl<'a> Patch<'a> {
         }
     }
 
+    /// Returns whether nothing changes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.splices.is_empty() && self.lists.is_empty() && self.fields.is_empty()
+    }
+
     /// Replaces a value.
     pub(crate) fn replace(&mut self, value: Value<'_>, raw: String) {
         self.splices.push((value.span(), raw));
@@ -91,7 +96,7 @@ impl<'a> Patch<'a> {
         self.insert(list, list.elements().count(), raw);
     }
 
-    /// Tells whether the element `index` of a list is taken out.
+    /// Returns whether the element `index` of a list is removed.
     pub(crate) fn is_removed(&self, list: Value<'_>, index: usize) -> bool {
         self.lists.get(&list.id()).is_some_and(|list| list.removed.contains(&index))
     }

@@ -11,12 +11,14 @@ mod messages;
 mod responses;
 mod rounds;
 
+use std::collections::HashMap;
+
 use plimsoll_core::{ToolCall, ToolResult};
 
 use self::rounds::Round;
 use super::Wire;
 use super::answer::{Answer, Ending, Moment, Watch};
-use super::document::{Value, scanned};
+use super::document::{Value, quoted, scanned};
 use super::events::{self, Event, Events};
 use super::patch::Patch;
 use super::rewrite::{Continuation, Withheld};
@@ -49,43 +51,66 @@ pub struct Reply {
     wire: Wire,
     events: Events,
     watch: Watch,
-    state: State,
-    numbers: Numbers,
+    state: ReplyState,
     rounds: Vec<Round>,
 }
 
-/// What all wires count while a reply goes through.
+/// The state of a reply that goes through.
 #[derive(Debug, Default)]
-struct State {
+struct ReplyState {
     /// Names of our tools.
     own: Vec<String>,
     /// Calls in this answer.
     own_calls: usize,
     other_calls: usize,
-    /// The answer asks for the results of our tools, and what follows of it is not for the client.
+    /// The answer asks for the results of our tools; the rest of it is not for the client.
     asks: bool,
-    /// Answers before this one.
+    /// The number of answers before this one.
     round: usize,
-    /// The id that the client knows the answer by.
+    /// The id by which the client knows the answer.
     id: Option<String>,
-    /// Tokens that the answers before this one have.
+    /// The output tokens of the answers before this one.
     output_before: u64,
-    /// The client did not ask for the event that only counts tokens.
-    hides_usage: bool,
+    /// The number that the client gets for the next part: a block, item or call.
+    next: u64,
+    /// For each part of this answer, the number that the client knows; none for our calls.
+    given: HashMap<u64, Option<u64>>,
+    /// The number of the next event, where events have numbers.
+    sequence: Option<u64>,
 }
 
-impl State {
+impl ReplyState {
     fn is_own(&self, name: &str) -> bool {
         self.own.iter().any(|own| own == name)
     }
 
-    /// Tells whether an answer that stops for this reason wants nothing but our results.
+    /// Returns whether an answer that stops for this reason wants nothing but our results.
     fn only_own(&self, stops_for_calls: bool) -> bool {
         stops_for_calls && self.own_calls > 0 && self.other_calls == 0
     }
 
-    fn passes_all(&self) -> bool {
-        self.own.is_empty() && !self.hides_usage
+    /// Counts a call, and returns whether its tool is ours.
+    fn count_call(&mut self, name: &str) -> bool {
+        let is_own = self.is_own(name);
+        *(if is_own { &mut self.own_calls } else { &mut self.other_calls }) += 1;
+        is_own
+    }
+
+    /// Begins a part of the answer, with the name of the tool that it calls.
+    fn begin_part(&mut self, index: u64, called: Option<&str>) {
+        let is_own = called.is_some_and(|name| self.count_call(name));
+        let given = (!is_own).then_some(self.next);
+        self.next += u64::from(!is_own);
+        self.given.insert(index, given);
+    }
+
+    /// Gives an answer the id of the first.
+    fn keep_id(&mut self, id: Option<Value<'_>>, patch: &mut Patch<'_>) {
+        let Some((id, text)) = id.and_then(|id| Some((id, id.text()?))) else { return };
+        let known = self.id.get_or_insert_with(|| text.as_ref().to_owned());
+        if *known != text {
+            patch.replace(id, quoted(known));
+        }
     }
 
     fn begin_round(&mut self) {
@@ -93,6 +118,14 @@ impl State {
         self.other_calls = 0;
         self.asks = false;
         self.round += 1;
+        self.given.clear();
+    }
+}
+
+/// Sets a number where it differs.
+fn renumber(holder: Value<'_>, key: &'static str, given: u64, patch: &mut Patch<'_>) {
+    if holder.get(key).and_then(Value::number) != Some(given) {
+        patch.set(holder, key, given.to_string());
     }
 }
 
@@ -107,6 +140,9 @@ enum EventEdit {
 
 impl EventEdit {
     fn of(patch: Patch<'_>) -> Self {
+        if patch.is_empty() {
+            return Self::Pass;
+        }
         match patch.apply().map(String::from_utf8) {
             Ok(Ok(data)) => Self::Changed(data),
             // What cannot be changed is better seen than lost.
@@ -115,34 +151,12 @@ impl EventEdit {
     }
 }
 
-/// The numbers that a client was given to the parts of an answer.
-#[derive(Debug)]
-enum Numbers {
-    Messages(messages::Numbers),
-    Chat(chat::Numbers),
-    Responses(responses::Numbers),
-    Gemini,
-}
-
 impl Reply {
     /// Begins a reply; `own` are the names of our tools that the request offered. Without any, every byte passes.
     pub fn new(wire: Wire, own: impl IntoIterator<Item = String>) -> Self {
-        let numbers = match wire {
-            Wire::AnthropicMessages => Numbers::Messages(messages::Numbers::default()),
-            Wire::ChatCompletions => Numbers::Chat(chat::Numbers::default()),
-            Wire::Responses => Numbers::Responses(responses::Numbers::default()),
-            Wire::Gemini => Numbers::Gemini,
-        };
-        let state = State { own: own.into_iter().collect(), ..State::default() };
+        let state = ReplyState { own: own.into_iter().collect(), ..ReplyState::default() };
         let (events, watch, rounds) = (Events::default(), Watch::new(wire), Vec::new());
-        Self { wire, events, watch, state, numbers, rounds }
-    }
-
-    /// Keeps from the client the event that only counts tokens, for [`super::Edits::count_usage`].
-    #[must_use]
-    pub fn hiding_usage(mut self) -> Self {
-        self.state.hides_usage = true;
-        self
+        Self { wire, events, watch, state, rounds }
     }
 
     /// Takes a chunk of the provider's stream.
@@ -182,28 +196,20 @@ impl Reply {
         if self.state.asks {
             return;
         }
-        let treated = if moment == Moment::Failure || self.state.passes_all() {
-            EventEdit::Pass
-        } else {
-            self.treat(root, &document)
+        let (patch, state) = (Patch::new(&document), &mut self.state);
+        let edit = match self.wire {
+            _ if moment == Moment::Failure || state.own.is_empty() => EventEdit::Pass,
+            Wire::AnthropicMessages => messages::edit(root, patch, state),
+            Wire::ChatCompletions => chat::edit(root, patch, state),
+            Wire::Responses => responses::edit(root, patch, state, &self.rounds),
+            Wire::Gemini => gemini::edit(root, patch, state),
         };
         // On Gemini the event that asks may say something too: what goes on behind it is no end.
         let moment = if self.state.asks { Moment::Middle } else { moment };
-        match treated {
+        match edit {
             EventEdit::Pass => forward.put(moment, event.raw),
             EventEdit::Drop => {}
             EventEdit::Changed(data) => forward.put(moment, events::written(&event.name, &data)),
-        }
-    }
-
-    fn treat(&mut self, root: Value<'_>, document: &super::document::Document) -> EventEdit {
-        let patch = Patch::new(document);
-        let state = &mut self.state;
-        match &mut self.numbers {
-            Numbers::Messages(numbers) => numbers.treat(root, patch, state),
-            Numbers::Chat(numbers) => numbers.treat(root, patch, state),
-            Numbers::Responses(numbers) => numbers.treat(root, patch, state, &self.rounds),
-            Numbers::Gemini => gemini::treat(root, patch, state),
         }
     }
 
@@ -219,11 +225,7 @@ impl Reply {
             return Some(body.to_vec());
         }
         for call in answer.calls() {
-            if self.state.is_own(&call.name) {
-                self.state.own_calls += 1;
-            } else {
-                self.state.other_calls += 1;
-            }
+            self.state.count_call(&call.name);
         }
         let stops_for_calls = stops_for_calls(self.wire, answer.stop.as_deref());
         self.state.asks = self.state.only_own(stops_for_calls);
@@ -273,12 +275,6 @@ impl Reply {
         self.watch = Watch::new(self.wire);
         self.events = Events::default();
         self.state.begin_round();
-        match &mut self.numbers {
-            Numbers::Messages(numbers) => numbers.begin_round(),
-            Numbers::Chat(numbers) => numbers.begin_round(),
-            Numbers::Responses(numbers) => numbers.begin_round(),
-            Numbers::Gemini => {}
-        }
         self.rounds.iter().map(Round::continuation).collect()
     }
 

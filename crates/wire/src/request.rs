@@ -155,7 +155,7 @@ impl Request {
             }
             _ => (
                 root.get("model").and_then(Value::text).map(Cow::into_owned),
-                root.get("stream").is_some_and(Value::is_true),
+                root.is_true_at("stream"),
             ),
         };
         let Conversation { messages, sources } = conversation;
@@ -228,21 +228,6 @@ impl Request {
         system.map(|message| message.shown()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the most tokens that the client lets the answer have, as far as it says.
-    pub fn output_limit(&self) -> Option<u64> {
-        let root = self.root();
-        let keys: &[&str] = match self.wire {
-            Wire::AnthropicMessages => &["max_tokens"],
-            Wire::ChatCompletions => &["max_completion_tokens", "max_tokens"],
-            Wire::Responses => &["max_output_tokens"],
-            Wire::Gemini => {
-                let settings = root.any(&["generationConfig", "generation_config"])?;
-                return settings.any(&["maxOutputTokens", "max_output_tokens"])?.number();
-            }
-        };
-        root.any(keys)?.number()
-    }
-
     /// Returns the tools that the client offers, in their order; members of groups one by one.
     pub fn tools(&self) -> Vec<Tool<'_>> {
         self.tool_lists().into_iter().flat_map(|list| list.elements().flat_map(tools_in)).collect()
@@ -250,8 +235,7 @@ impl Request {
 
     /// Returns the lists in which tools stand.
     pub(crate) fn tool_lists(&self) -> Vec<Value<'_>> {
-        let mut lists: Vec<Value<'_>> =
-            self.root().get("tools").filter(|tools| tools.is_list()).into_iter().collect();
+        let mut lists: Vec<Value<'_>> = self.root().list_at("tools").into_iter().collect();
         if self.wire == Wire::Responses {
             let items = self.items().into_iter().flat_map(Value::elements);
             let further = items.filter(|item| item.has("type", "additional_tools"));
@@ -266,7 +250,7 @@ fn tools_in(tool: Value<'_>) -> Vec<Tool<'_>> {
     if let Some(members) = tool.any(&["functionDeclarations", "function_declarations"]) {
         return members.elements().map(one_tool).collect();
     }
-    match tool.get("tools").filter(|members| members.is_list()) {
+    match tool.list_at("tools") {
         Some(members) => members.elements().map(one_tool).collect(),
         None => vec![one_tool(tool)],
     }

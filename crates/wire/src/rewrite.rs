@@ -32,14 +32,10 @@ pub struct Edits {
     pub messages: Vec<(usize, Option<Arc<Message>>)>,
     /// Tools behind the client's.
     pub add_tools: Vec<ToolDefinition>,
-    /// Only these of the client's tools are offered, by name; `None` offers all.
-    pub only_tools: Option<Vec<String>>,
     /// Tools of the client with another description and schema, by name; all else of them stays.
     pub outline_tools: Vec<ToolDefinition>,
     /// Texts behind messages of the user, by their index, ascending.
     pub append: Vec<(usize, Arc<str>)>,
-    /// The provider is to count tokens in a stream even where the client did not ask for it, see [`Request::is_counted`].
-    pub count_usage: bool,
     /// Calls of ours that the client did not see are put back into the history.
     pub restore: Vec<Withheld>,
     /// Answers of the model to this very request, whose calls were ours, with the results.
@@ -178,9 +174,6 @@ impl Request {
         let unplaced = rewrite.restore_all(&edits.restore);
         rewrite.omit()?;
         rewrite.offer_tools(edits)?;
-        if edits.count_usage && !self.is_counted() {
-            rewrite.count_usage();
-        }
         rewrite.mark(&edits.marks)?;
         for (index, text) in &edits.append {
             rewrite.append(*index, text)?;
@@ -244,16 +237,6 @@ impl<'a> Rewrite<'a> {
         let Some(items) = self.request.items() else { return Vec::new() };
         let all = items.elements().enumerate();
         all.filter(|(index, _)| !self.patch.is_removed(items, *index)).collect()
-    }
-
-    fn count_usage(&mut self) {
-        let root = self.request.root();
-        match root.get("stream_options") {
-            Some(options) if options.is_object() => {
-                self.patch.set(options, "include_usage", "true".to_owned());
-            }
-            _ => self.patch.set(root, "stream_options", r#"{"include_usage":true}"#.to_owned()),
-        }
     }
 
     fn finish(mut self) -> Result<Vec<u8>, RewriteError> {

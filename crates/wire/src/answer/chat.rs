@@ -71,7 +71,7 @@ impl Parts {
             all.push_str(&text);
             seen.text(&text, Piece::Text);
         }
-        for call in delta.get("tool_calls").into_iter().flat_map(Value::elements) {
+        for call in delta.elements_at("tool_calls") {
             let at = call_index(call, self.calls.len());
             let index = at as u32;
             if at == self.calls.len() {
@@ -122,7 +122,7 @@ pub(crate) fn call_index(call: Value<'_>, begun: usize) -> usize {
 }
 
 /// Returns the name in an element of a delta.
-pub(crate) fn call_name(call: Value<'_>) -> Option<String> {
+fn call_name(call: Value<'_>) -> Option<String> {
     let function = call.any(&["function", "custom"])?;
     owned(function.get("name"))
 }
@@ -163,7 +163,7 @@ impl Call {
 fn told(data: Value<'_>, seen: &mut Seen) {
     seen.model = owned(data.get("model")).or(seen.model.take());
     seen.id = owned(data.get("id")).or(seen.id.take());
-    let Some(usage) = data.get("usage").filter(|usage| usage.is_object()) else { return };
+    let Some(usage) = data.object_at("usage") else { return };
     let details = usage.get("prompt_tokens_details");
     let of = |keys: &[&str]| number(Some(usage), keys).unwrap_or(0);
     let written = number(details, &["cache_write_tokens", "cache_creation_tokens"]);

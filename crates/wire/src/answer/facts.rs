@@ -61,11 +61,7 @@ fn refuses(item: &std::sync::Arc<str>) -> bool {
     let item = document.root();
     let says = |value: Value<'_>| value.text().is_some_and(|text| !text.is_empty());
     item.get("refusal").is_some_and(says)
-        || item
-            .get("content")
-            .into_iter()
-            .flat_map(Value::elements)
-            .any(|part| part.has("type", "refusal"))
+        || item.elements_at("content").any(|part| part.has("type", "refusal"))
 }
 
 #[cfg(test)]

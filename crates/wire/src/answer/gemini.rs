@@ -29,7 +29,7 @@ impl Parts {
     pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
         seen.model = owned(data.get("modelVersion")).or(seen.model.take());
         seen.id = owned(data.get("responseId")).or(seen.id.take());
-        let usage = data.get("usageMetadata").filter(|usage| usage.is_object());
+        let usage = data.object_at("usageMetadata");
         if let Some(usage) = usage {
             let of = |key| number(Some(usage), &[key]).unwrap_or(0);
             let usage = Usage {
@@ -70,7 +70,7 @@ impl Parts {
             self.content.push(Part::Other(part.raw().to_owned()));
             return;
         };
-        let thought = part.get("thought").is_some_and(Value::is_true);
+        let thought = part.is_true_at("thought");
         match self.content.last_mut() {
             Some(Part::Text { text, is_thought }) if *is_thought == thought => text.push_str(&more),
             _ => self.content.push(Part::Text { text: more.into(), is_thought: thought }),

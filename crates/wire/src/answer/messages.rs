@@ -36,7 +36,7 @@ struct Block {
 
 impl Parts {
     pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
-        let kind = data.get("type").and_then(Value::text).unwrap_or_default();
+        let kind = data.kind();
         let index = number(Some(data), &["index"]).unwrap_or(0);
         match &*kind {
             "message_start" => {
@@ -81,7 +81,7 @@ impl Parts {
         seen.model = owned(body.get("model"));
         seen.id = owned(body.get("id"));
         seen.stop = owned(body.get("stop_reason"));
-        let Some(content) = body.get("content").filter(|content| content.is_list()) else { return };
+        let Some(content) = body.list_at("content") else { return };
         seen.ended = true;
         for (index, block) in (0..).zip(content.elements()) {
             self.blocks.insert(index, Block { start: block.raw().to_owned(), ..Block::default() });
@@ -108,7 +108,7 @@ impl Parts {
 
     /// Counts the thinking that the provider says it dropped.
     fn dropped(&mut self, message: Value<'_>) {
-        let told = message.get("input_transformations").filter(|told| told.is_list());
+        let told = message.list_at("input_transformations");
         let dropped = |one: &Value<'_>| one.has("type", "thinking_dropped");
         self.dropped_thinking =
             told.map_or(0, |told| told.elements().filter(dropped).count() as u64);

@@ -18,7 +18,7 @@ pub(super) struct Parts {
 
 impl Parts {
     pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
-        let kind = data.get("type").and_then(Value::text).unwrap_or_default();
+        let kind = data.kind();
         let index = number(Some(data), &["output_index"]).unwrap_or(0);
         match &*kind {
             "response.output_text.delta" | "response.refusal.delta" => {
@@ -82,14 +82,14 @@ impl Parts {
             response.get("incomplete_details").and_then(|details| owned(details.get("reason")));
         seen.ended = matches!(status.as_deref(), Some("completed" | "incomplete"));
         seen.stop = reason.or(status);
-        let output = response.get("output").into_iter().flat_map(Value::elements);
+        let output = response.elements_at("output");
         let items: BTreeMap<u64, Arc<str>> =
             (0..).zip(output.map(|item| Arc::from(item.raw()))).collect();
         // Some servers leave out at the end what they sent before.
         if !items.is_empty() {
             self.items = items;
         }
-        let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) else { return };
+        let Some(usage) = response.object_at("usage") else { return };
         let details = usage.get("input_tokens_details");
         let usage = Usage {
             prompt_tokens: number(Some(usage), &["input_tokens"]).unwrap_or(0),

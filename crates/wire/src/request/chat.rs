@@ -12,7 +12,7 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
     let list = list_at(root, "messages", "it has no list of messages")?;
     for (index, message) in list.elements().enumerate() {
         let place = Place::Items(index..index + 1);
-        let role = message.get("role").and_then(Value::text).unwrap_or_default();
+        let role = message.text_at("role");
         match &*role {
             "system" | "developer" => out.push(Role::System, place, said(message)),
             "assistant" => out.push(Role::Assistant, place, assistant(message)),
@@ -43,7 +43,7 @@ pub(crate) fn assistant(message: Value<'_>) -> Vec<Found> {
     }
     found.extend(said(message));
     found.extend(message.get("refusal").and_then(content::text));
-    for call in message.get("tool_calls").into_iter().flat_map(Value::elements) {
+    for call in message.elements_at("tool_calls") {
         let id = call.shared_at("id");
         let block = match (call.get("function"), call.get("custom")) {
             (Some(function), _) => {
@@ -56,7 +56,7 @@ pub(crate) fn assistant(message: Value<'_>) -> Vec<Found> {
         };
         found.push((call.id(), block));
     }
-    if let Some(function) = message.get("function_call").filter(|call| call.is_object()) {
+    if let Some(function) = message.object_at("function_call") {
         let name = function.shared_at("name");
         let call = content::call(name.clone(), name, function.get("arguments"));
         found.push((function.id(), call));

@@ -73,15 +73,14 @@ pub(crate) fn part(value: Value<'_>, names: &mut Names) -> Option<Block> {
             (None, Some(told)) => compact(told.raw()),
             (None, None) => Arc::from(""),
         };
-        let images =
-            response.get("parts").into_iter().flat_map(Value::elements).filter_map(image).collect();
+        let images = response.elements_at("parts").filter_map(image).collect();
         return Some(Block::ToolResult(ToolResult { call_id, text, images, is_error }));
     }
     if let Some(text) = value.get("text").filter(|text| text.is_text()) {
         let text = text.shared().unwrap_or_else(|| Arc::from(""));
         let signature = value.any(&["thoughtSignature", "thought_signature"]);
         let signature = signature.and_then(Value::shared).unwrap_or_else(|| Arc::from(""));
-        if value.get("thought").is_some_and(Value::is_true) {
+        if value.is_true_at("thought") {
             return Some(Block::Thinking(Thinking { text, signature }));
         }
         // An empty text may carry the signature of what came before.

@@ -79,7 +79,7 @@ impl Request {
                     None
                 }
             }
-            Wire::Responses if root.get("background").is_some_and(Value::is_true) => {
+            Wire::Responses if root.is_true_at("background") => {
                 Some("it is answered in the background")
             }
             Wire::Responses if root.any(&["prompt"]).is_some() => {

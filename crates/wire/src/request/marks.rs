@@ -52,6 +52,6 @@ impl Request {
 }
 
 fn life(bearer: Value<'_>) -> Option<Life> {
-    let mark = bearer.get("cache_control").filter(|mark| mark.is_object())?;
+    let mark = bearer.object_at("cache_control")?;
     Some(if mark.has("ttl", "1h") { Life::Long } else { Life::Short })
 }

@@ -30,7 +30,7 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
 
 /// Reads a block of content.
 pub(crate) fn block(value: Value<'_>) -> Option<Block> {
-    let kind = value.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = value.kind();
     match &*kind {
         "thinking" => Some(Block::Thinking(Thinking {
             text: value.shared_at("thinking"),
@@ -45,7 +45,7 @@ pub(crate) fn block(value: Value<'_>) -> Option<Block> {
                 call_id: value.shared_at("tool_use_id"),
                 text,
                 images,
-                is_error: value.get("is_error").is_some_and(Value::is_true),
+                is_error: value.is_true_at("is_error"),
             }))
         }
         _ => content::part(value),

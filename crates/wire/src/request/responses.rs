@@ -55,7 +55,7 @@ enum Kind {
 }
 
 fn kind_of(item: Value<'_>) -> Kind {
-    let kind = item.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = item.kind();
     match &*kind {
         "" | "message" => match item.get("role").and_then(Value::text).as_deref() {
             Some("assistant") => Kind::Model,
@@ -102,7 +102,7 @@ impl Answer {
 
 /// Reads an item of a model's answer.
 pub(crate) fn said(item: Value<'_>) -> Vec<Found> {
-    let kind = item.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = item.kind();
     match &*kind {
         "" | "message" => content::parts(item.get("content"), content::part),
         // A local shell's call has an action and no name.

@@ -21,7 +21,7 @@ impl Request {
     pub fn lazy_tools(&self) -> Vec<ToolDefinition> {
         let all: Vec<Value<'_>> = self.declarations().collect();
         let searches = |tool: &Value<'_>| {
-            tool.get("defer_loading").is_some_and(Value::is_true)
+            tool.is_true_at("defer_loading")
                 || tool
                     .get("type")
                     .and_then(Value::text)
@@ -32,13 +32,13 @@ impl Request {
         }
         let forced = self.forced_tool();
         let function = |tool: &Value<'_>| {
-            let inner = tool.get("function").filter(|inner| inner.is_object()).unwrap_or(*tool);
+            let inner = tool.object_at("function").unwrap_or(*tool);
             let schema = inner.any(&SCHEMAS).filter(|schema| schema.is_object())?;
             let name = one_tool(*tool).name.into_owned();
             if !self.may_wait(*tool, inner) || forced.as_deref() == Some(&*name) {
                 return None;
             }
-            let description = inner.get("description").and_then(Value::text).unwrap_or_default();
+            let description = inner.text_at("description");
             Some(ToolDefinition {
                 name,
                 description: description.into_owned(),

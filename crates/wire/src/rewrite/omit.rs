@@ -100,7 +100,7 @@ impl<'a> Rewrite<'a> {
 
 /// Tells whether a block may bear a mark of the cache: thinking and empty texts may not.
 pub(super) fn bears_marks(block: Value<'_>) -> bool {
-    let kind = block.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = block.kind();
     let empty = kind == "text"
         && block.get("text").and_then(Value::text).is_none_or(|text| text.trim().is_empty());
     block.is_object() && !kind.ends_with("thinking") && !empty

@@ -37,13 +37,8 @@ fn written(tool: &ToolDefinition, wire: Wire) -> Result<String, RewriteError> {
 }
 
 impl<'a> Rewrite<'a> {
-    /// Takes away and adds tools.
+    /// Adds tools, and outlines those of the client.
     pub(super) fn offer_tools(&mut self, edits: &Edits) -> Result<(), RewriteError> {
-        if let Some(only) = &edits.only_tools {
-            for list in self.lists() {
-                self.keep_only(list, only);
-            }
-        }
         self.put_outlines(&edits.outline_tools)?;
         let offered = self.request.tools();
         for tool in &edits.add_tools {
@@ -87,7 +82,7 @@ impl<'a> Rewrite<'a> {
             let Some(outline) = outlines.iter().find(|outline| *outline.name == *named) else {
                 continue;
             };
-            let inner = tool.get("function").filter(|inner| inner.is_object()).unwrap_or(tool);
+            let inner = tool.object_at("function").unwrap_or(tool);
             self.patch.set(inner, "description", quoted(&outline.description));
             for key in SCHEMAS {
                 if inner.get(key).is_none() {
@@ -118,24 +113,6 @@ impl<'a> Rewrite<'a> {
         let groups = lists.into_iter().flat_map(Value::elements);
         let members = ["functionDeclarations", "function_declarations"];
         groups.filter_map(|group| group.any(&members)).filter(|list| list.is_list()).collect()
-    }
-
-    fn keep_only(&mut self, list: Value<'a>, only: &[String]) {
-        let mut before: Option<Value<'a>> = None;
-        for (index, tool) in list.elements().enumerate() {
-            let mark = tool.get("cache_control");
-            let named = one_tool(tool);
-            if only.iter().any(|name| *name == named.name) || tool.get("tools").is_some() {
-                before = if mark.is_some() { None } else { Some(tool) };
-                continue;
-            }
-            self.patch.remove(list, index);
-            if let Some(mark) = mark
-                && let Some(bearer) = before.take()
-            {
-                self.patch.set(bearer, "cache_control", mark.raw().to_owned());
-            }
-        }
     }
 }
 

@@ -782,31 +782,6 @@ fn unknown_deltas_pass_and_citations_are_kept() {
     assert_eq!(reply.answer().items, [Arc::from(expected)]);
 }
 
-#[test]
-fn tokens_are_counted_where_the_client_does_not_ask() {
-    let wire = Wire::ChatCompletions;
-    let edits = Edits { count_usage: true, ..Edits::default() };
-    for options in
-        ["", r#","stream_options":{"x":1}"#, r#","stream_options":{"include_usage":false}"#]
-    {
-        let body =
-            format!(r#"{{"messages":[{{"role":"user","content":"hi"}}],"stream":true{options}}}"#);
-        let request = parse(wire, body.as_bytes());
-        assert!(!request.is_counted());
-        let asked = parse(wire, &request.rewrite(&edits).unwrap());
-        assert!(asked.is_counted());
-        assert_eq!(asked.rewrite(&edits).unwrap(), asked.body());
-    }
-    let bytes = stream(wire, 0, &[Text]);
-    let mut reply = Reply::new(wire, []).hiding_usage();
-    let sent = push(&mut reply, bytes.as_bytes(), &[]);
-    assert_eq!(reply.answer().usage.unwrap().tokens.prompt_tokens, 100);
-    assert_eq!(seen(wire, &sent).usage, None);
-    let events: Vec<&str> =
-        bytes.split_inclusive("\n\n").filter(|event| !event.contains("usage")).collect();
-    assert_eq!(String::from_utf8(sent).unwrap(), events.concat());
-}
-
 /// A reply of two rounds on Anthropic's wire: ours alone, then ours beside the client's.
 fn mixed() -> (Answer, Reply) {
     let rounds = [vec![Thinking, Own], vec![Text, Own, Client]];
