@@ -45,6 +45,7 @@ pub mod text;
 pub mod tokens;
 mod transcript;
 mod trim;
+mod value_or_word;
 pub mod verify;
 
 pub use allocation::{
@@ -68,3 +69,4 @@ pub use transcript::{Entry, Exchange, Position, Transcript};
 pub use trim::{
     KEPT_PRIORITY, KeptReason, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim,
 };
+pub use value_or_word::ValueOrWord;

@@ -12,7 +12,7 @@ use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, Bounded, Conversation, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
-    Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
+    Edits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
 
 use crate::answer_cache::Awaited;
@@ -163,7 +163,7 @@ pub(crate) struct Original {
     wire: Wire,
     path: String,
     body: Bytes,
-    limits: Limits,
+    depth: usize,
     is_bounded: bool,
 }
 
@@ -173,7 +173,7 @@ impl Original {
         if !self.is_bounded || self.wire != Wire::AnthropicMessages {
             return None;
         }
-        let request = Request::parse(self.wire, &self.body, &self.path, self.limits).ok()?;
+        let request = Request::parse(self.wire, &self.body, &self.path, self.depth).ok()?;
         let priced = gateway.prices_now(request.model());
         let thinks = |message: &Arc<Message>| {
             message.blocks.iter().any(|block| matches!(block, Block::Thinking(_)))
@@ -192,13 +192,13 @@ impl Preparation {
             wire: self.wire,
             path: self.path.clone(),
             body: self.body.clone(),
-            limits: self.limits(),
+            depth: self.depth(),
             is_bounded: self.options.mode == Mode::On,
         }
     }
 
-    fn limits(&self) -> Limits {
-        Limits { depth: self.gateway.config.limits.depth }
+    fn depth(&self) -> usize {
+        self.gateway.config.limits.depth
     }
 
     /// Does work that grows with the body.
@@ -212,8 +212,8 @@ impl Preparation {
     /// Reads the body.
     async fn parse(&self) -> Result<Request, FailOpen> {
         let (wire, body, path) = (self.wire, self.body.clone(), self.path.clone());
-        let limits = self.limits();
-        let parsed = self.work(move || Request::parse(wire, &body, &path, limits));
+        let depth = self.depth();
+        let parsed = self.work(move || Request::parse(wire, &body, &path, depth));
         parsed.await?.map_err(|error| match error {
             RequestError::TooDeep { depth } => {
                 FailOpen::Refused(RequestRefusal::TooDeep { most: depth })
@@ -234,11 +234,11 @@ impl Preparation {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
         let mut beside: Vec<&str> = headers.map(|name| header(name).unwrap_or_default()).into();
         beside.push(&self.upstream);
-        let limits = self.limits();
+        let depth = self.depth();
         let question = match body {
             None => request.question(&beside),
             Some(body) => {
-                Request::parse(self.wire, body, &self.path, limits).ok()?.question(&beside)
+                Request::parse(self.wire, body, &self.path, depth).ok()?.question(&beside)
             }
         };
         let awaited = Awaited { tenant: self.tenant.clone(), question };

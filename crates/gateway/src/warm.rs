@@ -10,7 +10,7 @@ use plimsoll_core::keep_warm::{Pause, is_worth_reading, seconds_until_read};
 use plimsoll_core::{MillisSinceEpoch, Usage};
 use plimsoll_engine::live::Read;
 use plimsoll_engine::{Bill, HistoryBatch, ReceiptRecord, SelectionType, SessionId, StoreError};
-use plimsoll_wire::{Answer, Limits, Request, Wire};
+use plimsoll_wire::{Answer, Request, Wire};
 use serde_json::json;
 
 use crate::causes::causes;
@@ -56,9 +56,12 @@ pub(crate) fn begin(gateway: &Arc<Gateway>, warm: WarmSession, sent: SentRequest
     if !is_worth(gateway, &warm, &pause) {
         return;
     }
-    let limits = Limits { depth: gateway.config.limits.depth };
-    let request =
-        Request::parse(Wire::AnthropicMessages, &sent.request.body, &sent.request.path, limits);
+    let request = Request::parse(
+        Wire::AnthropicMessages,
+        &sent.request.body,
+        &sent.request.path,
+        gateway.config.limits.depth,
+    );
     let Some(body) = request.ok().and_then(|request| request.unanswered()).map(Bytes::from) else {
         return;
     };

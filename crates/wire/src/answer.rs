@@ -7,6 +7,7 @@ mod messages;
 mod piece;
 mod responses;
 
+use std::fmt::Debug;
 use std::ops::AddAssign;
 use std::sync::{Arc, OnceLock};
 
@@ -19,7 +20,7 @@ use super::Wire;
 use super::document::{MOST_DEPTH, Value, scanned};
 use super::events::Event;
 use super::failure::Failure;
-use super::request::{Limits, Request, answered_blocks};
+use super::request::{Request, answered_blocks};
 
 /// The usage of one answer as the provider counted it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -115,15 +116,15 @@ pub enum Moment {
 #[derive(Debug)]
 pub struct Watch {
     wire: Wire,
-    parts: Parts,
-    seen: Seen,
+    draft: Box<dyn Draft>,
+    head: AnswerHead,
     /// The answer as far as it was seen, once it was asked for: putting it together costs as much as reading it did.
     made: OnceLock<Answer>,
 }
 
-/// What every wire tells beside the content.
+/// The fields of an answer beside its content.
 #[derive(Debug, Default)]
-struct Seen {
+struct AnswerHead {
     usage: Option<AnswerUsage>,
     model: Option<String>,
     id: Option<String>,
@@ -134,7 +135,7 @@ struct Seen {
     pieces: Option<Vec<Piece>>,
 }
 
-impl Seen {
+impl AnswerHead {
     fn piece(&mut self, piece: impl FnOnce() -> Piece) {
         if let Some(pieces) = &mut self.pieces {
             pieces.push(piece());
@@ -162,35 +163,39 @@ impl Seen {
     }
 }
 
-#[derive(Debug)]
-enum Parts {
-    Messages(messages::Parts),
-    Chat(chat::Parts),
-    Responses(responses::Parts),
-    Gemini(gemini::Parts),
+/// An answer of a wire as it is put together.
+trait Draft: Debug + Send + Sync {
+    /// Takes in the data of an event; returns whether the answer ends with it.
+    fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool;
+
+    /// Takes in a whole body.
+    fn body(&mut self, body: Value<'_>, head: &mut AnswerHead);
+
+    /// Returns the answer as elements of the wire's list of messages.
+    fn items(&self) -> Vec<Arc<str>>;
 }
 
 impl Watch {
     pub fn new(wire: Wire) -> Self {
-        let parts = match wire {
-            Wire::AnthropicMessages => Parts::Messages(messages::Parts::default()),
-            Wire::ChatCompletions => Parts::Chat(chat::Parts::default()),
-            Wire::Responses => Parts::Responses(responses::Parts::default()),
-            Wire::Gemini => Parts::Gemini(gemini::Parts::default()),
+        let draft: Box<dyn Draft> = match wire {
+            Wire::AnthropicMessages => Box::new(messages::MessagesDraft::default()),
+            Wire::ChatCompletions => Box::new(chat::ChatDraft::default()),
+            Wire::Responses => Box::new(responses::ResponsesDraft::default()),
+            Wire::Gemini => Box::new(gemini::GeminiDraft::default()),
         };
-        Self { wire, parts, seen: Seen::default(), made: OnceLock::new() }
+        Self { wire, draft, head: AnswerHead::default(), made: OnceLock::new() }
     }
 
     /// As [`Watch::new`], for someone who takes the [`Watch::pieces`] too.
     pub fn in_pieces(wire: Wire) -> Self {
         let mut watch = Self::new(wire);
-        watch.seen.pieces = Some(Vec::new());
+        watch.head.pieces = Some(Vec::new());
         watch
     }
 
     /// Returns the pieces that came since they were asked for last.
     pub fn pieces(&mut self) -> Vec<Piece> {
-        self.seen.pieces.as_mut().map(std::mem::take).unwrap_or_default()
+        self.head.pieces.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Takes an event. What is not understood is passed over.
@@ -198,7 +203,7 @@ impl Watch {
         let Some(data) = &event.data else { return Moment::Middle };
         if data.trim() == "[DONE]" {
             self.made.take();
-            self.seen.ended |= self.seen.stop.is_some();
+            self.head.ended |= self.head.stop.is_some();
             return Moment::End;
         }
         match scanned(data) {
@@ -210,17 +215,11 @@ impl Watch {
     pub(crate) fn take(&mut self, data: Value<'_>) -> Moment {
         self.made.take();
         if let Some(failure) = Failure::of(data) {
-            self.seen.failure = Some(failure);
+            self.head.failure = Some(failure);
             return Moment::Failure;
         }
-        let seen = &mut self.seen;
-        let ended = match &mut self.parts {
-            Parts::Messages(parts) => parts.take(data, seen),
-            Parts::Chat(parts) => parts.take(data, seen),
-            Parts::Responses(parts) => parts.take(data, seen),
-            Parts::Gemini(parts) => parts.take(data, seen),
-        };
-        if self.seen.failure.is_some() {
+        let ended = self.draft.take(data, &mut self.head);
+        if self.head.failure.is_some() {
             return Moment::Failure;
         }
         if ended { Moment::End } else { Moment::Middle }
@@ -230,50 +229,37 @@ impl Watch {
     pub(crate) fn body(&mut self, body: Value<'_>) {
         self.made.take();
         if let Some(failure) = Failure::of(body) {
-            self.seen.failure = Some(failure);
+            self.head.failure = Some(failure);
             return;
         }
-        let seen = &mut self.seen;
-        match &mut self.parts {
-            Parts::Messages(parts) => parts.body(body, seen),
-            Parts::Chat(parts) => parts.body(body, seen),
-            Parts::Responses(parts) => parts.body(body, seen),
-            Parts::Gemini(parts) => {
-                parts.take(body, seen);
-            }
-        }
+        self.draft.body(body, &mut self.head);
     }
 
-    /// Returns how the answer ended, as far as it was seen.
+    /// Returns how the answer ended, as far as it was head.
     pub fn ending(&self) -> Ending {
-        match (&self.seen.failure, self.seen.ended) {
+        match (&self.head.failure, self.head.ended) {
             (Some(failure), _) => Ending::Failed(failure.clone()),
             (None, true) => Ending::Complete,
             (None, false) => Ending::Cut,
         }
     }
 
-    /// Returns the answer as far as it was seen.
+    /// Returns the answer as far as it was head.
     pub fn answer(&self) -> &Answer {
         self.made.get_or_init(|| self.make())
     }
 
     fn make(&self) -> Answer {
-        let items = match &self.parts {
-            Parts::Messages(parts) => parts.items(),
-            Parts::Chat(parts) => parts.items(),
-            Parts::Responses(parts) => parts.items(),
-            Parts::Gemini(parts) => parts.items(),
-        };
-        let seen = &self.seen;
+        let items = self.draft.items();
+        let head = &self.head;
         let ending = self.ending();
         Answer {
             message: message_of(self.wire, &items),
             items,
-            usage: seen.usage,
-            model: seen.model.clone(),
-            id: seen.id.clone(),
-            stop: seen.stop.clone(),
+            usage: head.usage,
+            model: head.model.clone(),
+            id: head.id.clone(),
+            stop: head.stop.clone(),
             ending,
         }
     }
@@ -289,13 +275,8 @@ pub(crate) fn message_of(wire: Wire, items: &[Arc<str>]) -> Option<Arc<Message>>
 
 /// Reads elements of the wire's list of messages by the way of requests, in which every block has its bytes.
 pub(crate) fn request_of(wire: Wire, items: &[Arc<str>]) -> Option<Request> {
-    let key = match wire {
-        Wire::AnthropicMessages | Wire::ChatCompletions => "messages",
-        Wire::Responses => "input",
-        Wire::Gemini => "contents",
-    };
-    let body = format!("{{\"{key}\":[{}]}}", items.join(","));
-    Request::parse(wire, body.as_bytes(), "", Limits { depth: MOST_DEPTH }).ok()
+    let body = format!("{{\"{}\":[{}]}}", wire.list_key(), items.join(","));
+    Request::parse(wire, body.as_bytes(), "", MOST_DEPTH).ok()
 }
 
 fn owned(value: Option<Value<'_>>) -> Option<String> {

@@ -34,7 +34,7 @@ impl fmt::Display for Violation {
 ///
 /// What a model or an account may do is not looked at, nor are fields that no known rule is about.
 pub fn check(wire: Wire, body: &[u8]) -> Vec<Violation> {
-    let mut report = Report::default();
+    let mut report = Violations::default();
     let Ok(root) = serde_json::from_slice::<Tree<'_>>(body) else {
         report.add("the body", "it is JSON that nests less than 128 deep");
         return report.0;
@@ -74,19 +74,36 @@ pub fn check_rewritten(wire: Wire, original: &[u8], rewritten: &[u8]) -> Vec<Vio
     found
 }
 
-/// What was found so far.
-#[derive(Debug, Default)]
-struct Report(Vec<Violation>);
+/// An element of a list, as a path from the root: `messages[3]`.
+#[derive(Clone, Copy)]
+struct At(&'static str, usize);
 
-impl Report {
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(list, index) = self;
+        write!(f, "{list}[{index}]")
+    }
+}
+
+/// Removes the call that a result answers from the open ones; returns whether there is one.
+fn close_call(open: &mut Vec<&str>, id: &str) -> bool {
+    let place = open.iter().position(|one| *one == id);
+    place.map(|place| open.remove(place)).is_some()
+}
+
+/// The violations of a request so far.
+#[derive(Debug, Default)]
+struct Violations(Vec<Violation>);
+
+impl Violations {
     fn add(&mut self, place: impl fmt::Display, rule: &'static str) {
         self.0.push(Violation { place: place.to_string(), rule });
     }
 
     /// Adds a violation unless `holds`; the place is only written where it is needed.
-    fn require(&mut self, holds: bool, place: impl FnOnce() -> String, rule: &'static str) {
+    fn require(&mut self, holds: bool, place: impl fmt::Display, rule: &'static str) {
         if !holds {
-            self.add(place(), rule);
+            self.add(place, rule);
         }
     }
 
@@ -94,8 +111,8 @@ impl Report {
     fn names<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         let mut seen = HashSet::new();
         for name in names {
-            self.require(!name.is_empty(), || "tools".to_owned(), "a tool has a name");
-            self.require(seen.insert(name), || format!("tools, {name}"), "names of tools differ");
+            self.require(!name.is_empty(), "tools", "a tool has a name");
+            self.require(seen.insert(name), format_args!("tools, {name}"), "names of tools differ");
         }
     }
 }

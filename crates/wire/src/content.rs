@@ -8,10 +8,10 @@ use plimsoll_core::{Block, Image, Opaque, ToolCall};
 use super::document::{NodeId, Value};
 
 /// A block and the value that it was read from.
-pub(crate) type Found = (NodeId, Block);
+pub(crate) type LocatedBlock = (NodeId, Block);
 
 /// Reads a text, unless it is empty: a string, and a list with one text, say the same.
-pub(crate) fn text(value: Value<'_>) -> Option<Found> {
+pub(crate) fn text(value: Value<'_>) -> Option<LocatedBlock> {
     let text = value.text().filter(|text| !text.is_empty())?;
     Some((value.id(), Block::Text(Arc::from(text))))
 }
@@ -20,7 +20,7 @@ pub(crate) fn text(value: Value<'_>) -> Option<Found> {
 pub(crate) fn parts<'a>(
     content: Option<Value<'a>>,
     mut part: impl FnMut(Value<'a>) -> Option<Block>,
-) -> Vec<Found> {
+) -> Vec<LocatedBlock> {
     let Some(content) = content else { return Vec::new() };
     if content.is_text() {
         return text(content).into_iter().collect();

@@ -48,6 +48,9 @@ impl Document {
     }
 }
 
+/// The depth that a request may have where nothing else is set: Rust's `serde_json` reads no more, and no client comes near.
+pub const DEFAULT_DEPTH: usize = 128;
+
 /// The depth of what a provider sends and we wrote: more than any event nests, and little for a walk (chosen).
 pub(crate) const MOST_DEPTH: usize = 1024;
 

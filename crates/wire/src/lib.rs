@@ -20,10 +20,11 @@ mod warming;
 
 pub use answer::{Answer, AnswerUsage, Ending, Moment, Piece, Watch};
 pub use check::{Violation, check, check_rewritten};
+pub use document::DEFAULT_DEPTH;
 pub use events::{Event, Events};
 pub use failure::{Failure, FailureKind, error_body, error_event};
 pub use reply::{Forward, Progress, Reply};
-pub use request::{Limits, Marks, Question, Request, RequestError, RequestKind, Tool};
+pub use request::{Marks, Question, Request, RequestError, RequestKind, Tool};
 pub use rewrite::{
     BETA_EDITING, BETA_THINKING, ContextEditing, Continuation, Edits, OwnCall, RewriteError,
     Rewritten, Withheld, WithheldCall,
@@ -49,6 +50,20 @@ pub enum Wire {
 impl Wire {
     pub const ALL: [Self; 4] =
         [Self::AnthropicMessages, Self::ChatCompletions, Self::Responses, Self::Gemini];
+
+    /// Returns the field of a request that holds the list of messages.
+    fn list_key(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages | Self::ChatCompletions => "messages",
+            Self::Responses => "input",
+            Self::Gemini => "contents",
+        }
+    }
+
+    /// Returns the field of a message that holds its blocks, as far as they are a list.
+    fn content_key(self) -> &'static str {
+        if self == Self::Gemini { "parts" } else { "content" }
+    }
 
     /// Returns the wire's name as every interface prints it.
     pub fn as_str(self) -> &'static str {

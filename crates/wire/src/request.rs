@@ -25,7 +25,7 @@ pub(crate) use self::responses::said as answered_item;
 pub(crate) use self::tools::SCHEMAS;
 
 use super::Wire;
-use super::content::{self, Found};
+use super::content::{self, LocatedBlock};
 use super::document::{Document, NodeId, ScanError, Value, scanned};
 use super::route::model_and_method;
 
@@ -43,20 +43,6 @@ pub(crate) fn answered_blocks(wire: Wire, items: &[Arc<str>]) -> Vec<Block> {
         }
     });
     found.map(|(_, block)| block).collect()
-}
-
-/// What a body may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Lists and objects inside of each other, counted on the bytes, fields that are only passed on included.
-    pub depth: usize,
-}
-
-impl Default for Limits {
-    /// Parsers of this world stop at 128 (Rust's `serde_json`) to 1,000 (Python's); no client comes near.
-    fn default() -> Self {
-        Self { depth: 128 }
-    }
 }
 
 /// Why a body is not a request.
@@ -123,23 +109,19 @@ pub struct Tool<'a> {
 }
 
 impl Request {
-    /// Reads a body. `path` is that of the request: Gemini names the model and asks for a stream there.
+    /// Reads a body that nests at most `depth` lists and objects, fields that are only passed on included.
+    ///
+    /// `path` is that of the request: Gemini names the model and asks for a stream there.
     ///
     /// Errors: every [`RequestError`]; nothing panics, whatever the bytes are.
-    pub fn parse(
-        wire: Wire,
-        body: &[u8],
-        path: &str,
-        limits: Limits,
-    ) -> Result<Self, RequestError> {
+    pub fn parse(wire: Wire, body: &[u8], path: &str, depth: usize) -> Result<Self, RequestError> {
         let text = str::from_utf8(body)
             .map_err(|error| RequestError::NotJson { at: error.valid_up_to() })?;
-        let document =
-            Document::scan(Arc::from(text), limits.depth).map_err(|error| match error {
-                ScanError::Syntax { at } => RequestError::NotJson { at },
-                ScanError::TooDeep => RequestError::TooDeep { depth: limits.depth },
-                ScanError::TooLong => RequestError::TooLong,
-            })?;
+        let document = Document::scan(Arc::from(text), depth).map_err(|error| match error {
+            ScanError::Syntax { at } => RequestError::NotJson { at },
+            ScanError::TooDeep => RequestError::TooDeep { depth },
+            ScanError::TooLong => RequestError::TooLong,
+        })?;
         let root = document.root();
         refuse_repeated_keys(root)?;
         let mut conversation = Conversation::default();
@@ -214,12 +196,7 @@ impl Request {
 
     /// Returns the list of messages, where the conversation is one.
     pub(crate) fn items(&self) -> Option<Value<'_>> {
-        let key = match self.wire {
-            Wire::AnthropicMessages | Wire::ChatCompletions => "messages",
-            Wire::Responses => "input",
-            Wire::Gemini => "contents",
-        };
-        self.root().get(key).filter(|items| items.is_list())
+        self.root().list_at(self.wire.list_key())
     }
 
     /// Returns the text of the leading system messages.
@@ -284,8 +261,18 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// Appends a message, unless it says nothing.
-    fn push(&mut self, role: Role, place: Place, found: Vec<Found>) {
+    /// Appends the message of a user, with the results of tools in it as messages of their own before it.
+    fn push_user(&mut self, place: Place, blocks: Vec<LocatedBlock>) {
+        let (results, others): (Vec<LocatedBlock>, Vec<LocatedBlock>) =
+            blocks.into_iter().partition(|(_, block)| matches!(block, Block::ToolResult(_)));
+        for result in results {
+            self.push(Role::Tool, place.clone(), vec![result]);
+        }
+        self.push(Role::User, place, others);
+    }
+
+    /// Appends a message, unless it is empty.
+    fn push(&mut self, role: Role, place: Place, found: Vec<LocatedBlock>) {
         if found.is_empty() {
             return;
         }
@@ -297,5 +284,5 @@ impl Conversation {
 
 /// Returns the list of messages that a wire insists on.
 fn list_at<'a>(root: Value<'a>, key: &str, what: &'static str) -> Result<Value<'a>, RequestError> {
-    root.get(key).filter(|list| list.is_list()).ok_or(RequestError::Shape { what })
+    root.list_at(key).ok_or(RequestError::Shape { what })
 }

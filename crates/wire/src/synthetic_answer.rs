@@ -176,7 +176,7 @@ impl Said<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, AnswerUsage, Ending, Events, Limits, Moment, Watch};
+    use crate::{Answer, AnswerUsage, DEFAULT_DEPTH, Ending, Events, Moment, Watch};
 
     const TEXT: &str = "line \"one\"\nand é \u{1f600}\\ end";
 
@@ -194,7 +194,7 @@ mod tests {
             Wire::Gemini => ("/v1beta/models/m:generateContent", r#"{"contents":[]}"#),
         };
         let body = body.replace("\":S", if streams { "\":true" } else { "\":false" });
-        Request::parse(wire, body.as_bytes(), path, Limits::default()).expect("a request")
+        Request::parse(wire, body.as_bytes(), path, DEFAULT_DEPTH).expect("a request")
     }
 
     fn check(wire: Wire, answer: &Answer) {
@@ -229,7 +229,7 @@ mod tests {
     fn a_stream_counts_where_the_client_asks_for_it() {
         let ours = SyntheticAnswer { id: "abc", text: TEXT, at: MillisSinceEpoch(7000) };
         let body = br#"{"model":"m","stream":true,"messages":[]}"#;
-        let plain = Request::parse(Wire::ChatCompletions, body, "", Limits::default());
+        let plain = Request::parse(Wire::ChatCompletions, body, "", DEFAULT_DEPTH);
         let plain = plain.expect("a request").answered(&ours);
         assert!(!String::from_utf8_lossy(&plain).contains("usage"));
         let counted = request(Wire::ChatCompletions, true).answered(&ours);

@@ -33,10 +33,10 @@ impl Request {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Limits, Request, Wire};
+    use crate::{DEFAULT_DEPTH, Request, Wire};
 
     fn unanswered(wire: Wire, body: &str) -> Option<String> {
-        let request = Request::parse(wire, body.as_bytes(), "", Limits::default());
+        let request = Request::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let body = request.expect("a request").unanswered()?;
         Some(String::from_utf8(body).expect("text"))
     }

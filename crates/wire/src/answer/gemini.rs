@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, Usage};
 
-use super::{Piece, Seen, number, owned};
+use super::{AnswerHead, Draft, Piece, number, owned};
 use crate::document::{Value, quoted};
 use crate::request::{Names, answered_part};
 
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct GeminiDraft {
     content: Vec<Part>,
     names: Names,
     calls: u32,
@@ -25,12 +25,11 @@ enum Part {
     Other(String),
 }
 
-impl Parts {
-    pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
-        seen.model = owned(data.get("modelVersion")).or(seen.model.take());
-        seen.id = owned(data.get("responseId")).or(seen.id.take());
-        let usage = data.object_at("usageMetadata");
-        if let Some(usage) = usage {
+impl Draft for GeminiDraft {
+    fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool {
+        head.model = owned(data.get("modelVersion")).or(head.model.take());
+        head.id = owned(data.get("responseId")).or(head.id.take());
+        if let Some(usage) = data.object_at("usageMetadata") {
             let of = |key| number(Some(usage), &[key]).unwrap_or(0);
             let usage = Usage {
                 prompt_tokens: of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount")),
@@ -38,67 +37,32 @@ impl Parts {
                 output_tokens: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
                 ..Usage::default()
             };
-            seen.usage = Some(usage.into());
+            head.usage = Some(usage.into());
         }
         let feedback = data.get("promptFeedback");
         if let Some(reason) = feedback.and_then(|feedback| owned(feedback.get("blockReason"))) {
-            seen.stop = Some(reason);
-            seen.ended = true;
+            head.stop = Some(reason);
+            head.ended = true;
             return true;
         }
-        let candidates = data.get("candidates");
-        let Some(candidate) = candidates.and_then(|all| all.elements().next()) else {
-            return false;
-        };
-        let content = candidate.get("content").and_then(|content| content.get("parts"));
-        for part in content.into_iter().flat_map(Value::elements) {
-            self.push(part, seen);
+        let Some(candidate) = data.first_at("candidates") else { return false };
+        let content = candidate.get("content");
+        for part in content.into_iter().flat_map(|content| content.elements_at("parts")) {
+            self.push(part, head);
         }
         if let Some(reason) = owned(candidate.get("finishReason")) {
-            seen.stop = Some(reason);
-            seen.ended = true;
+            head.stop = Some(reason);
+            head.ended = true;
             return true;
         }
         false
     }
 
-    fn push(&mut self, part: Value<'_>, seen: &mut Seen) {
-        self.tell(part, seen);
-        let plain = part.fields().all(|(key, _)| key.says("text") || key.says("thought"));
-        let text = part.get("text").and_then(Value::text).filter(|_| plain);
-        let Some(more) = text else {
-            self.content.push(Part::Other(part.raw().to_owned()));
-            return;
-        };
-        let thought = part.is_true_at("thought");
-        match self.content.last_mut() {
-            Some(Part::Text { text, is_thought }) if *is_thought == thought => text.push_str(&more),
-            _ => self.content.push(Part::Text { text: more.into(), is_thought: thought }),
-        }
+    fn body(&mut self, body: Value<'_>, head: &mut AnswerHead) {
+        self.take(body, head);
     }
 
-    /// Tells the pieces of a part; a call comes whole.
-    fn tell(&mut self, part: Value<'_>, seen: &mut Seen) {
-        if !seen.takes_pieces() {
-            return;
-        }
-        match answered_part(part, &mut self.names) {
-            Some(Block::Text(text)) => seen.text(&text, Piece::Text),
-            Some(Block::Thinking(thinking)) => seen.text(&thinking.text, Piece::Reasoning),
-            Some(Block::ToolCall(call)) => {
-                let index = self.calls;
-                self.calls += 1;
-                let (id, name, text) =
-                    (call.id.clone(), call.name.clone(), call.arguments.to_string());
-                seen.piece(|| Piece::CallBegun { index, id, name });
-                seen.piece(|| Piece::CallArguments { index, text });
-                seen.piece(|| Piece::Call { index, call });
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn items(&self) -> Vec<Arc<str>> {
+    fn items(&self) -> Vec<Arc<str>> {
         if self.content.is_empty() {
             return Vec::new();
         }
@@ -114,5 +78,43 @@ impl Parts {
             })
             .collect();
         vec![Arc::from(format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(",")))]
+    }
+}
+
+impl GeminiDraft {
+    fn push(&mut self, part: Value<'_>, head: &mut AnswerHead) {
+        self.tell(part, head);
+        let plain = part.fields().all(|(key, _)| key.says("text") || key.says("thought"));
+        let text = part.get("text").and_then(Value::text).filter(|_| plain);
+        let Some(more) = text else {
+            self.content.push(Part::Other(part.raw().to_owned()));
+            return;
+        };
+        let thought = part.is_true_at("thought");
+        match self.content.last_mut() {
+            Some(Part::Text { text, is_thought }) if *is_thought == thought => text.push_str(&more),
+            _ => self.content.push(Part::Text { text: more.into(), is_thought: thought }),
+        }
+    }
+
+    /// Tells the pieces of a part; a call comes whole.
+    fn tell(&mut self, part: Value<'_>, head: &mut AnswerHead) {
+        if !head.takes_pieces() {
+            return;
+        }
+        match answered_part(part, &mut self.names) {
+            Some(Block::Text(text)) => head.text(&text, Piece::Text),
+            Some(Block::Thinking(thinking)) => head.text(&thinking.text, Piece::Reasoning),
+            Some(Block::ToolCall(call)) => {
+                let index = self.calls;
+                self.calls += 1;
+                let (id, name, text) =
+                    (call.id.clone(), call.name.clone(), call.arguments.to_string());
+                head.piece(|| Piece::CallBegun { index, id, name });
+                head.piece(|| Piece::CallArguments { index, text });
+                head.piece(|| Piece::Call { index, call });
+            }
+            _ => {}
+        }
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block as CoreBlock, ToolCall, Usage};
 
-use super::{AnswerUsage, Piece, Seen, number, owned};
+use super::{AnswerHead, AnswerUsage, Draft, Piece, number, owned};
 use crate::document::{Value, quoted, scanned};
 use crate::patch::Patch;
 use crate::request::answered_block;
 
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct MessagesDraft {
     blocks: BTreeMap<u64, Block>,
     calls: u32,
     usage: Usage,
@@ -34,42 +34,42 @@ struct Block {
     call: Option<u32>,
 }
 
-impl Parts {
-    pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
+impl Draft for MessagesDraft {
+    fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool {
         let kind = data.kind();
         let index = number(Some(data), &["index"]).unwrap_or(0);
         match &*kind {
             "message_start" => {
                 let Some(message) = data.get("message") else { return false };
-                seen.model = owned(message.get("model"));
-                seen.id = owned(message.get("id"));
+                head.model = owned(message.get("model"));
+                head.id = owned(message.get("id"));
                 self.dropped(message);
-                self.count(message.get("usage"), seen);
+                self.count(message.get("usage"), head);
             }
             "content_block_start" => {
-                let block = self.begin(data.get("content_block"), seen);
+                let block = self.begin(data.get("content_block"), head);
                 self.blocks.insert(index, block);
             }
             "content_block_delta" => {
                 if let (Some(delta), Some(block)) = (data.get("delta"), self.blocks.get_mut(&index))
                 {
-                    block.grow(delta, seen);
+                    block.grow(delta, head);
                 }
             }
-            "content_block_stop" if seen.takes_pieces() => {
+            "content_block_stop" if head.takes_pieces() => {
                 let call = self.blocks.get(&index).and_then(|block| block.call.zip(block.called()));
                 if let Some((index, call)) = call {
-                    seen.piece(|| Piece::Call { index, call });
+                    head.piece(|| Piece::Call { index, call });
                 }
             }
             "message_delta" => {
                 let stop = data.get("delta").and_then(|delta| delta.get("stop_reason"));
-                seen.stop = owned(stop).or(seen.stop.take());
+                head.stop = owned(stop).or(head.stop.take());
                 self.cleared(data);
-                self.count(data.get("usage"), seen);
+                self.count(data.get("usage"), head);
             }
             "message_stop" => {
-                seen.ended = true;
+                head.ended = true;
                 return true;
             }
             _ => {}
@@ -77,21 +77,31 @@ impl Parts {
         false
     }
 
-    pub(super) fn body(&mut self, body: Value<'_>, seen: &mut Seen) {
-        seen.model = owned(body.get("model"));
-        seen.id = owned(body.get("id"));
-        seen.stop = owned(body.get("stop_reason"));
+    fn body(&mut self, body: Value<'_>, head: &mut AnswerHead) {
+        head.model = owned(body.get("model"));
+        head.id = owned(body.get("id"));
+        head.stop = owned(body.get("stop_reason"));
         let Some(content) = body.list_at("content") else { return };
-        seen.ended = true;
+        head.ended = true;
         for (index, block) in (0..).zip(content.elements()) {
             self.blocks.insert(index, Block { start: block.raw().to_owned(), ..Block::default() });
         }
         self.dropped(body);
         self.cleared(body);
-        self.count(body.get("usage"), seen);
+        self.count(body.get("usage"), head);
     }
 
-    fn begin(&mut self, block: Option<Value<'_>>, seen: &mut Seen) -> Block {
+    fn items(&self) -> Vec<Arc<str>> {
+        if self.blocks.is_empty() {
+            return Vec::new();
+        }
+        let blocks: Vec<String> = self.blocks.values().map(Block::whole).collect();
+        vec![Arc::from(format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(",")))]
+    }
+}
+
+impl MessagesDraft {
+    fn begin(&mut self, block: Option<Value<'_>>, head: &mut AnswerHead) -> Block {
         let Some(block) = block else {
             return Block { start: "{}".to_owned(), ..Block::default() };
         };
@@ -99,10 +109,10 @@ impl Parts {
         if let Some(index) = call {
             self.calls += 1;
             let (id, name) = (block.shared_at("id"), block.shared_at("name"));
-            seen.piece(|| Piece::CallBegun { index, id, name });
+            head.piece(|| Piece::CallBegun { index, id, name });
         }
-        seen.text_at(block, "text", Piece::Text);
-        seen.text_at(block, "thinking", Piece::Reasoning);
+        head.text_at(block, "text", Piece::Text);
+        head.text_at(block, "thinking", Piece::Reasoning);
         Block { start: block.raw().to_owned(), call, ..Block::default() }
     }
 
@@ -123,7 +133,7 @@ impl Parts {
     }
 
     /// Takes in counts, which are cumulative; a later event may leave some out.
-    fn count(&mut self, usage: Option<Value<'_>>, seen: &mut Seen) {
+    fn count(&mut self, usage: Option<Value<'_>>, head: &mut AnswerHead) {
         let Some(usage) = usage else { return };
         let of = |key| number(Some(usage), &[key]);
         let now = &mut self.usage;
@@ -135,29 +145,21 @@ impl Parts {
         now.written_long_tokens = long.unwrap_or(now.written_long_tokens);
         let cached = now.cached_tokens.saturating_add(now.written_tokens);
         now.prompt_tokens = self.plain.saturating_add(cached);
-        seen.usage = Some(AnswerUsage {
+        head.usage = Some(AnswerUsage {
             tokens: *now,
             dropped_thinking: self.dropped_thinking,
             cleared_tool_uses: self.cleared_tool_uses,
         });
     }
-
-    pub(super) fn items(&self) -> Vec<Arc<str>> {
-        if self.blocks.is_empty() {
-            return Vec::new();
-        }
-        let blocks: Vec<String> = self.blocks.values().map(Block::whole).collect();
-        vec![Arc::from(format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(",")))]
-    }
 }
 
 impl Block {
-    fn grow(&mut self, delta: Value<'_>, seen: &mut Seen) {
-        seen.text_at(delta, "text", Piece::Text);
-        seen.text_at(delta, "thinking", Piece::Reasoning);
+    fn grow(&mut self, delta: Value<'_>, head: &mut AnswerHead) {
+        head.text_at(delta, "text", Piece::Text);
+        head.text_at(delta, "thinking", Piece::Reasoning);
         let input = delta.get("partial_json").and_then(Value::text).filter(|text| !text.is_empty());
         if let Some((index, text)) = self.call.zip(input) {
-            seen.piece(|| Piece::CallArguments { index, text: text.into() });
+            head.piece(|| Piece::CallArguments { index, text: text.into() });
         }
         let grow = |text: &mut String, key: &str| {
             if let Some(more) = delta.get(key).and_then(Value::text) {

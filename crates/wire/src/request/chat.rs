@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::{Block, Role, Thinking, ToolResult};
 
 use super::{Conversation, Place, RequestError, list_at};
-use crate::content::{self, Found};
+use crate::content::{self, LocatedBlock};
 use crate::document::Value;
 
 pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
@@ -19,8 +19,7 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
             // The older calls without ids are answered by name.
             "tool" | "function" => {
                 let (text, images) = content::answer(message.get("content"));
-                let id = message.any(&["tool_call_id", "name"]).and_then(Value::shared);
-                let call_id = id.unwrap_or_else(|| Arc::from(""));
+                let call_id = message.shared_any(&["tool_call_id", "name"]);
                 let result = ToolResult { call_id, text, images, is_error: false };
                 out.push(Role::Tool, place, vec![(message.id(), Block::ToolResult(result))]);
             }
@@ -30,12 +29,12 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
     Ok(())
 }
 
-fn said(message: Value<'_>) -> Vec<Found> {
+fn said(message: Value<'_>) -> Vec<LocatedBlock> {
     content::parts(message.get("content"), content::part)
 }
 
 /// Reads what a model said: reasoning, text, calls.
-pub(crate) fn assistant(message: Value<'_>) -> Vec<Found> {
+pub(crate) fn assistant(message: Value<'_>) -> Vec<LocatedBlock> {
     let mut found = Vec::new();
     let reasoning = message.any(&["reasoning_content", "reasoning"]).filter(|text| text.is_text());
     if let Some((node, Block::Text(text))) = reasoning.and_then(content::text) {

@@ -3,7 +3,7 @@
 use plimsoll_core::{Block, Role, Thinking, ToolResult};
 
 use super::{Conversation, Place, RequestError, list_at};
-use crate::content::{self, Found};
+use crate::content;
 use crate::document::Value;
 
 pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
@@ -17,12 +17,7 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
         } else if message.has("role", "system") {
             out.push(Role::System, place, found);
         } else {
-            let (results, said): (Vec<Found>, Vec<Found>) =
-                found.into_iter().partition(|(_, block)| matches!(block, Block::ToolResult(_)));
-            for result in results {
-                out.push(Role::Tool, place.clone(), vec![result]);
-            }
-            out.push(Role::User, place, said);
+            out.push_user(place, found);
         }
     }
     Ok(())

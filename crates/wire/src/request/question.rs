@@ -129,11 +129,11 @@ fn push(out: &mut String, part: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::DEFAULT_DEPTH;
 
     fn question(wire: Wire, body: &str) -> Question {
         let path = "/v1beta/models/m:generateContent";
-        let request = Request::parse(wire, body.as_bytes(), path, Limits::default());
+        let request = Request::parse(wire, body.as_bytes(), path, DEFAULT_DEPTH);
         request.expect("a request").question(&[])
     }
 
@@ -163,7 +163,7 @@ mod tests {
         let asked = with("{\"model", "{\"user\":\"ann\",\"model");
         assert!(same(&asked) && asked.user.contains("ann"));
         let body = CHAT.as_bytes();
-        let request = Request::parse(Wire::ChatCompletions, body, "", Limits::default());
+        let request = Request::parse(Wire::ChatCompletions, body, "", DEFAULT_DEPTH);
         let beside = request.expect("a request").question(&["elsewhere"]);
         assert!(!same(&beside), "what it depends on outside of the body");
     }

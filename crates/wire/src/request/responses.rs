@@ -7,7 +7,7 @@ use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, Role, ToolResult};
 
 use super::{Conversation, Place, RequestError};
-use crate::content::{self, Found};
+use crate::content::{self, LocatedBlock};
 use crate::document::Value;
 
 pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
@@ -82,7 +82,7 @@ fn is_call(kind: &str, item: Value<'_>) -> bool {
 #[derive(Default)]
 struct Answer {
     items: Range<usize>,
-    found: Vec<Found>,
+    found: Vec<LocatedBlock>,
 }
 
 impl Answer {
@@ -101,7 +101,7 @@ impl Answer {
 }
 
 /// Reads an item of a model's answer.
-pub(crate) fn said(item: Value<'_>) -> Vec<Found> {
+pub(crate) fn said(item: Value<'_>) -> Vec<LocatedBlock> {
     let kind = item.kind();
     match &*kind {
         "" | "message" => content::parts(item.get("content"), content::part),

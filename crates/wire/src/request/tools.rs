@@ -94,10 +94,10 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::DEFAULT_DEPTH;
 
     fn names(wire: Wire, body: &str) -> Vec<String> {
-        let request = Request::parse(wire, body.as_bytes(), "", Limits::default());
+        let request = Request::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let tools = request.expect("a request").lazy_tools();
         assert!(tools.iter().all(|tool| tool.schema.starts_with('{')));
         tools.into_iter().map(|tool| tool.name).collect()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Continuation, OwnCall, Rewrite, RewriteError};
 use crate::Wire;
-use crate::document::{Document, quoted};
+use crate::document::{quoted, scanned};
 
 impl Rewrite<'_> {
     /// Puts answers and their results behind the conversation.
@@ -47,7 +47,7 @@ impl Rewrite<'_> {
         if self.request.wire() != Wire::Responses || is_kept {
             return false;
         }
-        Document::scan(item.clone(), 128).is_ok_and(|item| {
+        scanned(item).is_some_and(|item| {
             let item = item.root();
             item.has("type", "reasoning") && item.any(&["encrypted_content"]).is_none()
         })
@@ -82,7 +82,7 @@ pub(super) fn result(wire: Wire, call: &OwnCall) -> String {
         }
         Wire::Gemini => {
             // An id that the provider did not give, it does not want back.
-            let given = Document::scan(call.raw.clone(), 128).ok().and_then(|part| {
+            let given = scanned(&call.raw).and_then(|part| {
                 let call = part.root().any(&["functionCall", "function_call"])?;
                 Some(call.get("id")?.raw().to_owned())
             });

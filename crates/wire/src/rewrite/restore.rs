@@ -81,7 +81,7 @@ impl<'a> Rewrite<'a> {
 
     /// Content is a list of blocks, and results stand in the one behind.
     fn restore_blocks(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) -> bool {
-        let key = if self.request.wire() == Wire::Gemini { "parts" } else { "content" };
+        let key = self.request.wire().content_key();
         let list_in = |place: usize| {
             items.elements().nth(place)?.get(key).filter(|content| content.is_list())
         };

@@ -41,8 +41,7 @@ impl<'a> Rewrite<'a> {
             Wire::Responses => format!(r#"{{"type":"input_text","text":{}}}"#, quoted(text)),
             Wire::Gemini => format!(r#"{{"text":{}}}"#, quoted(text)),
         };
-        let key = if wire == Wire::Gemini { "parts" } else { "content" };
-        let content = item.get(key).ok_or(no_place.clone())?;
+        let content = item.get(wire.content_key()).ok_or(no_place.clone())?;
         if content.is_list() {
             self.patch.push(content, part);
         } else if !content.is_text() {

@@ -6,7 +6,9 @@ use plimsoll_core::lazy_tools::ToolDefinition;
 use plimsoll_core::plan::members;
 use plimsoll_core::render::{replace_results, replace_texts, shorten_arguments};
 use plimsoll_core::{ContentHash, Message, Ref, Role, Tokenizer, Transcript};
-use plimsoll_wire::{Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check};
+use plimsoll_wire::{
+    DEFAULT_DEPTH, Edits, Request, RequestError, RequestKind, RewriteError, Wire, check,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -153,7 +155,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(wire in wires(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Request::parse(wire, &bytes, "", Limits::default());
+        let _ = Request::parse(wire, &bytes, "", DEFAULT_DEPTH);
         let _ = check(wire, &bytes);
     }
 
@@ -176,7 +178,7 @@ proptest! {
         }
         let bytes = value.to_string().into_bytes();
         let _ = check(wire, &bytes);
-        let Ok(request) = Request::parse(wire, &bytes, "", Limits::default()) else { return Ok(()) };
+        let Ok(request) = Request::parse(wire, &bytes, "", DEFAULT_DEPTH) else { return Ok(()) };
         prop_assert_eq!(request.rewrite(&Edits::default()).unwrap(), bytes);
         request.kind();
         request.own_session();
@@ -250,20 +252,19 @@ fn depth_is_refused_before_anything_else() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
         let body = format!(r#"{{"messages":[],"x-forwarded-only":{deep}}}"#);
-        let refused = Request::parse(Wire::ChatCompletions, body.as_bytes(), "", Limits::default());
+        let refused = Request::parse(Wire::ChatCompletions, body.as_bytes(), "", DEFAULT_DEPTH);
         assert_eq!(refused.unwrap_err(), RequestError::TooDeep { depth: 128 });
         assert_eq!(check(Wire::ChatCompletions, body.as_bytes()).len(), 1);
     }
     let flat = br#"{"messages":[]}"#;
-    let refused = Request::parse(Wire::ChatCompletions, flat, "", Limits { depth: 1 });
+    let refused = Request::parse(Wire::ChatCompletions, flat, "", 1);
     assert_eq!(refused.unwrap_err(), RequestError::TooDeep { depth: 1 });
 }
 
 #[test]
 fn what_is_no_request_is_refused() {
-    let refused = |wire, body: &str| {
-        Request::parse(wire, body.as_bytes(), "", Limits::default()).unwrap_err()
-    };
+    let refused =
+        |wire, body: &str| Request::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH).unwrap_err();
     let repeated = r#"{"model":"a","messages":[],"mode\u006c":"b"}"#;
     let expected = RequestError::RepeatedKey { key: "model".into() };
     assert_eq!(refused(Wire::ChatCompletions, repeated), expected);
@@ -271,7 +272,7 @@ fn what_is_no_request_is_refused() {
         refused(Wire::ChatCompletions, r#"{"messages":[}"#),
         RequestError::NotJson { at: 13 }
     );
-    let utf8 = Request::parse(Wire::Gemini, b"{\"a\":\"\xff\"}", "", Limits::default());
+    let utf8 = Request::parse(Wire::Gemini, b"{\"a\":\"\xff\"}", "", DEFAULT_DEPTH);
     assert_eq!(utf8.unwrap_err(), RequestError::NotJson { at: 6 });
     for wire in [Wire::AnthropicMessages, Wire::ChatCompletions, Wire::Gemini] {
         assert!(matches!(refused(wire, "{}"), RequestError::Shape { .. }));
@@ -355,7 +356,7 @@ fn models_streams_and_limits_are_read() {
     }
     let body = body(Wire::Gemini, &[]);
     let path = "/v1beta/models/g:streamGenerateContent?alt=sse";
-    let request = Request::parse(Wire::Gemini, body.as_bytes(), path, Limits::default()).unwrap();
+    let request = Request::parse(Wire::Gemini, body.as_bytes(), path, DEFAULT_DEPTH).unwrap();
     assert!(request.streams());
 }
 
@@ -502,7 +503,7 @@ fn what_the_provider_keeps_is_told() {
 fn a_stream_that_is_a_list_is_left_alone() {
     let body = body(Wire::Gemini, &[step(1)]);
     let kind = |path| {
-        let request = Request::parse(Wire::Gemini, body.as_bytes(), path, Limits::default());
+        let request = Request::parse(Wire::Gemini, body.as_bytes(), path, DEFAULT_DEPTH);
         request.unwrap().kind()
     };
     let path = "/v1beta/models/g:streamGenerateContent";
