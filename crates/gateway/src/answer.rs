@@ -6,7 +6,7 @@ use bytes::Bytes;
 use plimsoll_core::lookup::NO_MORE;
 use plimsoll_core::{Message, ToolCall, ToolResult};
 use plimsoll_wire::{
-    AnswerUsage, Continuation, Edits, Ending, Progress, Reply, Request, Wire, Withheld,
+    AnswerUsage, Continuation, Edits, Ending, Progress, ProviderRequest, Reply, Wire, WithheldCalls,
 };
 use tokio::task::JoinHandle;
 
@@ -51,7 +51,7 @@ impl PendingTurn {
 pub(crate) struct FollowUp {
     /// The first request, with any body.
     pub(crate) upstream: UpstreamRequest,
-    pub(crate) request: Arc<Request>,
+    pub(crate) request: Arc<ProviderRequest>,
     pub(crate) edits: Edits,
     pub(crate) place: LookupPlace,
 }
@@ -158,7 +158,8 @@ impl RelayedAnswer {
         // Calls of ours beside the client's: answered now, and put into the next request.
         let results = self.results(&self.reply.own_calls()).await;
         let at = self.follow_up.as_ref().map_or(0, |follow_up| follow_up.place.end);
-        let held_back = self.reply.withheld(&results).map(|held_back| Withheld { at, ..held_back });
+        let held_back =
+            self.reply.withheld(&results).map(|held_back| WithheldCalls { at, ..held_back });
         let shown = held_back.as_ref().map(|held_back| held_back.shown.clone());
         let shown = shown.filter(|shown| !shown.blocks.is_empty());
         let message: Option<Arc<Message>> = shown.or(message);

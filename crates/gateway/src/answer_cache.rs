@@ -8,7 +8,9 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response};
 use plimsoll_core::{Message, Role};
 use plimsoll_engine::TenantId;
-use plimsoll_wire::{Answer, AnswerUsage, Question, Request, SyntheticAnswer, Wire};
+use plimsoll_wire::{
+    AnswerUsage, CacheQuestion, ProviderAnswer, ProviderRequest, SyntheticAnswer, Wire,
+};
 
 use crate::gateway::Gateway;
 use crate::headers;
@@ -23,7 +25,7 @@ use crate::turn::{SessionTurn, TurnOutcome};
 #[derive(Debug)]
 pub(crate) struct Awaited {
     pub(crate) tenant: TenantId,
-    pub(crate) question: Question,
+    pub(crate) question: CacheQuestion,
 }
 
 impl Awaited {
@@ -41,7 +43,7 @@ impl Awaited {
     }
 
     /// Keeps an answer.
-    pub(crate) async fn keep(self, gateway: &Gateway, wire: Wire, answer: &Answer) {
+    pub(crate) async fn keep(self, gateway: &Gateway, wire: Wire, answer: &ProviderAnswer) {
         let Some(answers) = &gateway.answers else { return };
         let (text, facts) = (answer.text(), answer.facts(wire));
         let keep = answers.keep(&self.tenant, &self.question, &text, &facts);
@@ -67,7 +69,7 @@ async fn in_time<T>(gateway: &Gateway, work: impl Future<Output = T>) -> Option<
 pub(crate) async fn serve(
     gateway: &Gateway,
     found: KeptAnswer,
-    request: &Request,
+    request: &ProviderRequest,
     mut turn: SessionTurn,
     report: Report,
 ) -> Result<Response<Body>, RequestRefusal> {

@@ -52,7 +52,7 @@ struct Search {
 pub(crate) async fn answer(
     gateway: &Gateway,
     place: &LookupPlace,
-    request: &Request,
+    request: &ProviderRequest,
     call: &ToolCall,
 ) -> ToolResult {
     gateway.metrics.add(Counter::Expansions, &call.name);
@@ -72,7 +72,7 @@ pub(crate) async fn answer(
 }
 
 /// Tells what a tool of the client takes, in the client's own words.
-fn describe(request: &Request, arguments: &str) -> Result<String, String> {
+fn describe(request: &ProviderRequest, arguments: &str) -> Result<String, String> {
     // What was told is in the conversation: nothing has to be remembered beside it.
     let mut session = ToolSession::default();
     let settings = LazySettings::default();

@@ -3,7 +3,7 @@
 use plimsoll_core::lazy_tools::{NativeSearch, ToolDefinition, describe_outlined, plan_outlines};
 use plimsoll_core::lookup::EXPAND_REF;
 use plimsoll_core::{ContentHash, Message, Role, Tokenizer};
-use plimsoll_wire::{Edits, Request, Wire};
+use plimsoll_wire::{Edits, ProviderRequest, Wire};
 
 use crate::gateway::Gateway;
 use crate::lookup;
@@ -21,7 +21,7 @@ pub(crate) struct Offer {
 
 impl Offer {
     /// Decides from the request, the settings and whether lookups are offered: a session's tools keep their bytes.
-    pub(crate) fn of(gateway: &Gateway, request: &Request, lookups: bool) -> Self {
+    pub(crate) fn of(gateway: &Gateway, request: &ProviderRequest, lookups: bool) -> Self {
         let offered = request.tools();
         // Where the provider keeps the conversation, a call that we withheld could not be put back into it.
         if offered.is_empty() || request.is_kept_by_the_server() {
@@ -63,7 +63,7 @@ impl Offer {
     }
 
     /// Digests the client's tools as they go out: they stand before everything in a cached prefix.
-    pub(crate) fn digest(&self, request: &Request) -> u64 {
+    pub(crate) fn digest(&self, request: &ProviderRequest) -> u64 {
         let mut all = String::new();
         for tool in request.tools() {
             match self.outlines.iter().find(|outline| *outline.name == *tool.name) {

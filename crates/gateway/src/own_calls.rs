@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Message, ToolResult};
-use plimsoll_wire::{OwnCall, Withheld, WithheldCall};
+use plimsoll_wire::{OwnCall, WithheldCall, WithheldCalls};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ struct WithheldCallRecord {
 }
 
 /// Writes what was withheld.
-pub(crate) fn write(withheld: &Withheld) -> Arc<str> {
+pub(crate) fn write(withheld: &WithheldCalls) -> Arc<str> {
     let calls = withheld.calls.iter().map(|one| WithheldCallRecord {
         before: one.before,
         round: one.round,
@@ -42,13 +42,13 @@ pub(crate) fn write(withheld: &Withheld) -> Arc<str> {
 }
 
 /// Reads what was withheld; `None` for what is something else.
-pub(crate) fn read(text: &str) -> Option<Withheld> {
+pub(crate) fn read(text: &str) -> Option<WithheldCalls> {
     let WithheldRecord { shown, calls, earlier, at } = serde_json::from_str(text).ok()?;
     let calls = calls.into_iter().map(|one| {
         let call = OwnCall { raw: one.raw, name: one.name, result: one.result };
         WithheldCall { before: one.before, round: one.round, call }
     });
-    Some(Withheld { shown, calls: calls.collect(), earlier, at })
+    Some(WithheldCalls { shown, calls: calls.collect(), earlier, at })
 }
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
             is_error: false,
         };
         let call = OwnCall { raw: "{}".into(), name: "expand_ref".into(), result };
-        let withheld = Withheld {
+        let withheld = WithheldCalls {
             shown: Arc::new(Message::text(Role::Assistant, "a")),
             calls: vec![WithheldCall { before: 1, round: 0, call }],
             earlier: vec![vec!["{}".into()]],

@@ -55,16 +55,16 @@ pub trait Memory: Send + Sync + Debug {
 #[async_trait]
 pub trait Answers: Send + Sync + Debug {
     /// Returns whether the cache may answer a question at all; the same holds for keeping its answer.
-    fn takes(&self, question: &Question) -> bool;
+    fn takes(&self, question: &CacheQuestion) -> bool;
 
     /// Returns the answer to a question, of this tenant and in equal surroundings only.
-    async fn find(&self, tenant: &TenantId, question: &Question) -> Option<KeptAnswer>;
+    async fn find(&self, tenant: &TenantId, question: &CacheQuestion) -> Option<KeptAnswer>;
 
     /// Keeps an answer if that is allowed, and returns whether it did.
     async fn keep(
         &self,
         tenant: &TenantId,
-        question: &Question,
+        question: &CacheQuestion,
         answer: &str,
         facts: &AnswerFacts,
     ) -> bool;

@@ -12,7 +12,7 @@ use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, Bounded, Conversation, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
-    Edits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
+    Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
 
 use crate::answer_cache::Awaited;
@@ -115,7 +115,7 @@ impl FailOpen {
 /// What a request came to.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(crate) request: Arc<Request>,
+    pub(crate) request: Arc<ProviderRequest>,
     /// What goes out; `None` where it is what came in.
     pub(crate) body: Option<Bytes>,
     /// What the provider has to be told to read of it, as values of `anthropic-beta`.
@@ -131,7 +131,7 @@ pub(crate) struct Prepared {
 
 /// What is decided about a request.
 #[derive(Debug)]
-struct Decision {
+struct TurnDecision {
     branch: usize,
     bounded: Bounded,
     offer: Offer,
@@ -173,7 +173,7 @@ impl Original {
         if !self.is_bounded || self.wire != Wire::AnthropicMessages {
             return None;
         }
-        let request = Request::parse(self.wire, &self.body, &self.path, self.depth).ok()?;
+        let request = ProviderRequest::parse(self.wire, &self.body, &self.path, self.depth).ok()?;
         let priced = gateway.prices_now(request.model());
         let thinks = |message: &Arc<Message>| {
             message.blocks.iter().any(|block| matches!(block, Block::Thinking(_)))
@@ -210,10 +210,10 @@ impl Preparation {
     }
 
     /// Reads the body.
-    async fn parse(&self) -> Result<Request, FailOpen> {
+    async fn parse(&self) -> Result<ProviderRequest, FailOpen> {
         let (wire, body, path) = (self.wire, self.body.clone(), self.path.clone());
         let depth = self.depth();
-        let parsed = self.work(move || Request::parse(wire, &body, &path, depth));
+        let parsed = self.work(move || ProviderRequest::parse(wire, &body, &path, depth));
         parsed.await?.map_err(|error| match error {
             RequestError::TooDeep { depth } => {
                 FailOpen::Refused(RequestRefusal::TooDeep { most: depth })
@@ -223,7 +223,7 @@ impl Preparation {
     }
 
     /// Returns what the answer cache may answer, of a request or of the body that goes out in its stead.
-    fn awaited(&self, request: &Request, body: Option<&[u8]>) -> Option<Awaited> {
+    fn awaited(&self, request: &ProviderRequest, body: Option<&[u8]>) -> Option<Awaited> {
         let answers = self.gateway.answers.as_ref()?;
         // Where tools are offered an answer may act, and none is kept; to ask would cost reading the body again.
         if self.options.mode != Mode::On || !self.options.cache || !request.tools().is_empty() {
@@ -238,7 +238,7 @@ impl Preparation {
         let question = match body {
             None => request.question(&beside),
             Some(body) => {
-                Request::parse(self.wire, body, &self.path, depth).ok()?.question(&beside)
+                ProviderRequest::parse(self.wire, body, &self.path, depth).ok()?.question(&beside)
             }
         };
         let awaited = Awaited { tenant: self.tenant.clone(), question };
@@ -246,7 +246,7 @@ impl Preparation {
     }
 
     /// Names the session of a request; one that stands beside a conversation is none of its turns.
-    fn key(&self, request: &Request) -> Result<SessionKey, FailOpen> {
+    fn key(&self, request: &ProviderRequest) -> Result<SessionKey, FailOpen> {
         let header = |name: &str| Some(self.headers.get(name)?.to_str().ok()?.to_owned());
         let is_turn = request.kind() != RequestKind::Aside;
         let by_client = || is_turn.then(|| request.named_session(header)).flatten();
@@ -261,10 +261,10 @@ impl Preparation {
     fn decide(
         &self,
         conversation: &mut Conversation,
-        request: &Request,
+        request: &ProviderRequest,
         added: Option<Arc<str>>,
         goes_out_as_it_came: bool,
-    ) -> Option<Decision> {
+    ) -> Option<TurnDecision> {
         let gateway = &self.gateway;
         let now = gateway.clock.now();
         let prices = gateway.priced(request.model()).prices;
@@ -301,7 +301,7 @@ impl Preparation {
         );
         let (carried, bills) = (session.carried().to_vec(), session.bills());
         let session = session.id().clone();
-        Some(Decision { branch, bounded, offer, carried, session, bills, additions })
+        Some(TurnDecision { branch, bounded, offer, carried, session, bills, additions })
     }
 
     /// Bounds a request.
@@ -334,7 +334,7 @@ impl Preparation {
         let done = self
             .work(move || preparation.decide(guard.as_mut()?, &asked, added, goes_out_as_it_came))
             .await?;
-        let Decision { branch, bounded, offer, carried, session, bills, additions } =
+        let TurnDecision { branch, bounded, offer, carried, session, bills, additions } =
             done.ok_or(FailOpen::NoBranch)?;
         let mut report = Report {
             session: session.clone(),

@@ -5,7 +5,7 @@ use plimsoll_core::lazy_tools::ToolDefinition;
 use plimsoll_core::terms::{ClientMarks, Surroundings};
 use plimsoll_core::{MillisSinceEpoch, Position, Role};
 use plimsoll_engine::live::LiveSession;
-use plimsoll_wire::{Request, Wire};
+use plimsoll_wire::{ProviderRequest, Wire};
 
 use crate::config::OwnTools;
 use crate::gateway::Gateway;
@@ -28,7 +28,7 @@ impl RequestSurroundings {
     /// Reads a request; `tools` is the digest of all tools as they go out, and `own` are ours among them.
     pub(crate) fn of(
         gateway: &Gateway,
-        request: &Request,
+        request: &ProviderRequest,
         prices: &Prices,
         tools: u64,
         own: &[ToolDefinition],
@@ -73,7 +73,7 @@ impl RequestSurroundings {
 /// where the cache is gone.
 pub(crate) fn offers_lookups(
     gateway: &Gateway,
-    request: &Request,
+    request: &ProviderRequest,
     prices: &Prices,
     session: Option<&LiveSession>,
     now: MillisSinceEpoch,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::Clock;
-use plimsoll_wire::{Answer, AnswerUsage, Ending, Wire};
+use plimsoll_wire::{AnswerUsage, Ending, ProviderAnswer, Wire};
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, watch};
@@ -203,7 +203,7 @@ impl Trace {
     }
 
     /// Takes note of the whole answer.
-    pub(crate) fn ended(&mut self, answer: &Answer, usage: Option<AnswerUsage>) {
+    pub(crate) fn ended(&mut self, answer: &ProviderAnswer, usage: Option<AnswerUsage>) {
         let Some(span) = &mut self.0 else { return };
         span.error = match &answer.ending {
             Ending::Complete => None,

@@ -10,7 +10,7 @@ use plimsoll_core::keep_warm::{Pause, is_worth_reading, seconds_until_read};
 use plimsoll_core::{MillisSinceEpoch, Usage};
 use plimsoll_engine::live::Read;
 use plimsoll_engine::{Bill, HistoryBatch, ReceiptRecord, SelectionType, SessionId, StoreError};
-use plimsoll_wire::{Answer, Request, Wire};
+use plimsoll_wire::{ProviderAnswer, ProviderRequest, Wire};
 use serde_json::json;
 
 use crate::causes::causes;
@@ -56,7 +56,7 @@ pub(crate) fn begin(gateway: &Arc<Gateway>, warm: WarmSession, sent: SentRequest
     if !is_worth(gateway, &warm, &pause) {
         return;
     }
-    let request = Request::parse(
+    let request = ProviderRequest::parse(
         Wire::AnthropicMessages,
         &sent.request.body,
         &sent.request.path,
@@ -130,7 +130,7 @@ async fn read(gateway: &Gateway, request: &UpstreamRequest) -> Option<Usage> {
         }
     };
     let answer = gateway.incoming(response).whole(MOST_ANSWER).await.ok()?;
-    Answer::of_body(Wire::AnthropicMessages, &answer).usage.map(|usage| usage.tokens)
+    ProviderAnswer::of_body(Wire::AnthropicMessages, &answer).usage.map(|usage| usage.tokens)
 }
 
 /// Takes the bill of a read into the figures, the session and its log.

@@ -20,7 +20,7 @@ use super::Wire;
 use super::document::{MOST_DEPTH, Value, scanned};
 use super::events::Event;
 use super::failure::Failure;
-use super::request::{Request, answered_blocks};
+use super::request::{ProviderRequest, answered_blocks};
 
 /// The usage of one answer as the provider counted it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub enum Ending {
 
 /// What a provider answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ProviderAnswer {
     /// The answer as elements of the wire's list of messages, so that it can be sent back.
     pub items: Vec<Arc<str>>,
     /// The answer as core knows it; `None` where nothing was said.
@@ -78,7 +78,7 @@ pub struct Answer {
     pub ending: Ending,
 }
 
-impl Answer {
+impl ProviderAnswer {
     /// Reads a whole body.
     pub fn of_body(wire: Wire, body: &[u8]) -> Self {
         let mut watch = Watch::new(wire);
@@ -89,7 +89,7 @@ impl Answer {
         watch.make()
     }
 
-    /// Returns what the model said, block by block; unlike [`Answer::message`] it need not be known again in a request.
+    /// Returns what the model said, block by block; unlike [`ProviderAnswer::message`] it need not be known again in a request.
     pub fn blocks(&self, wire: Wire) -> Vec<Block> {
         answered_blocks(wire, &self.items)
     }
@@ -116,10 +116,10 @@ pub enum Moment {
 #[derive(Debug)]
 pub struct Watch {
     wire: Wire,
-    draft: Box<dyn Draft>,
+    draft: Box<dyn AnswerDraft>,
     head: AnswerHead,
     /// The answer as far as it was seen, once it was asked for: putting it together costs as much as reading it did.
-    made: OnceLock<Answer>,
+    made: OnceLock<ProviderAnswer>,
 }
 
 /// The fields of an answer beside its content.
@@ -132,11 +132,11 @@ struct AnswerHead {
     failure: Option<Failure>,
     ended: bool,
     /// What came since somebody took it; `None` where nobody does.
-    pieces: Option<Vec<Piece>>,
+    pieces: Option<Vec<AnswerPiece>>,
 }
 
 impl AnswerHead {
-    fn piece(&mut self, piece: impl FnOnce() -> Piece) {
+    fn piece(&mut self, piece: impl FnOnce() -> AnswerPiece) {
         if let Some(pieces) = &mut self.pieces {
             pieces.push(piece());
         }
@@ -147,7 +147,7 @@ impl AnswerHead {
     }
 
     /// Tells a piece of the text in a field, unless it is empty.
-    fn text_at(&mut self, value: Value<'_>, key: &str, piece: fn(String) -> Piece) {
+    fn text_at(&mut self, value: Value<'_>, key: &str, piece: fn(String) -> AnswerPiece) {
         if self.takes_pieces()
             && let Some(text) = value.get(key).and_then(Value::text)
         {
@@ -156,7 +156,7 @@ impl AnswerHead {
     }
 
     /// Tells a piece of a text, unless it is empty.
-    fn text(&mut self, text: &str, piece: fn(String) -> Piece) {
+    fn text(&mut self, text: &str, piece: fn(String) -> AnswerPiece) {
         if !text.is_empty() {
             self.piece(|| piece(text.to_owned()));
         }
@@ -164,7 +164,7 @@ impl AnswerHead {
 }
 
 /// An answer of a wire as it is put together.
-trait Draft: Debug + Send + Sync {
+trait AnswerDraft: Debug + Send + Sync {
     /// Takes in the data of an event; returns whether the answer ends with it.
     fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool;
 
@@ -177,7 +177,7 @@ trait Draft: Debug + Send + Sync {
 
 impl Watch {
     pub fn new(wire: Wire) -> Self {
-        let draft: Box<dyn Draft> = match wire {
+        let draft: Box<dyn AnswerDraft> = match wire {
             Wire::AnthropicMessages => Box::new(messages::MessagesDraft::default()),
             Wire::ChatCompletions => Box::new(chat::ChatDraft::default()),
             Wire::Responses => Box::new(responses::ResponsesDraft::default()),
@@ -194,12 +194,12 @@ impl Watch {
     }
 
     /// Returns the pieces that came since they were asked for last.
-    pub fn pieces(&mut self) -> Vec<Piece> {
+    pub fn pieces(&mut self) -> Vec<AnswerPiece> {
         self.head.pieces.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Takes an event. What is not understood is passed over.
-    pub fn see(&mut self, event: &Event) -> Moment {
+    pub fn see(&mut self, event: &StreamEvent) -> Moment {
         let Some(data) = &event.data else { return Moment::Middle };
         if data.trim() == "[DONE]" {
             self.made.take();
@@ -245,15 +245,15 @@ impl Watch {
     }
 
     /// Returns the answer as far as it was head.
-    pub fn answer(&self) -> &Answer {
+    pub fn answer(&self) -> &ProviderAnswer {
         self.made.get_or_init(|| self.make())
     }
 
-    fn make(&self) -> Answer {
+    fn make(&self) -> ProviderAnswer {
         let items = self.draft.items();
         let head = &self.head;
         let ending = self.ending();
-        Answer {
+        ProviderAnswer {
             message: message_of(self.wire, &items),
             items,
             usage: head.usage,
@@ -274,9 +274,9 @@ pub(crate) fn message_of(wire: Wire, items: &[Arc<str>]) -> Option<Arc<Message>>
 }
 
 /// Reads elements of the wire's list of messages by the way of requests, in which every block has its bytes.
-pub(crate) fn request_of(wire: Wire, items: &[Arc<str>]) -> Option<Request> {
+pub(crate) fn request_of(wire: Wire, items: &[Arc<str>]) -> Option<ProviderRequest> {
     let body = format!("{{\"{}\":[{}]}}", wire.list_key(), items.join(","));
-    Request::parse(wire, body.as_bytes(), "", MOST_DEPTH).ok()
+    ProviderRequest::parse(wire, body.as_bytes(), "", MOST_DEPTH).ok()
 }
 
 fn owned(value: Option<Value<'_>>) -> Option<String> {

@@ -13,7 +13,7 @@ use plimsoll_core::json_text::code_unit;
 
 pub(crate) use self::scan::{NodeId, ScanError};
 
-use self::scan::{Node, NodeKind, Scanner};
+use self::scan::{Node, Scanner, ValueKind};
 
 /// A JSON text with the spans of its values.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl Document {
     }
 
     fn node(&self, id: NodeId) -> Node {
-        const NOWHERE: Node = Node { start: 0, end: 0, next: NodeId::MAX, kind: NodeKind::Null };
+        const NOWHERE: Node = Node { start: 0, end: 0, next: NodeId::MAX, kind: ValueKind::Null };
         self.nodes.get(id as usize).copied().unwrap_or(NOWHERE)
     }
 }
@@ -75,28 +75,28 @@ impl<'a> Value<'a> {
         self.document
     }
 
-    fn node_kind(self) -> NodeKind {
+    fn node_kind(self) -> ValueKind {
         self.document.node(self.id).kind
     }
 
     pub(crate) fn is_object(self) -> bool {
-        self.node_kind() == NodeKind::Object
+        self.node_kind() == ValueKind::Object
     }
 
     pub(crate) fn is_list(self) -> bool {
-        self.node_kind() == NodeKind::List
+        self.node_kind() == ValueKind::List
     }
 
     pub(crate) fn is_text(self) -> bool {
-        matches!(self.node_kind(), NodeKind::Plain | NodeKind::Escaped)
+        matches!(self.node_kind(), ValueKind::Plain | ValueKind::Escaped)
     }
 
     pub(crate) fn is_null(self) -> bool {
-        self.node_kind() == NodeKind::Null
+        self.node_kind() == ValueKind::Null
     }
 
     pub(crate) fn is_true(self) -> bool {
-        self.node_kind() == NodeKind::True
+        self.node_kind() == ValueKind::True
     }
 
     pub(crate) fn span(self) -> Range<usize> {
@@ -116,7 +116,7 @@ impl<'a> Value<'a> {
         let raw = self.raw();
         let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
         Some(match self.node_kind() {
-            NodeKind::Plain => Cow::Borrowed(inner),
+            ValueKind::Plain => Cow::Borrowed(inner),
             _ => Cow::Owned(unescaped(inner)),
         })
     }
@@ -132,21 +132,21 @@ impl<'a> Value<'a> {
     }
 
     pub(crate) fn number(self) -> Option<u64> {
-        (self.node_kind() == NodeKind::Number).then(|| self.raw().parse().ok())?
+        (self.node_kind() == ValueKind::Number).then(|| self.raw().parse().ok())?
     }
 
     /// Returns the elements of a list; nothing else has any.
     pub(crate) fn elements(self) -> Children<'a> {
-        self.children(NodeKind::List)
+        self.children(ValueKind::List)
     }
 
     /// Returns keys and values of an object in their order; nothing else has any.
     pub(crate) fn fields(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
-        let mut children = self.children(NodeKind::Object);
+        let mut children = self.children(ValueKind::Object);
         std::iter::from_fn(move || Some((children.next()?, children.next()?)))
     }
 
-    fn children(self, kind: NodeKind) -> Children<'a> {
+    fn children(self, kind: ValueKind) -> Children<'a> {
         let node = self.document.node(self.id);
         let end = if node.kind == kind { node.next } else { self.id + 1 };
         Children { document: self.document, at: self.id + 1, end }

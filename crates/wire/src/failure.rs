@@ -168,7 +168,7 @@ fn google_status(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, Ending, Events, Moment, Watch};
+    use crate::{Ending, Events, Moment, ProviderAnswer, Watch};
 
     #[test]
     fn failures_are_found_in_every_shape() {
@@ -230,7 +230,7 @@ mod tests {
         for wire in Wire::ALL {
             for status in [400, 401, 403, 404, 413, 429, 500, 502, 503, 504, 529] {
                 let body = error_body(wire, status, message);
-                let answer = Answer::of_body(wire, body.as_bytes());
+                let answer = ProviderAnswer::of_body(wire, body.as_bytes());
                 let told = |ending: &Ending| match ending {
                     Ending::Failed(failure) => failure.message.clone(),
                     other => format!("{other:?}"),

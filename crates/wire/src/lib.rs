@@ -1,7 +1,7 @@
 //! The JSON of model providers, requests and answers: read, changed without touching what stays, and checked.
 //!
 //! Four wires are known: Anthropic Messages, `OpenAI` Chat Completions and Responses, and Gemini's `generateContent`. A
-//! [`Request`] knows where in its bytes each of core's messages stands; [`Request::rewrite`] splices [`Edits`] into them,
+//! [`ProviderRequest`] knows where in its bytes each of core's messages stands; [`ProviderRequest::rewrite`] splices [`Edits`] into them,
 //! and [`check()`] says what a server would refuse. Nothing here does input or output.
 
 mod answer;
@@ -18,16 +18,16 @@ mod route;
 mod synthetic_answer;
 mod warming;
 
-pub use answer::{Answer, AnswerUsage, Ending, Moment, Piece, Watch};
+pub use answer::{AnswerPiece, AnswerUsage, Ending, Moment, ProviderAnswer, Watch};
 pub use check::{Violation, check, check_rewritten};
 pub use document::DEFAULT_DEPTH;
-pub use events::{Event, Events};
+pub use events::{Events, StreamEvent};
 pub use failure::{Failure, FailureKind, error_body, error_event};
 pub use reply::{Forward, Progress, Reply};
-pub use request::{Marks, Question, Request, RequestError, RequestKind, Tool};
+pub use request::{CacheQuestion, Marks, OfferedTool, ProviderRequest, RequestError, RequestKind};
 pub use rewrite::{
     BETA_EDITING, BETA_THINKING, ContextEditing, Continuation, Edits, OwnCall, RewriteError,
-    Rewritten, Withheld, WithheldCall,
+    Rewritten, WithheldCall, WithheldCalls,
 };
 pub use route::Route;
 pub use synthetic_answer::SyntheticAnswer;

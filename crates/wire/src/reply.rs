@@ -17,11 +17,11 @@ use plimsoll_core::{ToolCall, ToolResult};
 
 use self::rounds::Round;
 use super::Wire;
-use super::answer::{Answer, Ending, Moment, Watch};
+use super::answer::{Ending, Moment, ProviderAnswer, Watch};
 use super::document::{Value, quoted, scanned};
-use super::events::{self, Event, Events};
+use super::events::{self, Events, StreamEvent};
 use super::patch::Patch;
-use super::rewrite::{Continuation, Withheld};
+use super::rewrite::{Continuation, WithheldCalls};
 
 /// Bytes for the client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl Reply {
         Forward { now: if self.state.asks { Vec::new() } else { rest }, last: Vec::new() }
     }
 
-    fn event(&mut self, event: Event, forward: &mut Forward) {
+    fn event(&mut self, event: StreamEvent, forward: &mut Forward) {
         let Some(data) = &event.data else {
             forward.put(Moment::Middle, event.raw);
             return;
@@ -253,7 +253,7 @@ impl Reply {
     }
 
     /// Returns the provider's latest answer as it is, calls of ours included: what it counted is what it bills.
-    pub fn answer(&self) -> &Answer {
+    pub fn answer(&self) -> &ProviderAnswer {
         self.watch.answer()
     }
 
@@ -281,7 +281,7 @@ impl Reply {
     /// Returns what later requests of the session must have put back, with the results of the calls beside the client's.
     ///
     /// `None` where nothing was withheld. A call of the last answer without a result was not complete, and is forgotten.
-    pub fn withheld(&self, results: &[ToolResult]) -> Option<Withheld> {
+    pub fn withheld(&self, results: &[ToolResult]) -> Option<WithheldCalls> {
         if self.rounds.is_empty() && self.own_calls().is_empty() {
             return None;
         }

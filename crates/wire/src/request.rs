@@ -67,12 +67,12 @@ pub enum RequestError {
 
 /// A request to a provider.
 ///
-/// Shape: [`Request::messages`] is the conversation as core knows it, the system prompt first. It is canonical: a string is a
+/// Shape: [`ProviderRequest::messages`] is the conversation as core knows it, the system prompt first. It is canonical: a string is a
 /// list with one text, marks of the cache and empty texts are left out, a result of a tool is a message of its own, and what
 /// a model said in several items of one answer is one message. So the messages of a session's request begin with those of the
 /// one before.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ProviderRequest {
     wire: Wire,
     document: Document,
     model: Option<String>,
@@ -80,12 +80,12 @@ pub struct Request {
     /// It wants a stream that is one list and no events.
     streams_a_list: bool,
     messages: Vec<Arc<Message>>,
-    sources: Vec<Source>,
+    sources: Vec<MessageSource>,
 }
 
 /// Where in the body a message stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct MessageSource {
     pub(crate) place: Place,
     /// The value that each block was read from.
     pub(crate) blocks: Vec<NodeId>,
@@ -101,14 +101,14 @@ pub(crate) enum Place {
 
 /// A tool that the client offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tool<'a> {
+pub struct OfferedTool<'a> {
     /// Its name, or its type where it has none.
     pub name: Cow<'a, str>,
     /// Its definition as sent.
     pub raw: &'a str,
 }
 
-impl Request {
+impl ProviderRequest {
     /// Reads a body that nests at most `depth` lists and objects, fields that are only passed on included.
     ///
     /// `path` is that of the request: Gemini names the model and asks for a stream there.
@@ -124,7 +124,7 @@ impl Request {
         })?;
         let root = document.root();
         refuse_repeated_keys(root)?;
-        let mut conversation = Conversation::default();
+        let mut conversation = MessageList::default();
         match wire {
             Wire::AnthropicMessages => messages::read(root, &mut conversation)?,
             Wire::ChatCompletions => chat::read(root, &mut conversation)?,
@@ -140,7 +140,7 @@ impl Request {
                 root.is_true_at("stream"),
             ),
         };
-        let Conversation { messages, sources } = conversation;
+        let MessageList { messages, sources } = conversation;
         let streams_a_list = wire == Wire::Gemini && streams && !path.contains("alt=sse");
         Ok(Self { wire, document, model, streams, streams_a_list, messages, sources })
     }
@@ -182,7 +182,7 @@ impl Request {
         &self.messages
     }
 
-    pub(crate) fn sources(&self) -> &[Source] {
+    pub(crate) fn sources(&self) -> &[MessageSource] {
         &self.sources
     }
 
@@ -206,7 +206,7 @@ impl Request {
     }
 
     /// Returns the tools that the client offers, in their order; members of groups one by one.
-    pub fn tools(&self) -> Vec<Tool<'_>> {
+    pub fn tools(&self) -> Vec<OfferedTool<'_>> {
         self.tool_lists().into_iter().flat_map(|list| list.elements().flat_map(tools_in)).collect()
     }
 
@@ -223,7 +223,7 @@ impl Request {
     }
 }
 
-fn tools_in(tool: Value<'_>) -> Vec<Tool<'_>> {
+fn tools_in(tool: Value<'_>) -> Vec<OfferedTool<'_>> {
     if let Some(members) = tool.any(&["functionDeclarations", "function_declarations"]) {
         return members.elements().map(one_tool).collect();
     }
@@ -233,12 +233,12 @@ fn tools_in(tool: Value<'_>) -> Vec<Tool<'_>> {
     }
 }
 
-pub(crate) fn one_tool(tool: Value<'_>) -> Tool<'_> {
+pub(crate) fn one_tool(tool: Value<'_>) -> OfferedTool<'_> {
     let inner = ["function", "custom"].iter().find_map(|key| tool.get(key));
     let inner = inner.filter(|inner| inner.is_object()).unwrap_or(tool);
     let name = inner.get("name").or_else(|| tool.get("type")).and_then(Value::text);
     let first_key = || tool.fields().next().and_then(|(key, _)| key.text());
-    Tool { name: name.or_else(first_key).unwrap_or_default(), raw: tool.raw() }
+    OfferedTool { name: name.or_else(first_key).unwrap_or_default(), raw: tool.raw() }
 }
 
 fn refuse_repeated_keys(root: Value<'_>) -> Result<(), RequestError> {
@@ -255,12 +255,12 @@ fn refuse_repeated_keys(root: Value<'_>) -> Result<(), RequestError> {
 
 /// Messages as they are read.
 #[derive(Debug, Default)]
-pub(super) struct Conversation {
+pub(super) struct MessageList {
     messages: Vec<Arc<Message>>,
-    sources: Vec<Source>,
+    sources: Vec<MessageSource>,
 }
 
-impl Conversation {
+impl MessageList {
     /// Appends the message of a user, with the results of tools in it as messages of their own before it.
     fn push_user(&mut self, place: Place, blocks: Vec<LocatedBlock>) {
         let (results, others): (Vec<LocatedBlock>, Vec<LocatedBlock>) =
@@ -278,7 +278,7 @@ impl Conversation {
         }
         let (nodes, blocks): (Vec<NodeId>, Vec<Block>) = found.into_iter().unzip();
         self.messages.push(Arc::new(Message::new(role, blocks)));
-        self.sources.push(Source { place, blocks: nodes });
+        self.sources.push(MessageSource { place, blocks: nodes });
     }
 }
 

@@ -26,7 +26,7 @@ use super::request::Request;
 /// Changes to a request. Without any, the bytes stay as they are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edits {
-    /// Messages in another form, by their index in [`Request::messages`], ascending; without a form it is left out.
+    /// Messages in another form, by their index in [`ProviderRequest::messages`], ascending; without a form it is left out.
     ///
     /// A form has the blocks of the original: texts, arguments and results may differ, and images of a result may be gone.
     pub messages: Vec<(usize, Option<Arc<Message>>)>,
@@ -37,7 +37,7 @@ pub struct Edits {
     /// Texts behind messages of the user, by their index, ascending.
     pub append: Vec<(usize, Arc<str>)>,
     /// Calls of ours that the client did not see are put back into the history.
-    pub restore: Vec<Withheld>,
+    pub restore: Vec<WithheldCalls>,
     /// Answers of the model to this very request, whose calls were ours, with the results.
     pub continuations: Vec<Continuation>,
     /// Marks of the provider's cache at the ends of these messages, by their index; where the wire has marks.
@@ -78,7 +78,7 @@ pub struct Continuation {
 
 /// Calls of ours that were kept from a client's view of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Withheld {
+pub struct WithheldCalls {
     /// The answer as the client was shown it, by which it is found in later requests.
     pub shown: Arc<Message>,
     pub calls: Vec<WithheldCall>,
@@ -142,7 +142,7 @@ impl Edits {
     }
 }
 
-impl Request {
+impl ProviderRequest {
     /// Returns the body with `edits`.
     ///
     /// Shape: values that are not edited keep their bytes, in their order; no edits give the same bytes. Marks of the
@@ -154,7 +154,7 @@ impl Request {
 
     /// Returns the body with `edits`, and what of them had no place in it.
     ///
-    /// Errors: as [`Request::rewrite`].
+    /// Errors: as [`ProviderRequest::rewrite`].
     pub fn rewritten(&self, edits: &Edits) -> Result<Rewritten, RewriteError> {
         if edits.is_empty() {
             return Ok(Rewritten { body: self.body().to_vec(), unplaced: Vec::new() });
@@ -217,7 +217,7 @@ impl Request {
 
 /// A rewriting under way.
 struct Rewrite<'a> {
-    request: &'a Request,
+    request: &'a ProviderRequest,
     patch: Patch<'a>,
     /// Strings that change, in what they will say; more may be appended to them.
     texts: BTreeMap<NodeId, String>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Usage;
 
-use super::{AnswerHead, Draft, Piece, number, owned};
+use super::{AnswerDraft, AnswerHead, AnswerPiece, number, owned};
 use crate::document::{Value, quoted};
 
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ struct Call {
     is_custom: bool,
 }
 
-impl Draft for ChatDraft {
+impl AnswerDraft for ChatDraft {
     fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool {
         told(data, head);
         let Some(choice) = data.first_at("choices") else { return false };
@@ -84,14 +84,14 @@ impl ChatDraft {
             if let Some(text) = more(key).filter(|text| !text.is_empty()) {
                 let (_, all) = self.reasoning.get_or_insert((key, String::new()));
                 all.push_str(&text);
-                head.text(&text, Piece::Reasoning);
+                head.text(&text, AnswerPiece::Reasoning);
                 break;
             }
         }
         for (key, all) in [("content", &mut self.text), ("refusal", &mut self.refusal)] {
             let text = more(key).unwrap_or_default();
             all.push_str(&text);
-            head.text(&text, Piece::Text);
+            head.text(&text, AnswerPiece::Text);
         }
         for call in delta.elements_at("tool_calls") {
             let at = call_index(call, self.calls.len());
@@ -100,11 +100,11 @@ impl ChatDraft {
                 self.calls.push(Call::default());
                 let id = call.shared_at("id");
                 let name = Arc::from(call_name(call).unwrap_or_default());
-                head.piece(|| Piece::CallBegun { index, id, name });
+                head.piece(|| AnswerPiece::CallBegun { index, id, name });
             }
             let more = self.calls[at].grow(call);
             if !more.is_empty() {
-                head.piece(|| Piece::CallArguments { index, text: more });
+                head.piece(|| AnswerPiece::CallArguments { index, text: more });
             }
         }
     }

@@ -3,11 +3,11 @@
 use plimsoll_core::Block;
 use plimsoll_core::answer::AnswerFacts;
 
-use super::{Answer, Ending};
+use super::{Ending, ProviderAnswer};
 use crate::Wire;
 use crate::document::{Value, scanned};
 
-impl Answer {
+impl ProviderAnswer {
     /// Returns what decides whether it may be kept: only what ended by itself, in words, is whole.
     pub fn facts(&self, wire: Wire) -> AnswerFacts {
         let stop = self.stop.as_deref().unwrap_or_default();
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn facts(wire: Wire, body: &str) -> AnswerFacts {
-        Answer::of_body(wire, body.as_bytes()).facts(wire)
+        ProviderAnswer::of_body(wire, body.as_bytes()).facts(wire)
     }
 
     #[test]

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, Usage};
 
-use super::{AnswerHead, Draft, Piece, number, owned};
+use super::{AnswerDraft, AnswerHead, AnswerPiece, number, owned};
 use crate::document::{Value, quoted};
 use crate::request::{Names, answered_part};
 
 #[derive(Debug, Default)]
 pub(super) struct GeminiDraft {
-    content: Vec<Part>,
+    content: Vec<ContentPart>,
     names: Names,
     calls: u32,
 }
 
 #[derive(Debug)]
-enum Part {
+enum ContentPart {
     /// A text that says nothing but itself; what comes behind it of its kind belongs to it.
     Text {
         text: String,
@@ -25,7 +25,7 @@ enum Part {
     Other(String),
 }
 
-impl Draft for GeminiDraft {
+impl AnswerDraft for GeminiDraft {
     fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool {
         head.model = owned(data.get("modelVersion")).or(head.model.take());
         head.id = owned(data.get("responseId")).or(head.id.take());
@@ -70,11 +70,11 @@ impl Draft for GeminiDraft {
             .content
             .iter()
             .map(|part| match part {
-                Part::Text { text, is_thought: true } => {
+                ContentPart::Text { text, is_thought: true } => {
                     format!(r#"{{"text":{},"thought":true}}"#, quoted(text))
                 }
-                Part::Text { text, .. } => format!(r#"{{"text":{}}}"#, quoted(text)),
-                Part::Other(raw) => raw.clone(),
+                ContentPart::Text { text, .. } => format!(r#"{{"text":{}}}"#, quoted(text)),
+                ContentPart::Other(raw) => raw.clone(),
             })
             .collect();
         vec![Arc::from(format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(",")))]
@@ -87,13 +87,15 @@ impl GeminiDraft {
         let plain = part.fields().all(|(key, _)| key.says("text") || key.says("thought"));
         let text = part.get("text").and_then(Value::text).filter(|_| plain);
         let Some(more) = text else {
-            self.content.push(Part::Other(part.raw().to_owned()));
+            self.content.push(ContentPart::Other(part.raw().to_owned()));
             return;
         };
         let thought = part.is_true_at("thought");
         match self.content.last_mut() {
-            Some(Part::Text { text, is_thought }) if *is_thought == thought => text.push_str(&more),
-            _ => self.content.push(Part::Text { text: more.into(), is_thought: thought }),
+            Some(ContentPart::Text { text, is_thought }) if *is_thought == thought => {
+                text.push_str(&more)
+            }
+            _ => self.content.push(ContentPart::Text { text: more.into(), is_thought: thought }),
         }
     }
 
@@ -103,16 +105,16 @@ impl GeminiDraft {
             return;
         }
         match answered_part(part, &mut self.names) {
-            Some(Block::Text(text)) => head.text(&text, Piece::Text),
-            Some(Block::Thinking(thinking)) => head.text(&thinking.text, Piece::Reasoning),
+            Some(Block::Text(text)) => head.text(&text, AnswerPiece::Text),
+            Some(Block::Thinking(thinking)) => head.text(&thinking.text, AnswerPiece::Reasoning),
             Some(Block::ToolCall(call)) => {
                 let index = self.calls;
                 self.calls += 1;
                 let (id, name, text) =
                     (call.id.clone(), call.name.clone(), call.arguments.to_string());
-                head.piece(|| Piece::CallBegun { index, id, name });
-                head.piece(|| Piece::CallArguments { index, text });
-                head.piece(|| Piece::Call { index, call });
+                head.piece(|| AnswerPiece::CallBegun { index, id, name });
+                head.piece(|| AnswerPiece::CallArguments { index, text });
+                head.piece(|| AnswerPiece::Call { index, call });
             }
             _ => {}
         }

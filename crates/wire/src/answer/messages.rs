@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::{Block as CoreBlock, ToolCall, Usage};
+use plimsoll_core::{StreamedBlock as Block, ToolCall, Usage};
 
-use super::{AnswerHead, AnswerUsage, Draft, Piece, number, owned};
+use super::{AnswerDraft, AnswerHead, AnswerPiece, AnswerUsage, number, owned};
 use crate::document::{Value, quoted, scanned};
 use crate::patch::Patch;
 use crate::request::answered_block;
 
 #[derive(Debug, Default)]
 pub(super) struct MessagesDraft {
-    blocks: BTreeMap<u64, Block>,
+    blocks: BTreeMap<u64, StreamedBlock>,
     calls: u32,
     usage: Usage,
     /// Tokens of input that were neither read from the cache nor written to it.
@@ -23,7 +23,7 @@ pub(super) struct MessagesDraft {
 
 /// A block as it began, and what came since.
 #[derive(Debug, Default)]
-struct Block {
+struct StreamedBlock {
     start: String,
     text: String,
     thinking: String,
@@ -34,7 +34,7 @@ struct Block {
     call: Option<u32>,
 }
 
-impl Draft for MessagesDraft {
+impl AnswerDraft for MessagesDraft {
     fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool {
         let kind = data.kind();
         let index = number(Some(data), &["index"]).unwrap_or(0);
@@ -59,7 +59,7 @@ impl Draft for MessagesDraft {
             "content_block_stop" if head.takes_pieces() => {
                 let call = self.blocks.get(&index).and_then(|block| block.call.zip(block.called()));
                 if let Some((index, call)) = call {
-                    head.piece(|| Piece::Call { index, call });
+                    head.piece(|| AnswerPiece::Call { index, call });
                 }
             }
             "message_delta" => {
@@ -84,7 +84,10 @@ impl Draft for MessagesDraft {
         let Some(content) = body.list_at("content") else { return };
         head.ended = true;
         for (index, block) in (0..).zip(content.elements()) {
-            self.blocks.insert(index, Block { start: block.raw().to_owned(), ..Block::default() });
+            self.blocks.insert(
+                index,
+                StreamedBlock { start: block.raw().to_owned(), ..StreamedBlock::default() },
+            );
         }
         self.dropped(body);
         self.cleared(body);
@@ -95,25 +98,25 @@ impl Draft for MessagesDraft {
         if self.blocks.is_empty() {
             return Vec::new();
         }
-        let blocks: Vec<String> = self.blocks.values().map(Block::whole).collect();
+        let blocks: Vec<String> = self.blocks.values().map(StreamedBlock::whole).collect();
         vec![Arc::from(format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(",")))]
     }
 }
 
 impl MessagesDraft {
-    fn begin(&mut self, block: Option<Value<'_>>, head: &mut AnswerHead) -> Block {
+    fn begin(&mut self, block: Option<Value<'_>>, head: &mut AnswerHead) -> StreamedBlock {
         let Some(block) = block else {
-            return Block { start: "{}".to_owned(), ..Block::default() };
+            return StreamedBlock { start: "{}".to_owned(), ..StreamedBlock::default() };
         };
         let call = block.has("type", "tool_use").then_some(self.calls);
         if let Some(index) = call {
             self.calls += 1;
             let (id, name) = (block.shared_at("id"), block.shared_at("name"));
-            head.piece(|| Piece::CallBegun { index, id, name });
+            head.piece(|| AnswerPiece::CallBegun { index, id, name });
         }
-        head.text_at(block, "text", Piece::Text);
-        head.text_at(block, "thinking", Piece::Reasoning);
-        Block { start: block.raw().to_owned(), call, ..Block::default() }
+        head.text_at(block, "text", AnswerPiece::Text);
+        head.text_at(block, "thinking", AnswerPiece::Reasoning);
+        StreamedBlock { start: block.raw().to_owned(), call, ..StreamedBlock::default() }
     }
 
     /// Counts the thinking that the provider says it dropped.
@@ -153,13 +156,13 @@ impl MessagesDraft {
     }
 }
 
-impl Block {
+impl StreamedBlock {
     fn grow(&mut self, delta: Value<'_>, head: &mut AnswerHead) {
-        head.text_at(delta, "text", Piece::Text);
-        head.text_at(delta, "thinking", Piece::Reasoning);
+        head.text_at(delta, "text", AnswerPiece::Text);
+        head.text_at(delta, "thinking", AnswerPiece::Reasoning);
         let input = delta.get("partial_json").and_then(Value::text).filter(|text| !text.is_empty());
         if let Some((index, text)) = self.call.zip(input) {
-            head.piece(|| Piece::CallArguments { index, text: text.into() });
+            head.piece(|| AnswerPiece::CallArguments { index, text: text.into() });
         }
         let grow = |text: &mut String, key: &str| {
             if let Some(more) = delta.get(key).and_then(Value::text) {
@@ -178,7 +181,7 @@ impl Block {
     /// Returns the call with its arguments as the model wrote them.
     fn called(&self) -> Option<ToolCall> {
         let start = scanned(&self.start)?;
-        let Some(CoreBlock::ToolCall(call)) = answered_block(start.root()) else { return None };
+        let Some(Block::ToolCall(call)) = answered_block(start.root()) else { return None };
         let is_begun = self.input.trim().is_empty();
         let arguments = if is_begun { call.arguments } else { Arc::from(self.input.as_str()) };
         Some(ToolCall { arguments, ..call })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, ToolCall, Usage};
 
-use super::{AnswerHead, Draft, Failure, Piece, number, owned};
+use super::{AnswerDraft, AnswerHead, AnswerPiece, Failure, number, owned};
 use crate::document::Value;
 use crate::request::answered_item;
 
@@ -16,29 +16,29 @@ pub(super) struct ResponsesDraft {
     calls: BTreeMap<u64, u32>,
 }
 
-impl Draft for ResponsesDraft {
+impl AnswerDraft for ResponsesDraft {
     fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool {
         let kind = data.kind();
         let index = number(Some(data), &["output_index"]).unwrap_or(0);
         match &*kind {
             "response.output_text.delta" | "response.refusal.delta" => {
-                head.text_at(data, "delta", Piece::Text);
+                head.text_at(data, "delta", AnswerPiece::Text);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                head.text_at(data, "delta", Piece::Reasoning);
+                head.text_at(data, "delta", AnswerPiece::Reasoning);
             }
             "response.output_item.added" if head.takes_pieces() => {
                 if let Some(call) = data.get("item").and_then(call_in) {
                     let number = self.calls.len() as u32;
                     self.calls.insert(index, number);
                     let (id, name) = (call.id, call.name);
-                    head.piece(|| Piece::CallBegun { index: number, id, name });
+                    head.piece(|| AnswerPiece::CallBegun { index: number, id, name });
                 }
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
                 let text = data.shared_at("delta");
                 if let Some(&index) = self.calls.get(&index).filter(|_| !text.is_empty()) {
-                    head.piece(|| Piece::CallArguments { index, text: text.to_string() });
+                    head.piece(|| AnswerPiece::CallArguments { index, text: text.to_string() });
                 }
             }
             "response.output_item.done" => {
@@ -46,7 +46,7 @@ impl Draft for ResponsesDraft {
                     let call =
                         self.calls.get(&index).and_then(|index| Some((*index, call_in(item)?)));
                     if let Some((index, call)) = call {
-                        head.piece(|| Piece::Call { index, call });
+                        head.piece(|| AnswerPiece::Call { index, call });
                     }
                     self.items.insert(index, Arc::from(item.raw()));
                 }

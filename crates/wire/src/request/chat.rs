@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, Role, Thinking, ToolResult};
 
-use super::{Conversation, Place, RequestError, list_at};
+use super::{MessageList, Place, RequestError, list_at};
 use crate::content::{self, LocatedBlock};
 use crate::document::Value;
 
-pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
+pub(super) fn read(root: Value<'_>, out: &mut MessageList) -> Result<(), RequestError> {
     let list = list_at(root, "messages", "it has no list of messages")?;
     for (index, message) in list.elements().enumerate() {
         let place = Place::Items(index..index + 1);

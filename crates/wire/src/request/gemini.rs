@@ -6,11 +6,11 @@ use std::sync::Arc;
 use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, Image, Role, Thinking, ToolResult};
 
-use super::{Conversation, Place, RequestError, list_at};
+use super::{MessageList, Place, RequestError, list_at};
 use crate::content::{self, LocatedBlock};
 use crate::document::Value;
 
-pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
+pub(super) fn read(root: Value<'_>, out: &mut MessageList) -> Result<(), RequestError> {
     let mut names = Names::default();
     let system = root.any(&["systemInstruction", "system_instruction"]);
     out.push(

@@ -37,7 +37,7 @@ impl RequestKind {
 /// What Codex writes where it asks for a summary.
 const CHECKPOINT: &str = "CONTEXT CHECKPOINT COMPACTION";
 
-impl Request {
+impl ProviderRequest {
     /// Tells what the request is for.
     pub fn kind(&self) -> RequestKind {
         let root = self.root();

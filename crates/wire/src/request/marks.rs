@@ -11,13 +11,13 @@ use crate::document::Value;
 pub struct Marks {
     /// On a tool.
     pub tools: Option<Life>,
-    /// In messages, by their index in [`Request::messages`], ascending; the longest life of each.
+    /// In messages, by their index in [`ProviderRequest::messages`], ascending; the longest life of each.
     pub messages: Vec<(usize, Life)>,
     /// All of them; providers take four.
     pub count: usize,
 }
 
-impl Request {
+impl ProviderRequest {
     /// Returns the marks of the request; none where its wire has none.
     pub fn marks(&self) -> Marks {
         let mut marks = Marks::default();

@@ -2,11 +2,11 @@
 
 use plimsoll_core::{Block, Role, Thinking, ToolResult};
 
-use super::{Conversation, Place, RequestError, list_at};
+use super::{MessageList, Place, RequestError, list_at};
 use crate::content;
 use crate::document::Value;
 
-pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
+pub(super) fn read(root: Value<'_>, out: &mut MessageList) -> Result<(), RequestError> {
     out.push(Role::System, Place::Field, content::parts(root.get("system"), block));
     let list = list_at(root, "messages", "it has no list of messages")?;
     for (index, message) in list.elements().enumerate() {

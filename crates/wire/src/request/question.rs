@@ -12,7 +12,7 @@ use crate::document::Value;
 
 /// A request as a cache of answers knows it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct CacheQuestion {
     /// What is asked: the text of the last message.
     pub text: String,
     /// What decides whether the answer may come from a cache at all.
@@ -33,11 +33,11 @@ const FORM: &[&str] =
 const SERVER_TOOLS: &[&str] =
     &["mcp_servers", "web_search_options", "plugins", "container", "functions"];
 
-impl Request {
+impl ProviderRequest {
     /// Returns what is asked and all that it is asked in; `beside` is what the answer depends on outside of the body.
     ///
     /// What is not understood counts as it is written: a field that nobody knows makes another question, never the same.
-    pub fn question(&self, beside: &[&str]) -> Question {
+    pub fn question(&self, beside: &[&str]) -> CacheQuestion {
         let (last, source) = match (self.messages.last(), self.sources.last()) {
             (Some(last), Some(source)) => (Some(last), &*source.blocks),
             _ => (None, &[][..]),
@@ -61,7 +61,7 @@ impl Request {
             push(out, &key);
             push(out, &without(value, &asked));
         }
-        Question {
+        CacheQuestion {
             text: last.map(|last| last.shown()).unwrap_or_default(),
             facts: self.facts(),
             user,
@@ -131,9 +131,9 @@ mod tests {
     use super::*;
     use crate::DEFAULT_DEPTH;
 
-    fn question(wire: Wire, body: &str) -> Question {
+    fn question(wire: Wire, body: &str) -> CacheQuestion {
         let path = "/v1beta/models/m:generateContent";
-        let request = Request::parse(wire, body.as_bytes(), path, DEFAULT_DEPTH);
+        let request = ProviderRequest::parse(wire, body.as_bytes(), path, DEFAULT_DEPTH);
         request.expect("a request").question(&[])
     }
 
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!((&*base.text, &*base.user, &*base.model), ("Why?", "", "m"));
         assert_eq!(base.facts, RequestFacts::default());
         let with = |from: &str, to: &str| question(Wire::ChatCompletions, &CHAT.replace(from, to));
-        let same = |other: &Question| other.surroundings == base.surroundings;
+        let same = |other: &CacheQuestion| other.surroundings == base.surroundings;
         for (from, to) in
             [("Why", "Who"), ("\"m\"", "\"o\""), ("{\"model", "{\"stream\":true,\"model")]
         {
@@ -163,7 +163,7 @@ mod tests {
         let asked = with("{\"model", "{\"user\":\"ann\",\"model");
         assert!(same(&asked) && asked.user.contains("ann"));
         let body = CHAT.as_bytes();
-        let request = Request::parse(Wire::ChatCompletions, body, "", DEFAULT_DEPTH);
+        let request = ProviderRequest::parse(Wire::ChatCompletions, body, "", DEFAULT_DEPTH);
         let beside = request.expect("a request").question(&["elsewhere"]);
         assert!(!same(&beside), "what it depends on outside of the body");
     }

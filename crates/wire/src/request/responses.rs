@@ -6,11 +6,11 @@ use std::sync::Arc;
 use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, Role, ToolResult};
 
-use super::{Conversation, Place, RequestError};
+use super::{MessageList, Place, RequestError};
 use crate::content::{self, LocatedBlock};
 use crate::document::Value;
 
-pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
+pub(super) fn read(root: Value<'_>, out: &mut MessageList) -> Result<(), RequestError> {
     out.push(Role::System, Place::Field, content::parts(root.get("instructions"), content::part));
     let Some(input) = root.get("input") else {
         return Ok(());
@@ -22,28 +22,28 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
     if !input.is_list() && !input.is_null() {
         return Err(RequestError::Shape { what: "its input is neither a string nor a list" });
     }
-    let mut answer = Answer::default();
+    let mut answer = AnswerItems::default();
     for (index, item) in input.elements().enumerate() {
         match kind_of(item) {
-            Kind::Said(role) => {
+            ItemKind::Said(role) => {
                 answer.end(out);
                 let found = content::parts(item.get("content"), content::part);
                 out.push(role, Place::Items(index..index + 1), found);
             }
-            Kind::Result => {
+            ItemKind::Result => {
                 answer.end(out);
                 let result = (item.id(), Block::ToolResult(result(item)));
                 out.push(Role::Tool, Place::Items(index..index + 1), vec![result]);
             }
-            Kind::Model => answer.take(index, item),
-            Kind::Tools => answer.end(out),
+            ItemKind::Model => answer.take(index, item),
+            ItemKind::Tools => answer.end(out),
         }
     }
     answer.end(out);
     Ok(())
 }
 
-enum Kind {
+enum ItemKind {
     /// A message of somebody else than the model.
     Said(Role),
     /// What a tool answered.
@@ -54,17 +54,17 @@ enum Kind {
     Tools,
 }
 
-fn kind_of(item: Value<'_>) -> Kind {
+fn kind_of(item: Value<'_>) -> ItemKind {
     let kind = item.kind();
     match &*kind {
         "" | "message" => match item.get("role").and_then(Value::text).as_deref() {
-            Some("assistant") => Kind::Model,
-            Some("system" | "developer") => Kind::Said(Role::System),
-            _ => Kind::Said(Role::User),
+            Some("assistant") => ItemKind::Model,
+            Some("system" | "developer") => ItemKind::Said(Role::System),
+            _ => ItemKind::Said(Role::User),
         },
-        "additional_tools" => Kind::Tools,
-        kind if is_result(kind) => Kind::Result,
-        _ => Kind::Model,
+        "additional_tools" => ItemKind::Tools,
+        kind if is_result(kind) => ItemKind::Result,
+        _ => ItemKind::Model,
     }
 }
 
@@ -80,12 +80,12 @@ fn is_call(kind: &str, item: Value<'_>) -> bool {
 
 /// Items of one answer, which core knows as one message.
 #[derive(Default)]
-struct Answer {
+struct AnswerItems {
     items: Range<usize>,
     found: Vec<LocatedBlock>,
 }
 
-impl Answer {
+impl AnswerItems {
     fn take(&mut self, index: usize, item: Value<'_>) {
         if self.items.is_empty() {
             self.items.start = index;
@@ -94,7 +94,7 @@ impl Answer {
         self.found.extend(said(item));
     }
 
-    fn end(&mut self, out: &mut Conversation) {
+    fn end(&mut self, out: &mut MessageList) {
         let Self { items, found } = std::mem::take(self);
         out.push(Role::Assistant, Place::Items(items), found);
     }

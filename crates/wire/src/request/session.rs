@@ -4,7 +4,7 @@ use plimsoll_core::{Block, ContentHash, Message, Role};
 
 use super::Request;
 
-impl Request {
+impl ProviderRequest {
     /// Returns the name that the client gives its session.
     ///
     /// `header` looks a header up by its name in small letters. Source: what Claude Code, Codex, opencode and pi send.

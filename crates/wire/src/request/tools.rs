@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use plimsoll_core::lazy_tools::ToolDefinition;
 
-use super::{Request, one_tool};
+use super::{ProviderRequest, one_tool};
 use crate::Wire;
 use crate::document::Value;
 
@@ -12,7 +12,7 @@ use crate::document::Value;
 pub(crate) const SCHEMAS: [&str; 4] =
     ["input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema"];
 
-impl Request {
+impl ProviderRequest {
     /// Returns the tools whose schema the model may be told later, as core knows them.
     ///
     /// Not among them: tools of the provider's own, custom ones, those whose arguments the provider itself holds to their schema or
@@ -97,7 +97,7 @@ mod tests {
     use crate::DEFAULT_DEPTH;
 
     fn names(wire: Wire, body: &str) -> Vec<String> {
-        let request = Request::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
+        let request = ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let tools = request.expect("a request").lazy_tools();
         assert!(tools.iter().all(|tool| tool.schema.starts_with('{')));
         tools.into_iter().map(|tool| tool.name).collect()

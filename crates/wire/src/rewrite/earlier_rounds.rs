@@ -10,14 +10,14 @@ use plimsoll_core::{Block, Message};
 
 use super::continuation::results;
 use super::restore::Found;
-use super::{OwnCall, Rewrite, Withheld};
+use super::{OwnCall, Rewrite, WithheldCalls};
 use crate::Wire;
 use crate::answer::request_of;
 use crate::document::{NodeId, Value, quoted};
 
 /// What becomes of a block of which a part belongs to an earlier answer.
 #[derive(Debug, PartialEq, Eq)]
-enum Cut {
+enum BlockChange {
     Gone,
     /// This text is left of it.
     To(String),
@@ -28,8 +28,8 @@ impl<'a> Rewrite<'a> {
     pub(super) fn restore_earlier(
         &mut self,
         items: Value<'a>,
-        found: &Found,
-        withheld: &Withheld,
+        found: &AnswerPlace,
+        withheld: &WithheldCalls,
     ) -> bool {
         let wire = self.request.wire();
         let said = withheld.earlier.iter().flatten().cloned().collect::<Vec<_>>();
@@ -39,7 +39,7 @@ impl<'a> Rewrite<'a> {
         let message = &self.request.messages()[found.index];
         let Some(cuts) = cuts(wire, &said, &withheld.shown, message) else { return false };
         let nodes = &self.request.sources()[found.index].blocks;
-        let cuts: HashMap<NodeId, Cut> =
+        let cuts: HashMap<NodeId, BlockChange> =
             cuts.into_iter().map(|(block, cut)| (nodes[block], cut)).collect();
         // A text that has another form now is not what the earlier answers said.
         if cuts.keys().any(|node| self.texts.contains_key(&self.slot(*node).id())) {
@@ -50,7 +50,7 @@ impl<'a> Rewrite<'a> {
             let (start, end) = (item.span().start, item.span().end);
             let inside = |node: &&NodeId| (start..end).contains(&self.value(**node).span().start);
             let inside: Vec<NodeId> = nodes.iter().filter(inside).copied().collect();
-            let goes = |node: &NodeId| cuts.get(node) == Some(&Cut::Gone);
+            let goes = |node: &NodeId| cuts.get(node) == Some(&BlockChange::Gone);
             if !inside.is_empty() && inside.iter().all(goes) {
                 self.patch.remove(items, place);
             } else {
@@ -70,7 +70,7 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Takes blocks, or the beginning of them, out of an element of which something stays.
-    fn cut(&mut self, item: Value<'a>, inside: &[NodeId], cuts: &HashMap<NodeId, Cut>) {
+    fn cut(&mut self, item: Value<'a>, inside: &[NodeId], cuts: &HashMap<NodeId, BlockChange>) {
         let list = item.any(&["content", "parts"]).filter(|list| list.is_list());
         let mut left = list.map_or(0, |list| list.elements().count());
         let mut gone = Vec::new();
@@ -78,12 +78,14 @@ impl<'a> Rewrite<'a> {
             let place = list.and_then(|list| list.elements().position(|one| one.id() == *node));
             match (cuts.get(node), place) {
                 (None, _) => {}
-                (Some(Cut::To(text)), _) => self.patch.replace(self.slot(*node), quoted(text)),
-                (Some(Cut::Gone), Some(place)) => {
+                (Some(BlockChange::To(text)), _) => {
+                    self.patch.replace(self.slot(*node), quoted(text))
+                }
+                (Some(BlockChange::Gone), Some(place)) => {
                     gone.push(place);
                     left -= 1;
                 }
-                (Some(Cut::Gone), None) => self.remove_text(item, *node),
+                (Some(BlockChange::Gone), None) => self.remove_text(item, *node),
             }
         }
         let Some(list) = list else { return };
@@ -125,7 +127,7 @@ fn cuts(
     said: &[&Block],
     shown: &Message,
     message: &Message,
-) -> Option<BTreeMap<usize, Cut>> {
+) -> Option<BTreeMap<usize, BlockChange>> {
     let mut cuts = BTreeMap::new();
     let text = |block: &Block| match block {
         Block::Text(text) => Some(text.clone()),
@@ -152,7 +154,7 @@ fn cut_texts(
     said: &[&Block],
     message: &Message,
     text: impl Fn(&Block) -> Option<Arc<str>>,
-    cuts: &mut BTreeMap<usize, Cut>,
+    cuts: &mut BTreeMap<usize, BlockChange>,
 ) -> bool {
     let all: String =
         said.iter().filter_map(|block| text(block)).map(|text| text.to_string()).collect();
@@ -165,7 +167,11 @@ fn cut_texts(
         let Some((taken, used)) = common(left, &whole) else { return false };
         left = &left[taken..];
         let rest = &whole[used..];
-        let cut = if rest.trim().is_empty() { Cut::Gone } else { Cut::To(rest.to_owned()) };
+        let cut = if rest.trim().is_empty() {
+            BlockChange::Gone
+        } else {
+            BlockChange::To(rest.to_owned())
+        };
         cuts.insert(place, cut);
     }
     left.trim().is_empty()
@@ -196,7 +202,7 @@ fn cut_others(
     said: &[&Block],
     shown: &Message,
     message: &Message,
-    cuts: &mut BTreeMap<usize, Cut>,
+    cuts: &mut BTreeMap<usize, BlockChange>,
 ) {
     for (number, block) in said.iter().enumerate() {
         let Some(kind) = kind_of(block) else { continue };
@@ -213,7 +219,7 @@ fn cut_others(
             places.iter().find(|place| is_it(place) && !cuts.contains_key(place)).copied()
         };
         if let Some(place) = place {
-            cuts.entry(place).or_insert(Cut::Gone);
+            cuts.entry(place).or_insert(BlockChange::Gone);
         }
     }
 }

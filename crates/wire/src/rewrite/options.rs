@@ -55,12 +55,12 @@ fn clears_tools(edit: Value<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::{ContextEditing, DEFAULT_DEPTH, Edits, Request, Wire};
+    use crate::{ContextEditing, DEFAULT_DEPTH, Edits, ProviderRequest, Wire};
 
     const EDIT: &str = r#"{"type":"clear_tool_uses_20250919","trigger":{"type":"input_tokens","value":9},"keep":{"type":"tool_uses","value":3},"clear_at_least":{"type":"input_tokens","value":4}}"#;
 
     fn rewritten(wire: Wire, body: &str, edits: &Edits) -> String {
-        let request = Request::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
+        let request = ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let body = request.expect("a request").rewrite(edits).expect("it is written");
         String::from_utf8(body).expect("text")
     }

@@ -119,10 +119,10 @@ impl<'a> Rewrite<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DEFAULT_DEPTH, Request};
+    use crate::{DEFAULT_DEPTH, ProviderRequest};
 
     fn outlined(wire: Wire, body: &str) -> String {
-        let request = Request::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
+        let request = ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let outline = ToolDefinition {
             name: "a".to_owned(),
             description: "short".to_owned(),
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_is_no_schema_is_refused() {
         let body = br#"{"messages":[],"tools":[{"name":"a","input_schema":{}}]}"#;
-        let request = Request::parse(Wire::AnthropicMessages, body, "", DEFAULT_DEPTH);
+        let request = ProviderRequest::parse(Wire::AnthropicMessages, body, "", DEFAULT_DEPTH);
         let outline = ToolDefinition {
             name: "a".to_owned(),
             description: String::new(),

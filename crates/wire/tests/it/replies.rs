@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, Message, Role, ToolResult};
 use plimsoll_wire::{
-    Answer, Edits, Ending, Events, Forward, Progress, Reply, Watch, Wire, Withheld, check,
+    Edits, Ending, Events, Forward, Progress, ProviderAnswer, Reply, Watch, Wire, WithheldCalls,
+    check,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -14,17 +15,17 @@ use super::bodies::{body, parse, wires};
 
 /// A part of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Piece {
+enum AnswerPiece {
     Thinking,
     Text,
     Own,
     Client,
 }
 
-use Piece::{Client, Own, Text, Thinking};
+use AnswerPiece::{Client, Own, Text, Thinking};
 
 /// Answers of a provider to one request of a client: all but the last call only our tool.
-fn rounds() -> impl Strategy<Value = Vec<Vec<Piece>>> {
+fn rounds() -> impl Strategy<Value = Vec<Vec<AnswerPiece>>> {
     let head = any::<[bool; 2]>().prop_map(|[thinks, speaks]| {
         let pieces = [(thinks, Thinking), (speaks, Text)];
         pieces.into_iter().filter(|(there, _)| *there).map(|(_, piece)| piece).collect::<Vec<_>>()
@@ -48,11 +49,11 @@ fn rounds() -> impl Strategy<Value = Vec<Vec<Piece>>> {
     })
 }
 
-fn name(piece: Piece) -> &'static str {
+fn name(piece: AnswerPiece) -> &'static str {
     if piece == Own { "expand_ref" } else { "write" }
 }
 
-fn stop(wire: Wire, round: &[Piece]) -> &'static str {
+fn stop(wire: Wire, round: &[AnswerPiece]) -> &'static str {
     let calls = round.iter().any(|piece| matches!(piece, Own | Client));
     match (wire, calls) {
         (Wire::AnthropicMessages, true) => "tool_use",
@@ -66,7 +67,7 @@ fn stop(wire: Wire, round: &[Piece]) -> &'static str {
 
 #[expect(clippy::too_many_lines, reason = "one table of four wires")]
 /// Writes an answer as the provider streams it; `number` makes ids differ.
-fn stream(wire: Wire, number: usize, round: &[Piece]) -> String {
+fn stream(wire: Wire, number: usize, round: &[AnswerPiece]) -> String {
     let mut out = String::new();
     let mut event = |name: &str, data: Value| {
         if !name.is_empty() {
@@ -221,11 +222,11 @@ fn stream(wire: Wire, number: usize, round: &[Piece]) -> String {
 }
 
 /// Writes an answer as a body.
-fn whole(wire: Wire, number: usize, round: &[Piece]) -> String {
+fn whole(wire: Wire, number: usize, round: &[AnswerPiece]) -> String {
     let (id, stop) = (format!("answer_{number}"), stop(wire, round));
     let said = format!("naïve {number} ");
     let pieces = round.iter().enumerate();
-    let each = |make: &dyn Fn(Piece, String) -> Value| -> Vec<Value> {
+    let each = |make: &dyn Fn(AnswerPiece, String) -> Value| -> Vec<Value> {
         pieces
             .clone()
             .map(|(index, piece)| make(*piece, format!("call_{number}_{index}")))
@@ -325,7 +326,7 @@ fn push(reply: &mut Reply, bytes: &[u8], cuts: &[prop::sample::Index]) -> Vec<u8
 }
 
 /// Reads what a client was sent, as a client does.
-fn seen(wire: Wire, bytes: &[u8]) -> Answer {
+fn seen(wire: Wire, bytes: &[u8]) -> ProviderAnswer {
     let (mut events, mut watch) = (Events::default(), Watch::new(wire));
     events.push(bytes);
     while let Some(event) = events.next_event() {
@@ -342,9 +343,9 @@ fn data(bytes: &[u8]) -> Vec<Value> {
 }
 
 /// What a client must see: all pieces but ours, under the ids of the provider.
-fn expected(wire: Wire, rounds: &[Vec<Piece>]) -> Vec<Piece> {
+fn expected(wire: Wire, rounds: &[Vec<AnswerPiece>]) -> Vec<AnswerPiece> {
     let all = rounds.iter().flatten().copied().filter(|piece| *piece != Own);
-    let mut all: Vec<Piece> = all.collect();
+    let mut all: Vec<AnswerPiece> = all.collect();
     if matches!(wire, Wire::ChatCompletions) {
         all.sort_by_key(|piece| [Thinking, Text, Client].iter().position(|one| one == piece));
         all.dedup_by(|one, other| one == other && *one != Client);
@@ -355,7 +356,7 @@ fn expected(wire: Wire, rounds: &[Vec<Piece>]) -> Vec<Piece> {
     all
 }
 
-fn pieces(answer: &Answer) -> Vec<Piece> {
+fn pieces(answer: &ProviderAnswer) -> Vec<AnswerPiece> {
     let blocks = answer.message.iter().flat_map(|message| &message.blocks);
     blocks
         .map(|block| match block {
@@ -425,7 +426,7 @@ fn assert_coherent(wire: Wire, bytes: &[u8]) {
 }
 
 /// What a client answers to the calls that it was handed, or says where it has none.
-fn client_goes_on(wire: Wire, request: &str, answer: &Answer) -> String {
+fn client_goes_on(wire: Wire, request: &str, answer: &ProviderAnswer) -> String {
     let mut body: Value =
         serde_json::from_str(&request.replace("123456789012345678901234567890", "1")).unwrap();
     let key = match wire {
@@ -460,7 +461,7 @@ fn client_goes_on(wire: Wire, request: &str, answer: &Answer) -> String {
 /// Goes through all rounds; returns what the client was sent, and the reply as it stands at the end.
 fn played(
     wire: Wire,
-    rounds: &[Vec<Piece>],
+    rounds: &[Vec<AnswerPiece>],
     cuts: &[prop::sample::Index],
     request: &str,
 ) -> (Vec<u8>, Reply) {
@@ -471,7 +472,7 @@ fn played(
 /// Goes through all rounds; returns also what the provider was sent behind the client's request.
 fn asked_further(
     wire: Wire,
-    rounds: &[Vec<Piece>],
+    rounds: &[Vec<AnswerPiece>],
     cuts: &[prop::sample::Index],
     request: &str,
 ) -> (Vec<u8>, Reply, String) {
@@ -537,14 +538,14 @@ proptest! {
                 watch.see(&event);
                 for piece in watch.pieces() {
                     match piece {
-                        Piece::Text(more) => text += &more,
-                        Piece::Reasoning(more) => thoughts += &more,
-                        Piece::CallBegun { index, id, name } => {
+                        AnswerPiece::Text(more) => text += &more,
+                        AnswerPiece::Reasoning(more) => thoughts += &more,
+                        AnswerPiece::CallBegun { index, id, name } => {
                             prop_assert_eq!(index as usize, calls.len());
                             calls.push((id, name, String::new()));
                         }
-                        Piece::CallArguments { index, text } => calls[index as usize].2 += &text,
-                        Piece::Call { index, call } => {
+                        AnswerPiece::CallArguments { index, text } => calls[index as usize].2 += &text,
+                        AnswerPiece::Call { index, call } => {
                             let (id, name, arguments) = &calls[index as usize];
                             prop_assert_eq!((&call.id, &call.name), (id, name));
                             prop_assert_eq!(&*call.arguments, arguments);
@@ -578,7 +579,7 @@ proptest! {
     fn a_stream_and_a_body_say_the_same(wire in wires(), rounds in rounds()) {
         for (number, round) in rounds.iter().enumerate() {
             let streamed = seen(wire, stream(wire, number, round).as_bytes());
-            let mut whole = Answer::of_body(wire, whole(wire, number, round).as_bytes());
+            let mut whole = ProviderAnswer::of_body(wire, whole(wire, number, round).as_bytes());
             prop_assert_eq!(&streamed.ending, &Ending::Complete);
             whole.model.clone_from(&streamed.model);
             if wire == Wire::ChatCompletions {
@@ -635,8 +636,8 @@ proptest! {
         prop_assert_eq!(found, all, "{}", text);
         let results = again.messages().iter().filter(|message| message.role == Role::Tool);
         prop_assert_eq!(results.filter(|message| message.shown() == "the \"original\"").count(), found);
-        let parts: Vec<Piece> = again.messages().iter().filter(|one| one.role == Role::Assistant)
-            .flat_map(|one| pieces(&Answer { message: Some(one.clone()), ..answer.clone() })).collect();
+        let parts: Vec<AnswerPiece> = again.messages().iter().filter(|one| one.role == Role::Assistant)
+            .flat_map(|one| pieces(&ProviderAnswer { message: Some(one.clone()), ..answer.clone() })).collect();
         let mut said = rounds.concat();
         if wire == Wire::Gemini {
             // Without ids, calls of ours beside the client's may stand before others of the same answer.
@@ -668,7 +669,7 @@ proptest! {
         }
         let got = got.unwrap();
         prop_assert!(!String::from_utf8_lossy(&got).contains("expand_ref"));
-        let answer = Answer::of_body(wire, &got);
+        let answer = ProviderAnswer::of_body(wire, &got);
         let mut expected = expected(wire, &rounds);
         if wire == Wire::ChatCompletions && !rounds.last().unwrap().contains(&Thinking) {
             // What was thought before is the provider's field of another answer.
@@ -716,7 +717,7 @@ proptest! {
             reply.answered(&given);
             reply.push(&bytes);
         }
-        let _ = Answer::of_body(wire, &bytes);
+        let _ = ProviderAnswer::of_body(wire, &bytes);
         let _ = Reply::new(wire, own()).body(&bytes);
     }
 }
@@ -783,7 +784,7 @@ fn unknown_deltas_pass_and_citations_are_kept() {
 }
 
 /// A reply of two rounds on Anthropic's wire: ours alone, then ours beside the client's.
-fn mixed() -> (Answer, Reply) {
+fn mixed() -> (ProviderAnswer, Reply) {
     let rounds = [vec![Thinking, Own], vec![Text, Own, Client]];
     let request = body(Wire::AnthropicMessages, &[]);
     let (sent, reply) = played(Wire::AnthropicMessages, &rounds, &[], &request);
@@ -918,7 +919,7 @@ fn an_answer_is_found_where_it_was_and_not_where_another_says_the_same() {
         list.extend([again, json!({"role": "user", "content": "once more"})]);
         let restore: Vec<_> = reply.withheld(&results(&reply)).into_iter().collect();
         for (at, place) in [(1, 1), (2, 3), (9, 3)] {
-            let restore = vec![Withheld { at, ..restore[0].clone() }];
+            let restore = vec![WithheldCalls { at, ..restore[0].clone() }];
             let edits = Edits { restore, ..Edits::default() };
             let restored = parse(wire, next.to_string().as_bytes()).rewrite(&edits).unwrap();
             let restored: Value = serde_json::from_slice(&restored).unwrap();

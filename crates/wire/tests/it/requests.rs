@@ -7,7 +7,7 @@ use plimsoll_core::plan::members;
 use plimsoll_core::render::{replace_results, replace_texts, shorten_arguments};
 use plimsoll_core::{ContentHash, Message, Ref, Role, Tokenizer, Transcript};
 use plimsoll_wire::{
-    DEFAULT_DEPTH, Edits, Request, RequestError, RequestKind, RewriteError, Wire, check,
+    DEFAULT_DEPTH, Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn step(calls: usize) -> Step {
     Step { thinks: true, speaks: true, calls, lists: true, image: true, fails: false, adds: true }
 }
 
-fn spoken(request: &Request) -> Vec<(Role, String)> {
+fn spoken(request: &ProviderRequest) -> Vec<(Role, String)> {
     request.messages().iter().map(|message| (message.role, message.shown())).collect()
 }
 
@@ -36,7 +36,7 @@ fn form(message: &Message, choice: u8) -> Option<Message> {
 }
 
 /// Makes edits by choices: 4 leaves out the exchange that a message belongs to.
-fn edits(request: &Request, choices: &[u8]) -> Edits {
+fn edits(request: &ProviderRequest, choices: &[u8]) -> Edits {
     let mut transcript = Transcript::new(Tokenizer::Estimate);
     for message in request.messages() {
         transcript.push(message.clone());
@@ -155,7 +155,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(wire in wires(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Request::parse(wire, &bytes, "", DEFAULT_DEPTH);
+        let _ = ProviderRequest::parse(wire, &bytes, "", DEFAULT_DEPTH);
         let _ = check(wire, &bytes);
     }
 
@@ -178,7 +178,7 @@ proptest! {
         }
         let bytes = value.to_string().into_bytes();
         let _ = check(wire, &bytes);
-        let Ok(request) = Request::parse(wire, &bytes, "", DEFAULT_DEPTH) else { return Ok(()) };
+        let Ok(request) = ProviderRequest::parse(wire, &bytes, "", DEFAULT_DEPTH) else { return Ok(()) };
         prop_assert_eq!(request.rewrite(&Edits::default()).unwrap(), bytes);
         request.kind();
         request.own_session();
@@ -194,7 +194,7 @@ proptest! {
     }
 }
 
-fn last_of_user(request: &Request) -> Option<usize> {
+fn last_of_user(request: &ProviderRequest) -> Option<usize> {
     request.messages().iter().rposition(|message| message.role == Role::User)
 }
 
@@ -252,19 +252,21 @@ fn depth_is_refused_before_anything_else() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
         let body = format!(r#"{{"messages":[],"x-forwarded-only":{deep}}}"#);
-        let refused = Request::parse(Wire::ChatCompletions, body.as_bytes(), "", DEFAULT_DEPTH);
+        let refused =
+            ProviderRequest::parse(Wire::ChatCompletions, body.as_bytes(), "", DEFAULT_DEPTH);
         assert_eq!(refused.unwrap_err(), RequestError::TooDeep { depth: 128 });
         assert_eq!(check(Wire::ChatCompletions, body.as_bytes()).len(), 1);
     }
     let flat = br#"{"messages":[]}"#;
-    let refused = Request::parse(Wire::ChatCompletions, flat, "", 1);
+    let refused = ProviderRequest::parse(Wire::ChatCompletions, flat, "", 1);
     assert_eq!(refused.unwrap_err(), RequestError::TooDeep { depth: 1 });
 }
 
 #[test]
 fn what_is_no_request_is_refused() {
-    let refused =
-        |wire, body: &str| Request::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH).unwrap_err();
+    let refused = |wire, body: &str| {
+        ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH).unwrap_err()
+    };
     let repeated = r#"{"model":"a","messages":[],"mode\u006c":"b"}"#;
     let expected = RequestError::RepeatedKey { key: "model".into() };
     assert_eq!(refused(Wire::ChatCompletions, repeated), expected);
@@ -272,7 +274,7 @@ fn what_is_no_request_is_refused() {
         refused(Wire::ChatCompletions, r#"{"messages":[}"#),
         RequestError::NotJson { at: 13 }
     );
-    let utf8 = Request::parse(Wire::Gemini, b"{\"a\":\"\xff\"}", "", DEFAULT_DEPTH);
+    let utf8 = ProviderRequest::parse(Wire::Gemini, b"{\"a\":\"\xff\"}", "", DEFAULT_DEPTH);
     assert_eq!(utf8.unwrap_err(), RequestError::NotJson { at: 6 });
     for wire in [Wire::AnthropicMessages, Wire::ChatCompletions, Wire::Gemini] {
         assert!(matches!(refused(wire, "{}"), RequestError::Shape { .. }));
@@ -356,7 +358,8 @@ fn models_streams_and_limits_are_read() {
     }
     let body = body(Wire::Gemini, &[]);
     let path = "/v1beta/models/g:streamGenerateContent?alt=sse";
-    let request = Request::parse(Wire::Gemini, body.as_bytes(), path, DEFAULT_DEPTH).unwrap();
+    let request =
+        ProviderRequest::parse(Wire::Gemini, body.as_bytes(), path, DEFAULT_DEPTH).unwrap();
     assert!(request.streams());
 }
 
@@ -503,7 +506,7 @@ fn what_the_provider_keeps_is_told() {
 fn a_stream_that_is_a_list_is_left_alone() {
     let body = body(Wire::Gemini, &[step(1)]);
     let kind = |path| {
-        let request = Request::parse(Wire::Gemini, body.as_bytes(), path, DEFAULT_DEPTH);
+        let request = ProviderRequest::parse(Wire::Gemini, body.as_bytes(), path, DEFAULT_DEPTH);
         request.unwrap().kind()
     };
     let path = "/v1beta/models/g:streamGenerateContent";
