@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use plimsoll_core::bound::{State, bound};
+use plimsoll_core::context::{State, bound};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
 use plimsoll_core::{Block, Message, Role, Tokenizer, ToolCall, Transcript};

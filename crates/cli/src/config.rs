@@ -4,22 +4,26 @@ pub(crate) mod files;
 
 use std::path::Path;
 
+use plimsoll_cascade::run::RunSettings;
+use plimsoll_core::ContextBudget;
 use plimsoll_core::answer::AnswerSettings;
 use plimsoll_core::lazy_tools::LazySettings;
-use plimsoll_core::policy::{BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy, Settle};
+use plimsoll_core::memory::frame::Frames;
+use plimsoll_core::policy::{
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy, RequestSettings, Settle,
+};
 use plimsoll_core::recall::RecallSettings;
-use plimsoll_core::request::RequestSettings;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::SelectionConfig;
+use plimsoll_engine::MemoryConfig;
 use plimsoll_engine::cards::CardSettings;
 use plimsoll_gateway::GatewayConfig;
 use plimsoll_models::ModelsConfig;
+use plimsoll_tools::ToolsConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::PolicyArguments;
 use crate::error::CommandError;
-use crate::memory::MemoryConfig;
-use crate::run::{RunConfig, ToolsConfig};
 
 /// `PLIMSOLL_BUDGET`: the ceiling in tokens, or `auto`.
 pub(crate) const BUDGET: &str = "PLIMSOLL_BUDGET";
@@ -37,7 +41,7 @@ pub(crate) struct Config {
     pub(crate) newest: Newest,
     pub(crate) recall: RecallSettings,
     pub(crate) models: ModelsConfig,
-    pub(crate) run: RunConfig,
+    pub(crate) run: RunSettings,
     pub(crate) tools: ToolsConfig,
     pub(crate) cards: CardSettings,
     pub(crate) answers: AnswerSettings,
@@ -155,7 +159,7 @@ impl Config {
     pub(crate) fn policy(&self, name: &str) -> Result<Policy, CommandError> {
         let unknown = || {
             CommandError::usage(anyhow::anyhow!("unknown policy `{name}`")).hint(
-                "one of full, window, plimsoll, clear-tool-uses[:TRIGGER,KEEP], newest[:BUDGET]",
+                "one of full, window, plimsoll, clear-tool-uses[:TRIGGER,KEEP], newest[:BUDGET], trim[:WINDOW], working-set[:BUDGET]",
             )
         };
         let (word, numbers) = name.split_once(':').unwrap_or((name, ""));
@@ -181,8 +185,23 @@ impl Config {
             }
             ("newest", []) => Ok(Policy::Newest { budget: self.newest.budget }),
             ("newest", [budget]) => Ok(Policy::Newest { budget: *budget }),
+            ("trim", []) => Ok(Policy::Trim(ContextBudget::default())),
+            ("trim", [window]) => {
+                let budget = ContextBudget { total_tokens: *window, ..ContextBudget::default() };
+                budget.checked().map(Policy::Trim).map_err(CommandError::usage)
+            }
+            ("working-set", []) => Ok(Policy::WorkingSet(self.request.clone())),
+            ("working-set", [total]) => {
+                Ok(Policy::WorkingSet(RequestSettings { total: *total, ..self.request.clone() }))
+            }
             _ => Err(unknown()),
         }
+    }
+
+    /// Returns the frames to choose from.
+    pub(crate) fn frames(&self) -> Result<Frames, CommandError> {
+        let frames = self.memory.frames();
+        frames.map_err(|error| CommandError::usage(anyhow::Error::new(error).context("[memory]")))
     }
 
     fn bounds(&self, cadence: Option<Cadence>) -> Bounds {

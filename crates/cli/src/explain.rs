@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::bound::{Receipt, State, bound};
+use plimsoll_core::context::{Receipt, State, bound};
 use plimsoll_core::plan::{Context, sent_tokens};
 use plimsoll_core::{Ref, Transcript};
 use plimsoll_formats::Compaction;

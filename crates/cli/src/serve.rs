@@ -1,14 +1,13 @@
 //! `plimsoll serve`: the gateway, from its settings to its end.
 
-mod answers;
-mod memory;
-
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use plimsoll_core::policy::Policy;
+use plimsoll_engine::assemble::FrameBook;
 use plimsoll_gateway::{
-    Answers, Gateway, GatewayConfig, Memory, Mode, Parts, Policies, ServeError, serve,
+    Answers, Gateway, GatewayConfig, Memory, Mode, Parts, Policies, ServeError, StoredAnswers,
+    StoredMemory, serve,
 };
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -18,6 +17,7 @@ use crate::arguments::ServeArguments;
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
 use crate::heaps;
+use crate::models::{self, embedder};
 use crate::output;
 use crate::pricing::pricing;
 use crate::store;
@@ -63,20 +63,31 @@ pub(crate) async fn open(
     let address = store::address(named_store)?;
     let (history, knowledge) = plimsoll_store::open(&address).await.map_err(store::failure)?;
     let settings = config.gateway.clone();
+    let clock = outside().clock;
     let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
-    let answers: Option<Arc<dyn Answers>> = if settings.add.answers {
-        Some(Arc::new(answers::StoredAnswers::open(&config, knowledge.clone())?))
-    } else {
-        None
-    };
-    let memory: Option<Arc<dyn Memory>> = if settings.add.memory {
-        Some(Arc::new(memory::StoredMemory::open(&config, history.clone(), knowledge).await?))
-    } else {
-        None
-    };
+    let mut answers: Option<Arc<dyn Answers>> = None;
+    if settings.add.answers {
+        let is_similar = config.answers.similar;
+        let embedder = if is_similar { embedder(&models::open(&config.models)?) } else { None };
+        let (knowledge, settings) = (knowledge.clone(), config.answers.clone());
+        answers = Some(Arc::new(StoredAnswers::new(knowledge, embedder, settings, clock.clone())));
+    }
+    let mut memory: Option<Arc<dyn Memory>> = None;
+    if settings.add.memory {
+        let embedder = embedder(&models::open(&config.models)?);
+        let frames = FrameBook::new(config.frames()?, embedder.as_deref()).await;
+        memory = Some(Arc::new(StoredMemory::new(
+            &config.memory,
+            &config.request,
+            frames.map_err(CommandError::failure)?,
+            (history.clone(), knowledge),
+            embedder,
+            clock.clone(),
+        )));
+    }
     let parts = Parts {
         history,
-        clock: outside().clock,
+        clock,
         policies: Arc::new(Configured(config)),
         pricing: pricing(None)?,
         memory,
@@ -120,11 +131,14 @@ struct Configured(Config);
 
 impl Policies for Configured {
     fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
-        let Some(budget) = budget else { return self.0.policy(name).ok() };
         let mut config = self.0.clone();
-        config.budget = budget.into();
-        config.newest.budget = budget;
-        config.policy(name).ok()
+        if let Some(budget) = budget {
+            config.budget = budget.into();
+            config.newest.budget = budget;
+            config.request.total = budget;
+        }
+        // A client's messages may be made smaller; a summary between them has no place in what it sends next.
+        config.policy(name).ok().filter(|policy| !matches!(policy, Policy::Trim(_)))
     }
 }
 

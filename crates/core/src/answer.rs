@@ -18,5 +18,5 @@ pub use bound::upper_bound;
 pub use guard::{Refusal, Verdict, same_question};
 pub use reading::Reading;
 pub use scope::{AnswerScope, cache_key};
-pub use servable::{AnswerFacts, RequestFacts, Unservable, keepable, servable};
-pub use settings::{Agree, Alike, AnswerSettings};
+pub use servable::{AnswerFacts, CacheExclusion, RequestFacts, keepable, servable};
+pub use settings::{AgreementRules, AnswerSettings, EquivalenceRules};

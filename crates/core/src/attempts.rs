@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use crate::message::{Role, ToolCall};
 use crate::names::{self, Key};
-use crate::passes::call_answered;
 use crate::text::is_error_line;
 use crate::transcript::{Position, Transcript};
 
@@ -21,7 +20,8 @@ impl Attempts {
     pub(crate) fn read(&mut self, transcript: &Transcript, end: Position) {
         for position in self.failed.len()..end {
             let message = &transcript.entries()[position].message;
-            let call = call_answered(transcript, position)
+            let call = transcript
+                .call_answered(position)
                 .filter(|call| message.role == Role::Tool && !call.arguments.is_empty());
             let attempt = call.map(|call| {
                 let key = key_of(call);

@@ -23,7 +23,7 @@ pub use split::{Split, SplitTokens, split};
 
 /// Characters that were added to a conversation, by kind; what the file does not show is in none of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Added {
+pub struct AddedContent {
     /// Messages with the role of the system.
     pub system: u64,
     pub text: u64,
@@ -36,7 +36,7 @@ pub struct Added {
     pub blocks: u32,
 }
 
-impl Added {
+impl AddedContent {
     /// Returns the characters of all messages but the system's.
     pub fn visible(&self) -> u64 {
         self.text + self.calls + self.results
@@ -100,7 +100,7 @@ pub struct Request {
     /// Why the cache missed, where the provider told it.
     pub told: Option<Cause>,
     /// What was added since that request, its answer included.
-    pub said: Added,
+    pub said: AddedContent,
     /// Characters of the answer that the file shows, thinking apart.
     pub answered: u64,
     /// The index of the answer among the session's messages; `None` outside of the main conversation.
@@ -205,7 +205,7 @@ pub struct Amount {
 
 /// Where the money of some requests went.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Account {
+pub struct BillTotals {
     pub requests: u64,
     /// Of them, those priced as another model.
     pub estimated: u64,
@@ -218,7 +218,7 @@ pub struct Account {
     history: [Amount; 3],
 }
 
-impl Account {
+impl BillTotals {
     /// Adds a request.
     pub fn add(&mut self, split: &Split) {
         self.requests += 1;

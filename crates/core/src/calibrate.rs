@@ -15,7 +15,7 @@ const LEAST_SCALE: f64 = 0.5;
 
 /// A request whose usage was reported.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reported {
+pub struct ReportedRequest {
     /// Tokens that are counted of its messages.
     pub counted: f64,
     /// Answers of the model among them.
@@ -25,7 +25,7 @@ pub struct Reported {
 
 /// What requests hold beside the messages that a session shows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Unshown {
+pub struct RequestOverhead {
     /// Tokens of system prompt and tools.
     pub before: f64,
     /// Tokens of each answer: thinking without its text, attachments.
@@ -41,7 +41,7 @@ pub struct Unshown {
     pub measured: bool,
 }
 
-impl Unshown {
+impl RequestOverhead {
     /// Returns the surroundings of requests that have this around their messages.
     pub fn surroundings(&self) -> Surroundings {
         Surroundings {
@@ -55,14 +55,14 @@ impl Unshown {
 }
 
 /// Lists the requests of a session whose usage was reported, oldest first.
-pub fn reported<'a>(stretches: impl IntoIterator<Item = Stretch<'a>>) -> Vec<Reported> {
+pub fn reported<'a>(stretches: impl IntoIterator<Item = Stretch<'a>>) -> Vec<ReportedRequest> {
     let mut found = Vec::new();
     for stretch in stretches {
         let (mut counted, mut answers) = (0.0, 0);
         for (position, entry) in stretch.transcript.entries().iter().enumerate() {
             let usage = entry.message.usage.filter(|usage| usage.prompt_tokens > 0);
             if let Some(usage) = usage.filter(|_| position >= stretch.known) {
-                found.push(Reported { counted, answers, usage });
+                found.push(ReportedRequest { counted, answers, usage });
             }
             counted += f64::from(entry.tokens);
             answers += u32::from(entry.message.role == crate::message::Role::Assistant);
@@ -75,10 +75,10 @@ pub fn reported<'a>(stretches: impl IntoIterator<Item = Stretch<'a>>) -> Vec<Rep
 ///
 /// The first request says how much stands before the messages, and how much of it was in the cache already. What each answer
 /// adds is the slope of what is left over all requests (least squares): their last alone may be an odd one.
-pub fn unshown(requests: &[Reported], usual: f64) -> Unshown {
+pub fn unshown(requests: &[ReportedRequest], usual: f64) -> RequestOverhead {
     let life = life(requests);
     let Some(first) = requests.first() else {
-        return Unshown {
+        return RequestOverhead {
             before: usual,
             unseen: 0.0,
             shared: 0.0,
@@ -87,15 +87,17 @@ pub fn unshown(requests: &[Reported], usual: f64) -> Unshown {
             measured: false,
         };
     };
-    let prompt = |request: &Reported| request.usage.prompt_tokens as f64;
+    let prompt = |request: &ReportedRequest| request.usage.prompt_tokens as f64;
     let before = (prompt(first) - first.counted).max(0.0);
     let shared = (first.usage.cached_tokens as f64).min(before);
-    let mut unshown = Unshown { before, unseen: 0.0, shared, scale: 1.0, life, measured: true };
+    let mut unshown =
+        RequestOverhead { before, unseen: 0.0, shared, scale: 1.0, life, measured: true };
     if requests.len() >= LEAST_REQUESTS {
         // What stands between a prompt and the first, as it was reported and as it is counted.
-        let grown =
-            |request: &Reported| (prompt(request) - prompt(first), request.counted - first.counted);
-        let slope = |of: &dyn Fn(&Reported) -> (f64, f64)| {
+        let grown = |request: &ReportedRequest| {
+            (prompt(request) - prompt(first), request.counted - first.counted)
+        };
+        let slope = |of: &dyn Fn(&ReportedRequest) -> (f64, f64)| {
             let (mut both, mut squares) = (0.0, 0.0);
             for (value, along) in requests.iter().map(of) {
                 both += value * along;
@@ -117,7 +119,7 @@ pub fn unshown(requests: &[Reported], usual: f64) -> Unshown {
 }
 
 /// Returns the life for which most tokens were written.
-fn life(requests: &[Reported]) -> Life {
+fn life(requests: &[ReportedRequest]) -> Life {
     let sum = |of: fn(&Usage) -> u64| requests.iter().map(|one| of(&one.usage)).sum::<u64>();
     let written = sum(|usage| usage.written_tokens);
     let long = sum(|usage| usage.written_long_tokens);
@@ -131,7 +133,7 @@ mod tests {
     use crate::cost::Charge;
 
     /// A request after so many answers: what is counted of it, its prompt, and of that what was read and written for long.
-    fn request(answers: u32, counted: f64, prompt: u64, cached: u64, long: u64) -> Reported {
+    fn request(answers: u32, counted: f64, prompt: u64, cached: u64, long: u64) -> ReportedRequest {
         let usage = Usage {
             prompt_tokens: prompt,
             cached_tokens: cached,
@@ -139,10 +141,10 @@ mod tests {
             written_long_tokens: long,
             ..Usage::default()
         };
-        Reported { counted, answers, usage }
+        ReportedRequest { counted, answers, usage }
     }
 
-    fn requests(number: u32, unseen: f64) -> Vec<Reported> {
+    fn requests(number: u32, unseen: f64) -> Vec<ReportedRequest> {
         let one = |answers: u32| {
             let counted = 500.0 * f64::from(answers) + 300.0;
             let prompt = 20_000.0 + counted + unseen * f64::from(answers);

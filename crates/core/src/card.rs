@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::message::{Block, Message, Role};
 use crate::text::{Limit, head, head_at_word, is_error_line, left_out, with_error_lines};
 
-pub use facts::Invented;
+pub use facts::SummaryError;
 pub use keywords::{card_keywords, task_keywords};
 
 /// Texts below this many characters are their own summary.
@@ -121,18 +121,18 @@ pub fn summary_request(role: Role, content: &str) -> String {
 
 /// Returns a model's summary as a card keeps it: at most 300 characters, with the error lines of what it is about.
 ///
-/// Errors: [`Invented`] if it holds an id, URL, path or number that `source` does not hold in the same form.
-pub fn accept(summary: &str, source: &str) -> Result<String, Invented> {
+/// Errors: [`SummaryError`] if it holds an id, URL, path or number that `source` does not hold in the same form.
+pub fn accept(summary: &str, source: &str) -> Result<String, SummaryError> {
     let summary = head_at_word(summary.trim(), Limit::Characters(SUMMARY_OUTPUT));
     if summary.is_empty() {
-        return Err(Invented::Nothing);
+        return Err(SummaryError::Nothing);
     }
     facts::check(summary, source)?;
     Ok(with_reports(summary.to_owned(), source))
 }
 
 /// Checks that a text by a model holds no id, URL, path or number that `source` does not hold in the same form.
-pub(crate) fn check_source(text: &str, source: &str) -> Result<(), Invented> {
+pub(crate) fn check_source(text: &str, source: &str) -> Result<(), SummaryError> {
     facts::check(text, source)
 }
 

@@ -65,21 +65,11 @@ pub fn compress_result(text: &str, tokenizer: Tokenizer) -> Option<String> {
 
 /// Returns `message` with its large results compressed, or `None` if it stays as it is.
 pub(crate) fn compress_message(message: &Message, tokenizer: Tokenizer) -> Option<Message> {
-    let mut changed = false;
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| {
-            if let Block::ToolResult(result) = block
-                && let Some(text) = compress_result(&result.text, tokenizer)
-            {
-                changed = true;
-                return Block::ToolResult(ToolResult { text: text.into(), ..result.clone() });
-            }
-            block.clone()
-        })
-        .collect();
-    changed.then(|| Message { blocks, ..message.clone() })
+    message.with_blocks(|_, block| {
+        let Block::ToolResult(result) = block else { return None };
+        let text = compress_result(&result.text, tokenizer)?.into();
+        Some(Block::ToolResult(ToolResult { text, ..result.clone() }))
+    })
 }
 
 fn by_lines(text: &str, tokens: u32, tokenizer: Tokenizer) -> Option<String> {

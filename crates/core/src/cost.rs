@@ -13,6 +13,6 @@ pub use cache::{Cache, Charge, Life, MOST_MARKS, Piece};
 pub use name::normal as model_name;
 pub use prices::{Band, CacheKind, Prices, WriteTier};
 pub use pricing::{
-    Entry, Fallback, Match, Peak, Priced, Pricing, PricingError, SHIPPED_PRICING, day,
+    Fallback, ModelPrice, Peak, PriceEntry, PriceMatch, Pricing, PricingError, SHIPPED_PRICING, day,
 };
-pub use unlisted::Unlisted;
+pub use unlisted::UnlistedModels;

@@ -28,40 +28,29 @@ pub(crate) fn excerpt(
     original: Option<Ref>,
     must: impl Fn(LineAt) -> Option<bool>,
 ) -> Option<Message> {
-    let mut changed = false;
-    let mut first = true;
-    let blocks = message
-        .blocks
-        .iter()
-        .enumerate()
-        .map(|(at, block)| {
-            let Block::ToolResult(result) = block else { return block.clone() };
-            let lines: Vec<&str> = result.text.split('\n').collect();
-            let kept = kept(&lines, share, errors, |line| must(LineAt { block: at, line }));
-            if kept.iter().all(|kept| *kept) {
-                return block.clone();
-            }
-            changed = true;
-            let reference = original.filter(|_| std::mem::take(&mut first));
-            let text = write(&lines, &kept, reference);
-            Block::ToolResult(ToolResult {
-                text: text.into(),
-                images: Vec::new(),
-                ..result.clone()
-            })
-        })
-        .collect();
-    changed.then(|| Message { blocks, ..message.clone() })
+    let mut original = original;
+    message.with_blocks(|block, content| {
+        let Block::ToolResult(result) = content else { return None };
+        let lines: Vec<&str> = result.text.split('\n').collect();
+        let kept = selected(&lines, share, errors, |line| must(LineAt { block, line }));
+        if kept.iter().all(|kept| *kept) {
+            return None;
+        }
+        // One ref gives back the whole message.
+        let text = write(&lines, &kept, original.take()).into();
+        Some(Block::ToolResult(ToolResult { text, images: Vec::new(), ..result.clone() }))
+    })
 }
 
-fn kept(
+/// Decides for each line whether the excerpt keeps it.
+fn selected(
     lines: &[&str],
     share: f64,
     errors: bool,
     must: impl Fn(usize) -> Option<bool>,
 ) -> Vec<bool> {
     let mut kept = vec![false; lines.len()];
-    // What ends in a line break has an empty last line, which is no line to keep.
+    // A text that ends with a line break has an empty last line, which is not worth keeping.
     let end = lines.len() - usize::from(lines.last().is_some_and(|line| line.is_empty()));
     let fits = |at: usize| lines[at].len() <= LONGEST_LINE && must(at) != Some(false);
     for at in (0..end.min(AT_EACH_END)).chain(end.saturating_sub(AT_EACH_END)..end) {

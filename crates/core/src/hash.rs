@@ -30,6 +30,15 @@ impl ContentHash {
         Self(canonical.0.finalize().into())
     }
 
+    /// Hashes texts, each behind its length, so that "a" "bc" and "ab" "c" differ.
+    pub(crate) fn of_texts(texts: &[&str]) -> Self {
+        let mut canonical = Canonical(Sha256::new());
+        for text in texts {
+            canonical.field(text);
+        }
+        Self(canonical.0.finalize().into())
+    }
+
     /// Returns the first 16 hex digits, the form that is printed and stored as `content_hash`.
     pub fn short(&self) -> String {
         hex(&self.0[..8])

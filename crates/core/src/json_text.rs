@@ -4,6 +4,28 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
+/// Calls `found` with every text in `value`, in order; keys of objects are not among them.
+pub(crate) fn each_text(value: &Value, found: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => found(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| each_text(field, found)),
+        _ => {}
+    }
+}
+
+/// As [`each_text`], with texts that `found` may change.
+pub(crate) fn each_text_mut(value: &mut Value, found: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) => found(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text_mut(item, found)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| each_text_mut(field, found)),
+        _ => {}
+    }
+}
+
 /// Returns valid JSON without white space outside of strings, `\uXXXX` written as the character where JSON allows it.
 pub fn compact(raw: &str) -> Arc<str> {
     let bytes = raw.as_bytes();

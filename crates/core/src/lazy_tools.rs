@@ -12,13 +12,13 @@ mod session;
 use serde::{Deserialize, Serialize};
 
 use crate::request::ToolIntent;
-use crate::text::{Limit, head};
+use crate::text::{Limit, head, one_line};
 use crate::tokens::Tokenizer;
 
 pub use break_even::LookupCost;
 pub use definition::{NoSchema, ToolDefinition};
 pub use outline::{OPEN_SCHEMA, OUTLINE_HINT, describe_outlined, plan_outlines};
-pub use session::{DESCRIBE_TOOL, OnCall, ToolSession, describe_tool, described};
+pub use session::{CallDecision, DESCRIBE_TOOL, ToolSession, describe_tool, described};
 
 /// Settings of lazy tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,7 +128,7 @@ fn once_each(tools: &[ToolDefinition]) -> Vec<&ToolDefinition> {
 
 /// Returns a tool's line of the directory: the first sentence of its description, within the tokens that a line may have.
 fn intent(tool: &ToolDefinition, settings: &LazySettings, tokenizer: Tokenizer) -> ToolIntent {
-    let line = tool.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(&tool.description);
     let sentence = line.find(". ").map_or(&*line, |end| &line[..end]).trim_end_matches('.');
     let name = u64::from(tokenizer.count(&format!("- {}: ", tool.name)));
     let cut = head(sentence, Limit::Tokens(tokenizer, settings.intent_tokens.saturating_sub(name)));

@@ -188,6 +188,20 @@ impl Message {
         })
     }
 
+    /// Returns the message with the blocks that `replacement` gives for some of its own; `None` where it gives none.
+    pub fn with_blocks(
+        &self,
+        mut replacement: impl FnMut(usize, &Block) -> Option<Block>,
+    ) -> Option<Self> {
+        let new: Vec<Option<Block>> =
+            self.blocks.iter().enumerate().map(|(at, block)| replacement(at, block)).collect();
+        new.iter().any(Option::is_some).then(|| {
+            let blocks = new.into_iter().zip(&self.blocks);
+            let blocks = blocks.map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
+            Self { blocks, ..self.clone() }
+        })
+    }
+
     /// Returns all that a model reads of it: text, and for each tool call a line `NAME ARGUMENTS`.
     ///
     /// Images stand as `[image]`. Thinking and opaque blocks are left out: providers drop, hide or re-encode them,

@@ -5,37 +5,27 @@ mod clear;
 mod mask;
 mod newest;
 mod settle;
+mod summarise;
+mod working_set;
 
-pub(crate) use ceiling::fit;
+pub(crate) use ceiling::{fit, give_up};
 pub(crate) use clear::clear_tool_uses;
 pub(crate) use mask::mask;
 pub(crate) use newest::keep_newest;
 pub(crate) use settle::{Given, Settled, excerpt_of};
+pub(crate) use summarise::summarise;
+pub(crate) use working_set::fit_working_set;
+pub(crate) use working_set::{ArtefactLine, FactLine, Findings};
 
 use std::sync::Arc;
 
+use crate::choose::Reason;
 use crate::hash::Ref;
-use crate::message::{Role, ToolCall};
-use crate::plan::{Plan, Reason, Sent, newest};
+use crate::message::Role;
+use crate::plan::{Plan, Sent, newest};
 use crate::policy::PreserveErrors;
 use crate::render;
 use crate::transcript::{Position, Transcript};
-
-/// Returns the call that a result answers, if it is on record.
-pub(crate) fn call_of<'t>(
-    transcript: &'t Transcript,
-    position: Position,
-    call_id: &str,
-) -> Option<&'t ToolCall> {
-    let exchange = &transcript.exchanges()[transcript.entries()[position].exchange?];
-    transcript.entries()[exchange.call].message.calls().find(|call| *call.id == *call_id)
-}
-
-/// Returns the call that the first result of a message answers.
-pub(crate) fn call_answered(transcript: &Transcript, position: Position) -> Option<&ToolCall> {
-    let result = transcript.entries()[position].message.results().next()?;
-    call_of(transcript, position, &result.call_id)
-}
 
 /// Returns what is told of an earlier attempt of a call.
 pub(crate) fn attempt_of(
@@ -59,7 +49,7 @@ pub(crate) fn stub_of(
     let entry = &transcript.entries()[position];
     let original = Ref::message(entry.hash);
     let message = render::replace_results(&entry.message, |result| {
-        let call = call_of(transcript, position, &result.call_id);
+        let call = transcript.call_of(position, &result.call_id);
         render::stub_text(result, call, original, errors != PreserveErrors::Off)
     })?;
     Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))

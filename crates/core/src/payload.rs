@@ -14,10 +14,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::compression::{LARGE_RESULT_TOKENS, compress_result};
+use crate::json_text::each_text;
 use crate::text::{Limit, head_at_word, is_error_line, left_out as mark};
 use crate::tokens::Tokenizer;
 
-pub use delta::{Change, Delta, delta};
+pub use delta::{Delta, PageChange, delta};
 pub use source::{Source, source_of};
 
 /// What a payload is; also the kind of the artefact that keeps it.
@@ -51,16 +52,16 @@ impl PayloadKind {
 
 /// A payload made small.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Compressed {
+pub struct CompressedPayload {
     pub kind: PayloadKind,
     /// JSON on one line, or for [`PayloadKind::Text`] the text with its middle marked as left out.
     pub text: String,
-    pub left_out: LeftOut,
+    pub left_out: Omissions,
 }
 
 /// How much a compressed payload does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct Omissions {
     /// Items of lists.
     pub items: u64,
     /// Characters of texts that were cut.
@@ -83,13 +84,13 @@ pub fn kind_of_payload(text: &str) -> PayloadKind {
 /// is cut says so. Lines that report errors or security warnings are all there, those of what is left out under `kept`.
 /// A payload that itself reports an error, and one that would not become smaller, is not compressed.
 /// Source: `context-strategy.md` 6.1 for the fields of a search and a page; for the others what a reader of them asks for.
-pub fn compress(text: &str, tokenizer: Tokenizer) -> Option<Compressed> {
+pub fn compress(text: &str, tokenizer: Tokenizer) -> Option<CompressedPayload> {
     let Some(value) = parse(text) else { return compress_text(text, tokenizer) };
     if is_error(&value) {
         return None;
     }
     let kind = recognise(&value);
-    let mut left_out = LeftOut::default();
+    let mut left_out = Omissions::default();
     let mut view = match kind {
         PayloadKind::GithubSearch => github::search(&value, &mut left_out),
         PayloadKind::GithubIssue => github::issue(&value, &mut left_out),
@@ -103,15 +104,19 @@ pub fn compress(text: &str, tokenizer: Tokenizer) -> Option<Compressed> {
     };
     keep_warnings(&value, &mut view);
     let compressed = view.to_string();
-    (compressed.len() < text.len()).then_some(Compressed { kind, text: compressed, left_out })
+    (compressed.len() < text.len()).then_some(CompressedPayload {
+        kind,
+        text: compressed,
+        left_out,
+    })
 }
 
-fn compress_text(text: &str, tokenizer: Tokenizer) -> Option<Compressed> {
+fn compress_text(text: &str, tokenizer: Tokenizer) -> Option<CompressedPayload> {
     let compressed = compress_result(text, tokenizer)?;
     let shown = compressed.chars().count() as u64;
     let characters = (text.chars().count() as u64).saturating_sub(shown);
-    let left_out = LeftOut { items: 0, characters };
-    Some(Compressed { kind: PayloadKind::Text, text: compressed, left_out })
+    let left_out = Omissions { items: 0, characters };
+    Some(CompressedPayload { kind: PayloadKind::Text, text: compressed, left_out })
 }
 
 fn parse(text: &str) -> Option<Value> {
@@ -178,18 +183,8 @@ fn keep_warnings(value: &Value, view: &mut Value) {
     }
 }
 
-/// Calls `found` with every text in `value`, in order.
-fn each_text(value: &Value, found: &mut impl FnMut(&str)) {
-    match value {
-        Value::String(text) => found(text),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, found)),
-        Value::Object(fields) => fields.values().for_each(|field| each_text(field, found)),
-        _ => {}
-    }
-}
-
 /// Cuts lists and texts of any JSON. Objects keep all their keys, so that a reader knows what there is to ask for.
-fn shorten(value: &Value, left_out: &mut LeftOut) -> Value {
+fn shorten(value: &Value, left_out: &mut Omissions) -> Value {
     match value {
         Value::String(text) => Value::from(cut(text, left_out)),
         Value::Array(items) => {
@@ -212,7 +207,7 @@ fn shorten(value: &Value, left_out: &mut LeftOut) -> Value {
 }
 
 /// Cuts a text to [`BODY`] characters, at white space where there is some, so that no URL or id is cut in two.
-fn cut(text: &str, left_out: &mut LeftOut) -> String {
+fn cut(text: &str, left_out: &mut Omissions) -> String {
     let shown = head_at_word(text, Limit::Characters(BODY));
     if shown.len() == text.len() {
         return text.to_owned();

@@ -6,13 +6,14 @@
 //! the user ([`Plan::add`]); it counts, and stands there for as long as the message does.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::choose::Reason;
 use crate::hash::{ContentHash, Ref};
 use crate::message::{Block, Message, Role};
+use crate::section::Section;
 use crate::tokens::Tokenizer;
 use crate::transcript::{Entry, Position, Transcript};
 
@@ -48,68 +49,6 @@ impl Treatment {
     }
 }
 
-/// Why a message has its treatment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "why")]
-pub enum Reason {
-    /// It arrived since the model last spoke.
-    Fresh,
-    /// The policy sends everything.
-    Everything,
-    /// Nothing about it asks for a change.
-    Small,
-    /// The system prompt or the task.
-    Protected,
-    /// It holds an error, and the setting keeps such messages whole.
-    ErrorKept,
-    /// Longer than the limit for fresh results.
-    Giant,
-    /// Read once, and cheaper as an excerpt from here on.
-    Settled,
-    /// Lines of it stand in the context already, as they were sent; pointers say where.
-    SaidOnce,
-    /// Older than the window.
-    OutsideWindow,
-    /// Older than `mask_observations_after` turns.
-    Masked,
-    /// The cache was cold, so the change cost nothing.
-    Cold,
-    /// The budget would have been passed.
-    Ceiling,
-    /// Cleared in a batch by `clear-tool-uses`.
-    Cleared,
-    /// Not among the newest messages that fit.
-    NotNewest,
-    /// Left out by trimming; told in the summary.
-    Summarised,
-    /// An earlier attempt of a loop.
-    EarlierAttempt,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self {
-            Self::Fresh => "just arrived",
-            Self::Everything => "everything is sent",
-            Self::Small => "no change would save enough",
-            Self::Protected => "system prompt or task",
-            Self::ErrorKept => "holds an error (preserve_errors)",
-            Self::Giant => "longer than the limit for fresh results",
-            Self::Settled => "read once; cheaper as an excerpt",
-            Self::SaidOnce => "said before; pointers stand for the lines above",
-            Self::OutsideWindow => "older than the window",
-            Self::Masked => "older than mask_observations_after",
-            Self::Cold => "the cache was cold, so the change was free",
-            Self::Ceiling => "the budget would have been passed",
-            Self::Cleared => "cleared in a batch",
-            Self::NotNewest => "not among the newest that fit",
-            Self::Summarised => "told in the summary",
-            Self::EarlierAttempt => "an earlier attempt",
-        };
-        f.write_str(text)
-    }
-}
-
 /// A message in the form in which it is sent.
 #[derive(Debug, Clone)]
 pub struct Sent {
@@ -118,17 +57,28 @@ pub struct Sent {
     pub message: Arc<Message>,
     pub hash: ContentHash,
     pub tokens: u32,
-    /// Of them, those of a text that was added to the message.
-    pub added: u32,
 }
 
-/// A text that stands behind a message of the user in every request from its first on: what is known beside the conversation.
+/// Texts that stand with a message in every request from their first on: what is known beside the conversation.
 #[derive(Debug, Clone)]
-struct Addition {
-    text: Arc<str>,
-    tokens: u32,
-    /// The message with the text, in the form that the message had.
+struct Additions {
+    texts: BTreeMap<Section, Arc<str>>,
+    tokenizer: Tokenizer,
+    /// The message with the texts, in its present form.
     sent: Arc<Sent>,
+}
+
+impl Additions {
+    /// Puts the texts around another form of their message.
+    fn surround(&mut self, form: &Sent) {
+        let mut message = (*form.message).clone();
+        let (behind, before): (Vec<_>, Vec<_>) =
+            self.texts.iter().partition(|(section, _)| section.is_behind());
+        let block = |(_, text): (&Section, &Arc<str>)| Block::Text(text.clone());
+        message.blocks.splice(0..0, before.into_iter().map(block));
+        message.blocks.extend(behind.into_iter().map(block));
+        self.sent = Arc::new(Sent::rendered(form.position, message, self.tokenizer));
+    }
 }
 
 impl Sent {
@@ -139,7 +89,6 @@ impl Sent {
             message: entry.message.clone(),
             hash: entry.hash,
             tokens: entry.tokens,
-            added: 0,
         }
     }
 
@@ -147,22 +96,7 @@ impl Sent {
     pub fn rendered(position: Option<Position>, message: Message, tokenizer: Tokenizer) -> Self {
         let tokens = tokenizer.count_message(&message);
         let hash = ContentHash::of(&message);
-        Self { position, message: Arc::new(message), hash, tokens, added: 0 }
-    }
-
-    /// Returns the message with a text behind it.
-    fn with(&self, text: &Arc<str>, tokens: u32) -> Self {
-        let mut message = (*self.message).clone();
-        message.blocks.push(Block::Text(text.clone()));
-        let hash = ContentHash::of(&message);
-        let tokens_of_all = self.tokens + tokens;
-        Self {
-            message: Arc::new(message),
-            hash,
-            tokens: tokens_of_all,
-            added: tokens,
-            position: self.position,
-        }
+        Self { position, message: Arc::new(message), hash, tokens }
     }
 }
 
@@ -188,6 +122,7 @@ pub struct Decision {
 pub struct Change {
     pub position: Position,
     pub treatment: Treatment,
+    #[serde(serialize_with = "crate::choose::tagged")]
     pub reason: Reason,
     pub tokens_before: u32,
     pub tokens_after: u32,
@@ -202,7 +137,9 @@ pub struct Plan {
     turn: u32,
     changes: Vec<Change>,
     tokens: u64,
-    additions: BTreeMap<Position, Addition>,
+    additions: BTreeMap<Position, Additions>,
+    /// A text of ours between messages, and the place of the message that it stands before.
+    inserted: Option<(Position, Arc<Sent>)>,
 }
 
 impl Plan {
@@ -229,6 +166,7 @@ impl Plan {
     pub fn reset(&mut self) -> Vec<(Treatment, u32)> {
         let before = self.decisions.iter().map(|one| (one.treatment, sent_tokens(one))).collect();
         self.tokens = 0;
+        self.inserted = None;
         for decision in &mut self.decisions {
             self.tokens += u64::from(decision.whole.tokens);
             decision.treatment = Treatment::Keep;
@@ -236,9 +174,9 @@ impl Plan {
             decision.form = decision.whole.clone();
             decision.protected = false;
         }
-        for (&position, addition) in &mut self.additions {
+        for (&position, additions) in &mut self.additions {
             if let Some(decision) = self.decisions.get(position) {
-                addition.sent = Arc::new(decision.form.with(&addition.text, addition.tokens));
+                additions.surround(&decision.form);
             }
         }
         self.changes.clear();
@@ -283,28 +221,61 @@ impl Plan {
 
     /// Returns the tokens of the context as planned, added texts included.
     pub fn tokens(&self) -> u64 {
-        let stands = |(position, _): &(&Position, &Addition)| self.is_sent(**position);
-        let added = self.additions.iter().filter(stands);
-        self.tokens + added.map(|(_, addition)| u64::from(addition.tokens)).sum::<u64>()
+        let inserted = self.inserted.as_ref().map_or(0, |(_, sent)| u64::from(sent.tokens));
+        self.tokens
+            + inserted
+            + self.additions.keys().map(|at| u64::from(self.added_tokens(*at))).sum::<u64>()
     }
 
-    /// Puts a text behind the message at `position`, of this request on; one that has a text keeps it.
-    pub fn add(&mut self, position: Position, text: Arc<str>, tokenizer: Tokenizer) {
+    /// Puts a text of ours before the message at `position`, until the plan is reset.
+    pub fn insert(&mut self, position: Position, text: Sent) {
+        self.inserted = Some((position, Arc::new(text)));
+    }
+
+    /// Returns the tokens by which additions make the message at `position` larger.
+    pub fn added_tokens(&self, position: Position) -> u32 {
+        let additions = self.additions.get(&position).filter(|_| self.is_sent(position));
+        let more = |additions: &Additions| {
+            additions.sent.tokens.saturating_sub(self.decisions[position].form.tokens)
+        };
+        additions.map_or(0, more)
+    }
+
+    /// Puts a text with the message at `position`, from this request on; one that stands there for the section goes.
+    pub fn add(
+        &mut self,
+        position: Position,
+        section: Section,
+        text: Arc<str>,
+        tokenizer: Tokenizer,
+    ) {
         let Some(decision) = self.decisions.get(position) else { return };
-        let tokens = tokenizer.count(&text);
-        let sent = Arc::new(decision.form.with(&text, tokens));
-        self.additions.entry(position).or_insert(Addition { text, tokens, sent });
+        let additions = self.additions.entry(position).or_insert_with(|| Additions {
+            texts: BTreeMap::new(),
+            tokenizer,
+            sent: decision.form.clone(),
+        });
+        additions.texts.insert(section, text);
+        additions.surround(&decision.form);
     }
 
-    /// Takes back a text that has no room.
-    pub fn take_back(&mut self, position: Position) {
-        self.additions.remove(&position);
+    /// Takes back the text of a section that stands with the message at `position`.
+    pub fn take_back(&mut self, position: Position, section: Section) {
+        let Some(additions) = self.additions.get_mut(&position) else { return };
+        additions.texts.remove(&section);
+        if additions.texts.is_empty() {
+            self.additions.remove(&position);
+        } else if let Some(decision) = self.decisions.get(position) {
+            additions.surround(&decision.form);
+        }
     }
 
-    /// Returns the texts that stand behind messages which are sent, with the places of those, ascending.
-    pub fn additions(&self) -> impl Iterator<Item = (Position, &Arc<str>)> {
-        let stand = self.additions.iter().filter(|(position, _)| self.is_sent(**position));
-        stand.map(|(position, addition)| (*position, &addition.text))
+    /// Returns the texts that stand with messages which are sent, with the places of those, ascending.
+    pub fn additions(&self) -> impl Iterator<Item = (Position, Section, &Arc<str>)> {
+        let sent = self.additions.iter().filter(|(position, _)| self.is_sent(**position));
+        sent.flat_map(|(position, additions)| {
+            additions.texts.iter().map(|(section, text)| (*position, *section, text))
+        })
     }
 
     fn is_sent(&self, position: Position) -> bool {
@@ -361,8 +332,8 @@ impl Plan {
         self.tokens = self.tokens - u64::from(before) + u64::from(after);
         decision.treatment = treatment;
         decision.reason = reason;
-        if let Some(addition) = self.additions.get_mut(&position) {
-            addition.sent = Arc::new(form.with(&addition.text, addition.tokens));
+        if let Some(additions) = self.additions.get_mut(&position) {
+            additions.surround(&form);
         }
         decision.form = form;
         decision.since = self.turn;
@@ -392,13 +363,20 @@ impl Plan {
 
     /// Returns what is sent: every form that is not omitted, in the transcript's order.
     pub fn render(&self) -> Context {
-        let sent =
-            self.decisions.iter().enumerate().filter(|(position, _)| self.is_sent(*position));
-        sent.map(|(position, decision)| match self.additions.get(&position) {
-            Some(addition) => addition.sent.clone(),
-            None => decision.form.clone(),
-        })
-        .collect()
+        let mut context = Context::with_capacity(self.decisions.len() + 1);
+        let mut inserted = self.inserted.as_ref();
+        for (position, decision) in self.decisions.iter().enumerate() {
+            if let Some((_, text)) = inserted.take_if(|(before, _)| *before <= position) {
+                context.push(text.clone());
+            }
+            match self.additions.get(&position) {
+                _ if !self.is_sent(position) => {}
+                Some(additions) => context.push(additions.sent.clone()),
+                None => context.push(decision.form.clone()),
+            }
+        }
+        context.extend(inserted.map(|(_, text)| text.clone()));
+        context
     }
 }
 
@@ -474,13 +452,15 @@ mod tests {
         transcript.push(Message::text(Role::User, "and now?"));
         plan.extend(&transcript, 3);
         let before = plan.tokens();
-        plan.add(2, "known: berth 14".into(), Tokenizer::Estimate);
+        plan.add(2, Section::Memory, "known: berth 14".into(), Tokenizer::Estimate);
         let added = plan.render()[2].clone();
         assert_eq!(added.message.shown(), "and now?\nknown: berth 14");
-        assert_eq!(plan.tokens(), before + u64::from(added.added));
+        assert_eq!(plan.tokens(), before + u64::from(plan.added_tokens(2)));
         let sum = |plan: &Plan| plan.render().iter().map(|one| u64::from(one.tokens)).sum::<u64>();
         assert_eq!(plan.tokens(), sum(&plan));
-        plan.add(2, "something else".into(), Tokenizer::Estimate);
+        plan.add(2, Section::Facts, "berths: 20".into(), Tokenizer::Estimate);
+        assert_eq!(plan.render()[2].message.shown(), "berths: 20\nand now?\nknown: berth 14");
+        plan.take_back(2, Section::Facts);
         plan.reset();
         assert_eq!(plan.render()[2].hash, added.hash, "its bytes stay");
         plan.omit(&transcript, 2, Reason::Ceiling);

@@ -1,9 +1,14 @@
 //! Policies: every setting that decides what a model sees within a phase.
 
+mod request;
+
 use serde::{Deserialize, Serialize};
 
+use crate::allocation::ContextBudget;
 use crate::terms::Terms;
 use crate::value_or_word::ValueOrWord;
+
+pub use request::RequestSettings;
 
 /// When old messages change their form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -210,7 +215,9 @@ impl Budget {
         if whole.is_infinite() {
             return DEFAULT_BUDGET;
         }
-        let unseen = terms.around.before + terms.around.unseen * f64::from(turns);
+        // The caller takes off our own tools, which stand in `before` too.
+        let client = terms.around.before - f64::from(terms.around.own_tools);
+        let unseen = client.max(0.0) + terms.around.unseen * f64::from(turns);
         (whole - unseen).max(0.0) as u64
     }
 }
@@ -291,6 +298,10 @@ pub enum Policy {
     },
     /// System prompt, task, and the newest messages that fit.
     Newest { budget: u64 },
+    /// The session trimmer: turns of high priority within their share of the window, and a summary of the rest.
+    Trim(ContextBudget),
+    /// The last messages, shorter with age, and what is known for the turn.
+    WorkingSet(RequestSettings),
 }
 
 impl Policy {
@@ -303,7 +314,8 @@ impl Policy {
     pub fn ceiling(&self) -> Option<u64> {
         match self {
             Self::Bounded(Bounds { budget: Budget::Tokens(tokens), .. })
-            | Self::Newest { budget: tokens } => Some(*tokens),
+            | Self::Newest { budget: tokens }
+            | Self::WorkingSet(RequestSettings { total: tokens, .. }) => Some(*tokens),
             _ => None,
         }
     }

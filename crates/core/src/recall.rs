@@ -17,7 +17,7 @@ mod vectors;
 
 pub use index::{IndexedMessage, RecallIndex};
 pub use pack::{Packed, header, pack};
-pub use score::{Match, Recalled, Why};
+pub use score::{Match, RecalledMessage, ScoreParts};
 pub use settings::RecallSettings;
 pub(crate) use stem::stem;
 pub(crate) use stop_words::is_stop_word;

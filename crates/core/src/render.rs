@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::hash::Ref;
+use crate::json_text::each_text_mut;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
-use crate::policy::IntraPhase;
-use crate::text::{Limit, error_lines, head, left_out, plural, push_shortened, tail};
+use crate::text::{Limit, error_lines, head, left_out, one_line, plural, push_shortened, tail};
 
 /// Stands in the place of a result where a call was never answered.
 pub const NO_RESULT: &str = "[no result was recorded]";
@@ -30,23 +30,11 @@ pub fn replace_results(
     message: &Message,
     mut text: impl FnMut(&ToolResult) -> String,
 ) -> Option<Message> {
-    let mut found = false;
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| match block {
-            Block::ToolResult(result) => {
-                found = true;
-                Block::ToolResult(ToolResult {
-                    text: text(result).into(),
-                    images: Vec::new(),
-                    ..result.clone()
-                })
-            }
-            other => other.clone(),
-        })
-        .collect();
-    found.then(|| Message { blocks, ..message.clone() })
+    message.with_blocks(|_, block| {
+        let Block::ToolResult(result) = block else { return None };
+        let text = text(result).into();
+        Some(Block::ToolResult(ToolResult { text, images: Vec::new(), ..result.clone() }))
+    })
 }
 
 /// Writes the stub of a result: tool, arguments, size, first line, ref, and its error lines.
@@ -128,22 +116,10 @@ pub fn replace_texts(
     message: &Message,
     mut change: impl FnMut(&str) -> Option<String>,
 ) -> Option<Message> {
-    let mut changed = false;
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| match block {
-            Block::Text(text) => match change(text) {
-                Some(new) => {
-                    changed = true;
-                    Block::Text(new.into())
-                }
-                None => block.clone(),
-            },
-            other => other.clone(),
-        })
-        .collect();
-    changed.then(|| Message { blocks, ..message.clone() })
+    message.with_blocks(|_, block| {
+        let Block::Text(text) = block else { return None };
+        Some(Block::Text(change(text)?.into()))
+    })
 }
 
 /// Shortens long values in the arguments of a message's calls to `keep` characters each; `None` where nothing is longer.
@@ -151,22 +127,11 @@ pub fn replace_texts(
 /// Shape: arguments that were a JSON object are one again, with the same keys in the same order, so that the API and the
 /// tool's own reader accept them; arguments that were free text stay text.
 pub fn shorten_arguments(message: &Message, keep: usize, original: Ref) -> Option<Message> {
-    let mut changed = false;
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| match block {
-            Block::ToolCall(call) => match short_arguments(&call.arguments, keep, original) {
-                Some(arguments) => {
-                    changed = true;
-                    Block::ToolCall(ToolCall { arguments, ..call.clone() })
-                }
-                None => block.clone(),
-            },
-            other => other.clone(),
-        })
-        .collect();
-    changed.then(|| Message { blocks, ..message.clone() })
+    message.with_blocks(|_, block| {
+        let Block::ToolCall(call) = block else { return None };
+        let arguments = short_arguments(&call.arguments, keep, original)?;
+        Some(Block::ToolCall(ToolCall { arguments, ..call.clone() }))
+    })
 }
 
 fn short_arguments(arguments: &Arc<str>, keep: usize, original: Ref) -> Option<Arc<str>> {
@@ -177,32 +142,17 @@ fn short_arguments(arguments: &Arc<str>, keep: usize, original: Ref) -> Option<A
     match serde_json::from_str::<serde_json::Value>(arguments) {
         Ok(mut value @ serde_json::Value::Object(_)) => {
             let mut changed = false;
-            shorten_value(&mut value, keep, original, &mut changed);
-            (changed).then(|| value.to_string().into())
+            each_text_mut(&mut value, &mut |text| {
+                if text.len() >= 2 * keep {
+                    *text = cut_middle(text, keep, original);
+                    changed = true;
+                }
+            });
+            changed.then(|| value.to_string().into())
         }
         // Not an object: a list or number is left alone, free text is cut as text.
         Ok(_) => None,
         Err(_) => Some(cut_middle(arguments, keep, original).into()),
-    }
-}
-
-fn shorten_value(value: &mut serde_json::Value, keep: usize, original: Ref, changed: &mut bool) {
-    match value {
-        serde_json::Value::String(text) if text.len() >= 2 * keep => {
-            *text = cut_middle(text, keep, original);
-            *changed = true;
-        }
-        serde_json::Value::Array(items) => {
-            for item in items {
-                shorten_value(item, keep, original, changed);
-            }
-        }
-        serde_json::Value::Object(fields) => {
-            for field in fields.values_mut() {
-                shorten_value(field, keep, original, changed);
-            }
-        }
-        _ => {}
     }
 }
 
@@ -229,10 +179,6 @@ fn forward_to_line(text: &str) -> &str {
         Some(end) if end * 2 < text.len() => &text[end + 1..],
         _ => text,
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// One failed attempt of a loop.
@@ -275,22 +221,6 @@ pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32)
         format!("Please try again (Attempt #{next}). Address the validation issues noted above.");
     context.push(Message::text(Role::User, ask));
     context
-}
-
-/// Returns what a retry of a loop is sent: the short context of its attempts where `settings` compress loops, else all.
-///
-/// Source: `auto-context.md`, `build_turn_context`.
-pub fn loop_context(
-    history: &[Arc<Message>],
-    attempts: &[Attempt],
-    settings: &IntraPhase,
-) -> Vec<Arc<Message>> {
-    if settings.enabled && settings.compress_loops {
-        let limit = settings.loop_history_limit;
-        retry_context(history, attempts, limit).into_iter().map(Arc::new).collect()
-    } else {
-        history.to_vec()
-    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::bound::{Receipt, State, bound};
+use crate::context::{Receipt, State, bound};
 use crate::cost::CacheKind;
 use crate::message::{Message, MillisSinceEpoch};
 use crate::plan::Context;
 use crate::policy::Policy;
-use crate::reuse::{Missed, Score, Scorer};
+use crate::reuse::{MissedContent, Score, Scorer};
 use crate::terms::Terms;
 use crate::transcript::{Position, Transcript};
 
@@ -32,7 +32,7 @@ pub struct Turn<'a> {
     pub context: &'a Context,
     pub state: &'a State,
     /// What was needed next and hidden.
-    pub missed: &'a [Missed],
+    pub missed: &'a [MissedContent],
     /// The stretch that positions are of, counted from 0.
     pub stretch: usize,
     pub terms: &'a Terms,
@@ -44,7 +44,7 @@ pub struct Replay {
     pub receipts: Vec<Receipt>,
     pub totals: Totals,
     pub score: Score,
-    pub missed: Vec<Missed>,
+    pub missed: Vec<MissedContent>,
 }
 
 /// Sums over all turns.
@@ -153,7 +153,7 @@ pub fn replay(
 /// Replays a session that its agent compacted, one stretch after the other; `terms` are those of the request that a message
 /// answers.
 ///
-/// `shared` tokens at the beginning are always in the cache ([`crate::calibrate::Unshown`]).
+/// `shared` tokens at the beginning are always in the cache ([`crate::calibrate::RequestOverhead`]).
 /// Turns are counted over all stretches. What stands before the messages stays in the cache over a compaction; what a
 /// compaction took away can be needed by no turn behind it.
 pub fn replay_stretches<'a>(

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::message::{MillisSinceEpoch, Role};
 use crate::names::{self, Key, KeyHasher, KeySet};
 use crate::plan::{Context, Sent};
+use crate::text::one_line;
 use crate::tokens::MESSAGE_OVERHEAD;
 use crate::transcript::{Position, Transcript};
 
@@ -81,7 +82,7 @@ impl Score {
 
 /// A message in which something stood that was needed and hidden.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Missed {
+pub struct MissedContent {
     /// The turn that needed it, counted from 0 as the contexts are.
     pub turn: u32,
     /// The message that has it.
@@ -157,7 +158,7 @@ impl Scorer {
         transcript: &Transcript,
         position: Position,
         context: &Context,
-    ) -> Vec<Missed> {
+    ) -> Vec<MissedContent> {
         self.remember(transcript, position);
         let entry = &transcript.entries()[position];
         let time = entry.message.time;
@@ -211,8 +212,9 @@ impl Scorer {
                 continue;
             }
             let last = context.len().saturating_sub(position - fresh + 4);
-            let plainly = plain(&candidate.message.shown());
-            if !context[last..].iter().any(|sent| plain(&sent.message.shown()).contains(&plainly)) {
+            let plain = one_line(&candidate.message.shown());
+            if !context[last..].iter().any(|sent| one_line(&sent.message.shown()).contains(&plain))
+            {
                 expand(fresh, &mut missing, &mut fetched);
             }
         }
@@ -284,12 +286,8 @@ impl Scorer {
     }
 }
 
-fn plain(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// Names what was fetched, in the words of the step that needed it.
-fn describe(turn: u32, position: Position, cost: f64, step: &str, got: &KeySet) -> Missed {
+fn describe(turn: u32, position: Position, cost: f64, step: &str, got: &KeySet) -> MissedContent {
     let mut seen = KeySet::default();
     let mut needed = Vec::new();
     names::each_name(step, |name| {
@@ -308,7 +306,7 @@ fn describe(turn: u32, position: Position, cost: f64, step: &str, got: &KeySet) 
         }
     });
     let copied = stretches.into_iter().map(|(start, end)| step[start..end].to_owned()).collect();
-    Missed { turn, position, names: needed, copied, cost }
+    MissedContent { turn, position, names: needed, copied, cost }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::message::{Block, Message};
 /// What a piece of text gives away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sensitive {
+pub enum SensitiveKind {
     Email,
     Phone,
     PaymentCard,
@@ -50,7 +50,7 @@ pub enum Sensitive {
     Secret,
 }
 
-impl Sensitive {
+impl SensitiveKind {
     /// Every kind, personal data first.
     pub const ALL: [Self; 20] = [
         Self::Email,
@@ -113,7 +113,7 @@ impl Sensitive {
 /// Where something sensitive stands; its value is only in the text itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    pub kind: Sensitive,
+    pub kind: SensitiveKind,
     pub bytes: Range<usize>,
 }
 
@@ -145,7 +145,7 @@ impl Handling {
     pub const REDACT: Self = Self { personal: Action::Redact, secrets: Action::Redact };
 
     /// Returns what is done about `kind`.
-    pub fn of(self, kind: Sensitive) -> Action {
+    pub fn of(self, kind: SensitiveKind) -> Action {
         if kind.is_personal() { self.personal } else { self.secrets }
     }
 }
@@ -174,7 +174,7 @@ impl Default for Safety {
 }
 
 /// How often each kind was found.
-pub type Flags = BTreeMap<Sensitive, u32>;
+pub type Flags = BTreeMap<SensitiveKind, u32>;
 
 /// Finds what is sensitive in `text`, in order; no two findings overlap.
 pub fn find(text: &str) -> Vec<Finding> {

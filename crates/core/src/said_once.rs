@@ -34,7 +34,7 @@ const LONGEST_CHAIN: u8 = 2;
 
 /// A line as it stands in the context: shown, or within reach of a pointer there.
 #[derive(Debug, Clone)]
-struct Line {
+struct ContextLine {
     /// The words without indentation and line number; empty in a gap.
     key: Key,
     source: u32,
@@ -51,7 +51,7 @@ const GAP: u8 = u8::MAX;
 
 /// Something that has lines: a result, a text of the model, the arguments of a call.
 #[derive(Debug)]
-struct Source {
+struct LineSource {
     label: Arc<str>,
     text: Arc<str>,
     /// The block of its message that has it.
@@ -67,7 +67,7 @@ pub(crate) struct LineAt {
 
 /// A piece of another message's pointer, where it leads to.
 #[derive(Debug, Clone)]
-struct PointedAt {
+struct PointerTarget {
     from: Position,
     block: usize,
     lines: std::ops::Range<usize>,
@@ -77,7 +77,7 @@ struct PointedAt {
 
 /// Lines of a new text that stand elsewhere, in a row there too.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct RepeatedLines {
     /// The first of them, in the new text.
     from: usize,
     /// The first of them in the context, as an index into [`SaidOnce::lines`].
@@ -89,34 +89,34 @@ struct Piece {
 
 /// A row of lines of a new text: shown, or left out with a pointer.
 #[derive(Debug)]
-enum Part {
+enum Segment {
     Shown(usize),
-    Pointed { pointer: String, pieces: Vec<Piece> },
+    Pointed { pointer: String, pieces: Vec<RepeatedLines> },
 }
 
 /// All lines of a context, and which message points to which.
 #[derive(Debug, Default)]
 pub(crate) struct SaidOnce {
-    lines: Vec<Line>,
+    lines: Vec<ContextLine>,
     /// Where a line stands, oldest first.
     places: HashMap<Key, Vec<u32>>,
-    sources: Vec<Source>,
+    sources: Vec<LineSource>,
     /// How many sources have a label, so that each has one of its own.
     labels: HashMap<Arc<str>, u32>,
     /// Labels of calls that wait for their results, by call id.
     calls: HashMap<Arc<str>, Arc<str>>,
     /// For each message, its lines and the messages that it points to.
-    messages: Vec<Seen>,
+    messages: Vec<MessageLines>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct MessageLines {
     lines: std::ops::Range<usize>,
     points_to: BTreeSet<Position>,
     /// Its lines that are left out with a pointer, by block.
     pointed: Vec<(usize, std::ops::Range<usize>)>,
     /// Its lines that others point to.
-    pointed_at: Vec<PointedAt>,
+    pointed_at: Vec<PointerTarget>,
 }
 
 impl SaidOnce {
@@ -184,7 +184,7 @@ impl SaidOnce {
                 None
             }
         };
-        self.messages.push(Seen {
+        self.messages.push(MessageLines {
             lines: start..self.lines.len(),
             points_to,
             pointed,
@@ -276,7 +276,7 @@ impl SaidOnce {
         let keys: Vec<Key> = new.iter().map(|line| line.key(&text)).collect();
         let parts =
             if text.len() > LEAST_POINTED { self.parts(&text, &new, &keys) } else { Vec::new() };
-        let points = parts.iter().any(|part| matches!(part, Part::Pointed { .. }));
+        let points = parts.iter().any(|part| matches!(part, Segment::Pointed { .. }));
         let written = points.then(|| write(&text, &new, &parts));
         let Some(written) = written.filter(|written| written.len() + LEAST_SAVED < text.len())
         else {
@@ -285,15 +285,15 @@ impl SaidOnce {
         };
         for part in parts {
             match part {
-                Part::Shown(at) => self.add(source, &text, new[at].clone(), at, 0),
-                Part::Pointed { pieces, .. } => {
+                Segment::Shown(at) => self.add(source, &text, new[at].clone(), at, 0),
+                Segment::Pointed { pieces, .. } => {
                     for piece in pieces {
                         pointed(piece.from..piece.from + piece.count);
                         if let Some(holder) = self.message_of(piece.at) {
                             points_to.insert(holder);
                             let lines = &self.lines[piece.at..piece.at + piece.count];
                             let first = lines[0].number as usize - 1;
-                            let pointed_at = PointedAt {
+                            let pointed_at = PointerTarget {
                                 from: self.messages.len(),
                                 block: self.sources[lines[0].source as usize].block,
                                 lines: first..first + piece.count,
@@ -316,9 +316,9 @@ impl SaidOnce {
     }
 
     /// Cuts a new text into rows that are shown and rows that are pointed to.
-    fn parts(&self, text: &str, new: &[LineText], keys: &[Key]) -> Vec<Part> {
+    fn parts(&self, text: &str, new: &[LineText], keys: &[Key]) -> Vec<Segment> {
         let mut parts = Vec::new();
-        let mut row: Vec<Piece> = Vec::new();
+        let mut row: Vec<RepeatedLines> = Vec::new();
         let mut at = 0;
         while at < new.len() {
             let found =
@@ -328,7 +328,7 @@ impl SaidOnce {
                 row.push(piece);
             } else {
                 self.end_row(new, &mut row, &mut parts);
-                parts.push(Part::Shown(at));
+                parts.push(Segment::Shown(at));
                 at += 1;
             }
         }
@@ -337,7 +337,7 @@ impl SaidOnce {
     }
 
     /// Ends a row of pieces: it becomes a pointer if that saves enough, else its lines are shown.
-    fn end_row(&self, new: &[LineText], row: &mut Vec<Piece>, parts: &mut Vec<Part>) {
+    fn end_row(&self, new: &[LineText], row: &mut Vec<RepeatedLines>, parts: &mut Vec<Segment>) {
         let pieces = std::mem::take(row);
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return };
         let lines = first.from..last.from + last.count;
@@ -345,15 +345,21 @@ impl SaidOnce {
         let pointer = self.pointer(&pieces, new);
         let price = LEAST_SAVED + PRICE_OF_A_PIECE * pieces.len() + pointer.len() + 1;
         if bytes >= LEAST_POINTED && bytes >= price {
-            parts.push(Part::Pointed { pointer, pieces });
+            parts.push(Segment::Pointed { pointer, pieces });
         } else {
-            parts.extend(lines.map(Part::Shown));
+            parts.extend(lines.map(Segment::Shown));
         }
     }
 
     /// Finds the longest row of lines in the context that is the same as that from `from` on.
-    fn longest(&self, text: &str, new: &[LineText], keys: &[Key], from: usize) -> Option<Piece> {
-        let mut best: Option<Piece> = None;
+    fn longest(
+        &self,
+        text: &str,
+        new: &[LineText],
+        keys: &[Key],
+        from: usize,
+    ) -> Option<RepeatedLines> {
+        let mut best: Option<RepeatedLines> = None;
         for &at in self.places.get(&keys[from])?.iter().rev().take(CANDIDATES) {
             let piece = self.row(text, new, keys, from, at as usize);
             if piece.bytes > best.map_or(0, |best| best.bytes) {
@@ -363,8 +369,15 @@ impl SaidOnce {
         best
     }
 
-    fn row(&self, text: &str, new: &[LineText], keys: &[Key], from: usize, at: usize) -> Piece {
-        let mut piece = Piece { from, at, count: 0, bytes: 0, indent: None };
+    fn row(
+        &self,
+        text: &str,
+        new: &[LineText],
+        keys: &[Key],
+        from: usize,
+        at: usize,
+    ) -> RepeatedLines {
+        let mut piece = RepeatedLines { from, at, count: 0, bytes: 0, indent: None };
         let source = self.lines[at].source;
         let old_text = &self.sources[source as usize].text;
         let (mut same_numbers, mut in_order) = (true, true);
@@ -406,7 +419,7 @@ impl SaidOnce {
     }
 
     /// Writes the pointer that stands for a row of pieces.
-    fn pointer(&self, pieces: &[Piece], new: &[LineText]) -> String {
+    fn pointer(&self, pieces: &[RepeatedLines], new: &[LineText]) -> String {
         use std::fmt::Write as _;
         let (first, last) = (pieces[0], pieces[pieces.len() - 1]);
         let end = last.from + last.count - 1;
@@ -418,7 +431,7 @@ impl SaidOnce {
         let mut before = None;
         for piece in pieces {
             let lines = (&self.lines[piece.at], &self.lines[piece.at + piece.count - 1]);
-            let number = |line: &Line| line.numbered.unwrap_or(line.number);
+            let number = |line: &ContextLine| line.numbered.unwrap_or(line.number);
             match before {
                 Some(source) if source == lines.0.source => out.push_str(", "),
                 Some(_) => {
@@ -452,7 +465,7 @@ impl SaidOnce {
         let count = self.labels.entry(label.clone()).or_default();
         *count += 1;
         let label = if *count == 1 { label } else { format!("{label} #{count}").into() };
-        self.sources.push(Source { label, text, block });
+        self.sources.push(LineSource { label, text, block });
         (self.sources.len() - 1) as u32
     }
 
@@ -485,22 +498,29 @@ impl SaidOnce {
             self.places.entry(key).or_default().push(self.lines.len() as u32);
         }
         let (numbered, number) = (line.numbered, at as u32 + 1);
-        self.lines.push(Line { key, source, numbered, number, text: line, depth });
+        self.lines.push(ContextLine { key, source, numbered, number, text: line, depth });
     }
 
     fn gap(&mut self) {
         let text = LineText { whole: 0..0, words: 0..0, numbered: None };
         let source = u32::MAX;
-        self.lines.push(Line { key: 0, source, numbered: None, number: 0, text, depth: GAP });
+        self.lines.push(ContextLine {
+            key: 0,
+            source,
+            numbered: None,
+            number: 0,
+            text,
+            depth: GAP,
+        });
     }
 }
 
-fn write(text: &str, new: &[LineText], parts: &[Part]) -> String {
+fn write(text: &str, new: &[LineText], parts: &[Segment]) -> String {
     let lines: Vec<&str> = parts
         .iter()
         .map(|part| match part {
-            Part::Shown(at) => &text[new[*at].whole.clone()],
-            Part::Pointed { pointer, .. } => pointer,
+            Segment::Shown(at) => &text[new[*at].whole.clone()],
+            Segment::Pointed { pointer, .. } => pointer,
         })
         .collect();
     lines.join("\n")

@@ -11,6 +11,7 @@ mod semantic;
 
 use serde::Serialize;
 
+use crate::choose::{Candidate, Reason, Room, Whole, pack};
 use crate::message::{MillisSinceEpoch, Role};
 
 pub use anchors::mark_anchors;
@@ -21,9 +22,9 @@ pub use heuristic::heuristic;
 pub use menu::{Menu, Unusable, answer_schema, hybrid_menu, llm, menu};
 pub use semantic::semantic;
 
-/// A message that may be chosen: its card, and what is known of it beside.
+/// A message that may be chosen, as its card describes it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct CardCandidate {
     /// The first 16 hex digits of the content hash.
     pub hash: String,
     pub summary: String,
@@ -42,7 +43,7 @@ pub struct Candidate {
 
 /// A message that is included.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Chosen {
+pub struct SelectedMessage {
     pub hash: String,
     pub tokens: u32,
     pub reason: String,
@@ -53,30 +54,15 @@ pub struct Chosen {
 
 /// A message that is not included.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Passed {
+pub struct UnselectedMessage {
     pub hash: String,
     pub tokens: u32,
-    pub reason: PassedBecause,
+    pub reason: Reason,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
 }
 
-/// Why a message is not included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PassedBecause {
-    OverBudget,
-    OverMaxMessages,
-    BelowThreshold,
-    /// There is no vector of the present model.
-    NoVector,
-    /// The model did not name it.
-    NotNamed,
-    /// The menu was full, or the first choice at twice the budget did not have it.
-    NotOnMenu,
-}
-
-/// What a selection came to.
+/// The result of a selection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Selection {
     pub asked: Strategy,
@@ -85,10 +71,10 @@ pub struct Selection {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// Anchors, in the order of their times.
-    pub anchors: Vec<Chosen>,
+    pub anchors: Vec<SelectedMessage>,
     /// In the order in which the strategy chose.
-    pub chosen: Vec<Chosen>,
-    pub left_out: Vec<Passed>,
+    pub chosen: Vec<SelectedMessage>,
+    pub left_out: Vec<UnselectedMessage>,
     /// The ceiling, and what anchors and chosen messages take of it.
     pub budget: u64,
     pub tokens: u64,
@@ -111,8 +97,8 @@ impl Selection {
 /// Candidates parted into anchors and the rest, the newest first; what the strategies choose from.
 #[derive(Debug, Clone)]
 pub struct Pool {
-    anchors: Vec<Candidate>,
-    rest: Vec<Candidate>,
+    anchors: Vec<CardCandidate>,
+    rest: Vec<CardCandidate>,
     config: SelectionConfig,
     /// The time by which ages count: that of the transcript's last message.
     last: MillisSinceEpoch,
@@ -124,7 +110,7 @@ impl Pool {
     ///
     /// Shape: of candidates with one hash the first stays; the order of the others has no influence.
     pub fn new(
-        candidates: Vec<Candidate>,
+        candidates: Vec<CardCandidate>,
         task: &str,
         last: MillisSinceEpoch,
         config: &SelectionConfig,
@@ -140,7 +126,7 @@ impl Pool {
     }
 
     /// Returns the candidates that a strategy chooses among, the newest first.
-    pub fn candidates(&self) -> &[Candidate] {
+    pub fn candidates(&self) -> &[CardCandidate] {
         &self.rest
     }
 
@@ -151,8 +137,7 @@ impl Pool {
 
     /// Begins the account of a selection: the anchors are in.
     fn begin(&self, used: Strategy) -> Selection {
-        let anchors: Vec<Chosen> =
-            self.anchors.iter().map(|it| chosen(it, "anchor", None)).collect();
+        let anchors = self.anchors.iter().map(|it| selected(it, "anchor", None)).collect();
         let taken = tokens(&self.anchors);
         Selection {
             asked: self.config.strategy(),
@@ -169,41 +154,49 @@ impl Pool {
         }
     }
 
-    /// Takes `candidate` in if budget and number leave room for it, and tells the reason either way.
-    fn take(
+    /// Packs candidates, best first, into what budget and number leave.
+    fn choose<'a>(
         &self,
         selection: &mut Selection,
-        candidate: &Candidate,
-        why: &str,
-        score: Option<f64>,
+        ranked: impl IntoIterator<Item = Candidate<&'a CardCandidate>>,
     ) {
-        let fits = selection.tokens + u64::from(candidate.tokens) <= self.config.max_tokens;
-        if selection.chosen.len() >= self.config.max_messages {
-            selection.left_out.push(passed(candidate, PassedBecause::OverMaxMessages, score));
-        } else if fits {
-            selection.tokens += u64::from(candidate.tokens);
-            selection.chosen.push(chosen(candidate, why, score));
-        } else {
-            selection.left_out.push(passed(candidate, PassedBecause::OverBudget, score));
-        }
+        let room = Room { most: self.config.max_messages, ..Room::new(self.room()) };
+        let choice = pack(ranked.into_iter().map(whole), &room);
+        selection.tokens += choice.tokens;
+        selection.chosen.extend(choice.picks.into_iter().map(|pick| {
+            let Candidate { source, score, why } = pick.candidate;
+            selected(source.source, &why, score)
+        }));
+        let left_out = choice.left_out.into_iter();
+        selection
+            .left_out
+            .extend(left_out.map(|(one, reason)| unselected(one.source.source, reason, one.score)));
     }
 }
 
-fn tokens(candidates: &[Candidate]) -> u64 {
+/// Makes a candidate of a message that stands in the context whole or not at all.
+fn whole(candidate: Candidate<&CardCandidate>) -> Candidate<Whole<&CardCandidate>> {
+    let Candidate { source, score, why } = candidate;
+    Candidate { source: Whole { source, tokens: u64::from(source.tokens) }, score, why }
+}
+
+/// Puts the best first; equals keep their order.
+fn sort_by_score(candidates: &mut [Candidate<&CardCandidate>]) {
+    candidates.sort_by(|a, b| b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0)));
+}
+
+fn tokens(candidates: &[CardCandidate]) -> u64 {
     candidates.iter().map(|candidate| u64::from(candidate.tokens)).sum()
 }
 
-fn chosen(candidate: &Candidate, reason: &str, score: Option<f64>) -> Chosen {
-    Chosen {
-        hash: candidate.hash.clone(),
-        tokens: candidate.tokens,
-        reason: reason.to_owned(),
-        score,
-    }
+fn selected(candidate: &CardCandidate, reason: &str, score: Option<f64>) -> SelectedMessage {
+    let CardCandidate { hash, tokens, .. } = candidate;
+    SelectedMessage { hash: hash.clone(), tokens: *tokens, reason: reason.to_owned(), score }
 }
 
-fn passed(candidate: &Candidate, reason: PassedBecause, score: Option<f64>) -> Passed {
-    Passed { hash: candidate.hash.clone(), tokens: candidate.tokens, reason, score }
+fn unselected(candidate: &CardCandidate, reason: Reason, score: Option<f64>) -> UnselectedMessage {
+    let CardCandidate { hash, tokens, .. } = candidate;
+    UnselectedMessage { hash: hash.clone(), tokens: *tokens, reason, score }
 }
 
 #[cfg(test)]

@@ -33,6 +33,17 @@ pub struct Surroundings {
     pub free_marks: usize,
     /// Whether the model can look up what is behind a ref; else none is shown.
     pub lookups: bool,
+    /// Tokens of our own tools in the request; they count in its budget.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub own_tools: u32,
+    /// Tokens of each lookup of earlier turns that can be put back, oldest first; they count in the budget too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<u32>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(tokens: &u32) -> bool {
+    *tokens == 0
 }
 
 impl Default for Surroundings {
@@ -46,6 +57,8 @@ impl Default for Surroundings {
             client: ClientMarks::Last(Life::Short),
             free_marks: MOST_MARKS - 3,
             lookups: true,
+            own_tools: 0,
+            put_back: Vec::new(),
         }
     }
 }

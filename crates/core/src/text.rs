@@ -5,7 +5,9 @@ mod error_lines;
 mod left_out;
 mod words;
 
-pub use cut::{Limit, head, head_at_word, line, push_shortened, shortened, tail, tail_at_word};
+pub use cut::{
+    Limit, head, head_at_word, line, one_line, push_shortened, shortened, tail, tail_at_word,
+};
 pub use error_lines::{error_lines, is_error_line, mentions_error, with_error_lines};
 pub use left_out::{left_out, plural};
 pub(crate) use words::each_word;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::hash::ContentHash;
-use crate::message::{Message, MillisSinceEpoch, Role};
+use crate::message::{Message, MillisSinceEpoch, Role, ToolCall};
 use crate::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 
 /// The place of a message in a transcript, counted from 0.
@@ -122,6 +122,15 @@ impl Transcript {
         self
     }
 
+    /// Returns the first `end` messages as a transcript of their own.
+    pub fn beginning(&self, end: Position) -> Self {
+        let mut beginning = Self::new(self.tokenizer());
+        for entry in &self.entries[..end.min(self.entries.len())] {
+            beginning.push_known(entry.message.clone(), entry.hash, entry.tokens);
+        }
+        beginning
+    }
+
     /// Returns for each request with reported usage the tokens counted and the tokens reported.
     pub fn reported(&self) -> Vec<(u32, u64)> {
         let mut counted = 0;
@@ -145,7 +154,19 @@ impl Transcript {
         &self.exchanges
     }
 
-    /// Returns how its messages are counted.
+    /// Returns the call with the id `call_id` that the message at `position` answers.
+    pub(crate) fn call_of(&self, position: Position, call_id: &str) -> Option<&ToolCall> {
+        let exchange = &self.exchanges[self.entries[position].exchange?];
+        self.entries[exchange.call].message.calls().find(|call| *call.id == *call_id)
+    }
+
+    /// Returns the call that the first result of the message at `position` answers.
+    pub(crate) fn call_answered(&self, position: Position) -> Option<&ToolCall> {
+        let result = self.entries[position].message.results().next()?;
+        self.call_of(position, &result.call_id)
+    }
+
+    /// Returns the tokenizer that counts the messages.
     pub fn tokenizer(&self) -> Tokenizer {
         self.tokenizer
     }

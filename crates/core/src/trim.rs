@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::allocation::{ContextBudget, calculate_budgets};
+use crate::choose::{Candidate, Reason, Room, Whole, pack};
 use crate::compression::{LARGE_RESULT_TOKENS, compress_message};
 use crate::message::Message;
 use crate::priority::{LAST_TURNS, ScoredTurn, first_turn, score_turns};
@@ -57,25 +58,11 @@ impl From<&ContextBudget> for TrimSettings {
     }
 }
 
-/// Why a turn was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeptReason {
-    /// It defines the task, or is the system's before that.
-    First,
-    /// It is among the last five.
-    Last,
-    /// It belongs to the exchange of a turn that is always kept.
-    Exchange,
-    /// It, or its exchange, has at least [`KEPT_PRIORITY`] and there was room.
-    Priority,
-}
-
 /// A turn of a trimmed session.
 #[derive(Debug, Clone, Serialize)]
 pub struct KeptTurn {
     pub position: Position,
-    pub reason: KeptReason,
+    pub reason: Reason,
     pub priority: u8,
     /// Tokens of `message`, thinking and overhead included.
     pub tokens: u64,
@@ -150,14 +137,13 @@ pub fn trim(transcript: &Transcript, settings: &TrimSettings) -> TrimmedSession 
         .filter(|unit| reasons[unit[0]].is_none() && worth(unit) >= KEPT_PRIORITY)
         .collect();
     open.sort_by_key(|unit| (Reverse(worth(unit)), Reverse(unit[0])));
-    for unit in open {
-        let tokens: u64 = unit.iter().map(|at| turns[*at].tokens).sum();
-        if kept_tokens.saturating_add(tokens) <= settings.recent_budget {
-            kept_tokens += tokens;
-            for at in unit {
-                reasons[*at] = Some(KeptReason::Priority);
-            }
-        }
+    let tokens = |unit: &[Position]| unit.iter().map(|at| turns[*at].tokens).sum();
+    let whole = |unit: &'_ Vec<Position>| Whole { tokens: tokens(unit), source: unit.clone() };
+    let room = Room::new(settings.recent_budget.saturating_sub(kept_tokens));
+    let choice = pack(open.into_iter().map(|unit| Candidate::in_order(whole(unit))), &room);
+    kept_tokens += choice.tokens;
+    for at in choice.picks.iter().flat_map(|pick| &pick.candidate.source.source) {
+        reasons[*at] = Some(Reason::Priority);
     }
 
     let (mut kept, mut summarized) = (Vec::new(), Vec::new());
@@ -219,7 +205,7 @@ fn compressed_turns(transcript: &Transcript, scores: &[ScoredTurn]) -> Vec<KeptT
     let turn = |(entry, score): (&crate::transcript::Entry, &ScoredTurn)| {
         let mut turn = KeptTurn {
             position: score.position,
-            reason: KeptReason::Priority,
+            reason: Reason::Priority,
             priority: score.priority,
             tokens: score.tokens,
             compressed: false,
@@ -244,21 +230,21 @@ fn compressed_turns(transcript: &Transcript, scores: &[ScoredTurn]) -> Vec<KeptT
 }
 
 /// Returns for each position why it is kept whatever the budgets are, if it is.
-fn always_kept(transcript: &Transcript, units: &[Vec<Position>]) -> Vec<Option<KeptReason>> {
+fn always_kept(transcript: &Transcript, units: &[Vec<Position>]) -> Vec<Option<Reason>> {
     let total = transcript.entries().len();
     let first = first_turn(transcript);
     let own = |at: Position| {
         if at <= first {
-            Some(KeptReason::First)
+            Some(Reason::First)
         } else {
-            (at + LAST_TURNS >= total).then_some(KeptReason::Last)
+            (at + LAST_TURNS >= total).then_some(Reason::Last)
         }
     };
     let mut reasons = vec![None; total];
     for unit in units {
         if unit.iter().any(|at| own(*at).is_some()) {
             for at in unit {
-                reasons[*at] = own(*at).or(Some(KeptReason::Exchange));
+                reasons[*at] = own(*at).or(Some(Reason::Exchange));
             }
         }
     }
@@ -455,8 +441,8 @@ mod tests {
         messages.extend(["a", "b", "c", "d", "e", "f"].map(|id| Message::result(id, "found")));
         check(messages.clone(), &none, &[0, 10, 11, 12, 13, 14, 15, 16]);
         let trimmed = trim(&session(messages), &none);
-        assert_eq!(trimmed.kept[1].reason, KeptReason::Exchange);
-        assert_eq!(trimmed.kept[7].reason, KeptReason::Last);
+        assert_eq!(trimmed.kept[1].reason, Reason::Exchange);
+        assert_eq!(trimmed.kept[7].reason, Reason::Last);
 
         // A second answer to the same call, and one message that answers two calls, belong to both.
         let mut messages = vec![call(&["a"]), call(&["b"]), Message::result("a", "1")];

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::calibrate::Unshown;
+use crate::calibrate::RequestOverhead;
 use crate::cost::{Cache, Charge, Life, Pricing};
 use crate::message::MillisSinceEpoch;
 use crate::plan::Sent;
@@ -31,7 +31,7 @@ impl Sums {
 
 /// A session's bill as it was reported and as the model of the cache has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Verified {
+pub struct Verification {
     pub requests: u32,
     pub reported: Sums,
     pub modelled: Sums,
@@ -50,12 +50,12 @@ pub struct VerifiedRequest {
 /// Output is taken as reported on both sides. `model` is taken where a message names none.
 pub fn verify<'a>(
     stretches: impl IntoIterator<Item = Stretch<'a>>,
-    unshown: &Unshown,
+    unshown: &RequestOverhead,
     pricing: &Pricing,
     model: Option<&str>,
     mut each: impl FnMut(VerifiedRequest),
-) -> Verified {
-    let mut verified = Verified::default();
+) -> Verification {
+    let mut verified = Verification::default();
     // Models do not share what they have read.
     let mut caches: HashMap<String, Cache> = HashMap::new();
     let mut life = unshown.life;

@@ -99,15 +99,15 @@ impl RelayedAnswer {
         results
     }
 
-    /// Answers the calls that are ours and asks the upstream again.
+    /// Answers the calls of our tools and asks the upstream again.
     ///
-    /// Errors: in words for the client, where the upstream does not go on.
+    /// Errors: a text for the client, where the upstream does not go on.
     pub(crate) async fn go_on(&mut self) -> Result<Incoming, String> {
         let calls = self.reply.own_calls();
         let most = self.gateway.config.limits.expansions;
         let results = match self.rounds {
             rounds if rounds < most => self.results(&calls).await,
-            // Told once that this is all; a model that goes on all the same is left.
+            // The model is told once that there is no more; if it asks again, the answer ends with an error.
             rounds if rounds == most => calls.iter().map(no_more).collect(),
             _ => return Err(format!("the model asked {most} times for what was left out")),
         };
@@ -140,9 +140,9 @@ impl RelayedAnswer {
         }
     }
 
-    /// Keeps what was said; returns when it is kept.
+    /// Keeps the answer; returns when it is kept.
     ///
-    /// Errors: the store did not take it, in its words.
+    /// Errors: the text of the store's error.
     pub(crate) async fn keep(&mut self) -> Result<(), String> {
         self.add_usage();
         let usage = self.counted();
@@ -155,7 +155,7 @@ impl RelayedAnswer {
                 .end(TurnOutcome { usage, rounds: self.rounds, ..TurnOutcome::default() })
                 .await;
         }
-        // Calls of ours beside the client's: answered now, and put into the next request.
+        // Calls of our tools beside the client's are answered now, and put into the next request.
         let results = self.results(&self.reply.own_calls()).await;
         let at = self.follow_up.as_ref().map_or(0, |follow_up| follow_up.place.end);
         let held_back =
@@ -170,7 +170,7 @@ impl RelayedAnswer {
             cached: None,
             rounds: self.rounds,
             late: false,
-            // Where it was asked further, the newest entry is of another request.
+            // After further rounds, the newest cache entry belongs to another request.
             sent: self.sent.take().filter(|_| self.rounds == 0),
         };
         self.turn.end(outcome).await?;
@@ -184,9 +184,9 @@ impl RelayedAnswer {
         (self.usage != AnswerUsage::default()).then_some(self.usage)
     }
 
-    /// Takes a whole body: returns what the client gets, asking again as often as the model wants.
+    /// Takes a whole body, asks again as often as the model wants, and returns the body for the client.
     ///
-    /// Errors: in words for the client.
+    /// Errors: a text for the client.
     pub(crate) async fn whole(&mut self, mut body: Bytes) -> Result<Bytes, String> {
         loop {
             let shown = self.reply.body(&body);

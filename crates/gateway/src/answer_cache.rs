@@ -1,4 +1,4 @@
-//! The answer cache: asked before the upstream is, and given whole answers once they are in the history.
+//! The answer cache: the gateway asks it before the upstream, and gives it whole answers once they are in the history.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::relay::{Body, whole};
 use crate::report::Report;
 use crate::turn::{SessionTurn, TurnOutcome};
 
-/// A question whose answer is awaited.
+/// A question that awaits its answer.
 #[derive(Debug)]
 pub(crate) struct Awaited {
     pub(crate) tenant: TenantId,
@@ -29,7 +29,7 @@ pub(crate) struct Awaited {
 }
 
 impl Awaited {
-    /// Looks for an answer that is there already.
+    /// Looks for an answer in the cache.
     pub(crate) async fn find(&self, gateway: &Gateway) -> Option<KeptAnswer> {
         let find = gateway.answers.as_ref()?.find(&self.tenant, &self.question);
         let found = in_time(gateway, find).await.flatten();
@@ -52,7 +52,7 @@ impl Awaited {
     }
 }
 
-/// Gives the cache half of the time that our own work may take: the client waits for it, and what comes behind it takes time too.
+/// Gives the cache half of the time for our own work, since the client waits and other work follows.
 async fn in_time<T>(gateway: &Gateway, work: impl Future<Output = T>) -> Option<T> {
     let most = Duration::from_millis(gateway.config.timeouts.deadline_ms / 2);
     tokio::select! {
@@ -65,7 +65,7 @@ async fn in_time<T>(gateway: &Gateway, work: impl Future<Output = T>) -> Option<
     }
 }
 
-/// Answers a request with what is kept; the history has it before the client does.
+/// Answers a request from the cache; the history has the answer before the client does.
 pub(crate) async fn serve(
     gateway: &Gateway,
     found: KeptAnswer,
@@ -81,7 +81,7 @@ pub(crate) async fn serve(
         ..TurnOutcome::default()
     };
     turn.end(outcome).await.map_err(RequestRefusal::NotKept)?;
-    // Another one each time: clients take two answers of one id for one.
+    // Each answer has another id: clients take two answers of one id for one.
     let id = format!("{}{:x}", found.key.get(..16).unwrap_or(&found.key), now.0);
     let body = request.answered(&SyntheticAnswer { id: &id, text: &found.text, at: now });
     let mut answer = Response::new(whole(Bytes::from(body)));

@@ -14,7 +14,7 @@ use plimsoll_engine::Clock;
 
 use crate::refusal::RequestRefusal;
 
-/// What all bodies together may hold.
+/// The memory that all bodies together may take.
 #[derive(Debug, Clone)]
 pub(crate) struct InFlight {
     used: Arc<AtomicUsize>,
@@ -66,9 +66,9 @@ impl Drop for BodyShare {
 /// A request's body.
 #[derive(Debug)]
 pub(crate) struct ReceivedBody {
-    /// As it came.
+    /// The bytes as they came.
     pub(crate) bytes: Bytes,
-    /// Without its encoding, where it had one.
+    /// The bytes without their encoding, where they had one.
     pub(crate) decoded: Option<Bytes>,
     /// Held as long as the body is.
     pub(crate) share: BodyShare,
@@ -153,7 +153,7 @@ where
             continue;
         }
         if let Some(first) = first.take() {
-            // What is announced is not believed beyond what one more piece of a body may cost.
+            // The announced length is trusted only as far as one more piece of a body may cost.
             whole.reserve(announced.unwrap_or(0).clamp(length, length.max(4 << 20)));
             whole.extend_from_slice(&first);
         }

@@ -8,7 +8,7 @@ use plimsoll_core::ValueOrWord;
 use plimsoll_core::keep_warm::KeepWarm;
 use serde::{Deserialize, Serialize};
 
-/// What is done with requests.
+/// How requests are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {

@@ -211,7 +211,7 @@ impl Outbound {
         let mut response = self.send(body).await?;
         let mut outcome = outcome;
         if is_changed && response.status() == StatusCode::BAD_REQUEST {
-            // Whatever it is that the provider does not like, it may be our doing.
+            // The cause may be a change of ours.
             let refused = gateway.incoming(response).whole(64 << 10).await.unwrap_or_default();
             tracing::warn!(
                 answer = %String::from_utf8_lossy(&refused[..refused.len().min(500)]),
@@ -285,7 +285,7 @@ async fn hand_on(
     })
 }
 
-/// Returns when our own work has had its time.
+/// Returns when the time for our own work is over.
 async fn deadline(gateway: &Gateway, is_rebuilt: &AtomicBool) {
     let timeouts = &gateway.config.timeouts;
     let begun = gateway.clock.now();
@@ -299,11 +299,11 @@ async fn deadline(gateway: &Gateway, is_rebuilt: &AtomicBool) {
     }
 }
 
-/// What an answer is, as far as we read it.
+/// The kind of an answer, as far as the gateway reads it.
 enum AnswerKind {
     Stream,
     Whole,
-    /// A failure, or nothing that is known: passed on as it is.
+    /// A failure or an unknown kind, which is passed on as it is.
     Other,
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use plimsoll_core::cost::{Priced, Pricing, Unlisted};
+use plimsoll_core::cost::{ModelPrice, Pricing, UnlistedModels};
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_engine::{Clock, HistoryStore};
 use tokio::sync::watch;
@@ -55,7 +55,7 @@ pub struct Gateway {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) traces: Traces,
     /// Warnings about models without a price, each given once.
-    unlisted: Mutex<(Unlisted, Vec<String>)>,
+    unlisted: Mutex<(UnlistedModels, Vec<String>)>,
     guard: OnceLock<Guard>,
     /// Set when new requests are refused.
     pub(crate) stopping: watch::Sender<bool>,
@@ -105,12 +105,12 @@ impl Gateway {
     }
 
     /// Returns the prices of a model now.
-    pub(crate) fn prices_now(&self, model: Option<&str>) -> Priced<'_> {
+    pub(crate) fn prices_now(&self, model: Option<&str>) -> ModelPrice<'_> {
         self.pricing.of(model, Some(self.clock.now()))
     }
 
     /// Returns the prices of a model now, and warns once of a model that the table of prices does not list.
-    pub(crate) fn priced(&self, model: Option<&str>) -> Priced<'_> {
+    pub(crate) fn priced(&self, model: Option<&str>) -> ModelPrice<'_> {
         let priced = self.prices_now(model);
         if priced.is_estimate() {
             let mut guard = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);

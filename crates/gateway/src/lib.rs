@@ -1,7 +1,7 @@
 //! The gateway: a proxy in front of the OpenAI, Anthropic and Gemini APIs that bounds what a model sees.
 //!
-//! What needs no change goes through byte for byte, in both directions; whatever fails of our own before the first byte,
-//! the original goes out instead.
+//! Bytes that need no change pass unchanged, in both directions. If our own work fails before the first byte, the original request
+//! goes out instead.
 
 mod answer;
 mod answer_cache;
@@ -30,6 +30,8 @@ mod routes;
 mod secret;
 mod server;
 mod sessions;
+mod stored_answers;
+mod stored_memory;
 mod surroundings;
 mod timers;
 mod traces;
@@ -49,5 +51,7 @@ pub use relay::{Body, RelayError};
 pub use routes::{GatewayRoute, ROUTES, RouteAccess};
 pub use secret::Secret;
 pub use server::{ServeError, serve};
+pub use stored_answers::StoredAnswers;
+pub use stored_memory::StoredMemory;
 pub use traces::CollectorError;
 pub use upstream::UpstreamError;

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::lazy_tools::{DESCRIBE_TOOL, LazySettings, OnCall, ToolDefinition, ToolSession};
+use plimsoll_core::lazy_tools::{
+    CallDecision, DESCRIBE_TOOL, LazySettings, ToolDefinition, ToolSession,
+};
 use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
-use plimsoll_engine::expand::{ExpandOptions, Part, expand_text};
-use plimsoll_wire::Request;
+use plimsoll_engine::expand::{
+    self, ExpandError, ExpandOptions, Expansion, Originals, Part, expand_text,
+};
+use plimsoll_wire::ProviderRequest;
 use serde::Deserialize;
 
 use crate::gateway::Gateway;
@@ -48,7 +52,7 @@ struct Search {
     query: String,
 }
 
-/// Answers a call; whatever cannot be answered is told to the model.
+/// Answers a call; an error becomes a result for the model.
 pub(crate) async fn answer(
     gateway: &Gateway,
     place: &LookupPlace,
@@ -71,24 +75,21 @@ pub(crate) async fn answer(
     ToolResult { call_id: call.id.clone(), text, images: Vec::new(), is_error }
 }
 
-/// Tells what a tool of the client takes, in the client's own words.
+/// Returns the description and schema of a client's tool, in the client's own words.
 fn describe(request: &ProviderRequest, arguments: &str) -> Result<String, String> {
-    // What was told is in the conversation: nothing has to be remembered beside it.
+    // The descriptions given before are in the conversation, so no state is needed beside it.
     let mut session = ToolSession::default();
     let settings = LazySettings::default();
     match session.on_call(DESCRIBE_TOOL, arguments, &request.lazy_tools(), &settings) {
-        OnCall::Described(text) => Ok(text),
-        OnCall::Unfit(text) | OnCall::Unknown(text) => Err(text),
-        OnCall::Run => Err("it is called by its name".to_owned()),
+        CallDecision::Described(text) => Ok(text),
+        CallDecision::Unfit(text) | CallDecision::Unknown(text) => Err(text),
+        CallDecision::Run => Err("it is called by its name".to_owned()),
     }
 }
 
 async fn expand(gateway: &Gateway, place: &LookupPlace, arguments: &str) -> Result<String, String> {
     let asked: Expand = serde_json::from_str(arguments)
         .map_err(|error| format!("the arguments cannot be read: {error}"))?;
-    let prefix = Ref::prefix(&asked.reference).ok_or_else(|| not_found(&asked.reference))?;
-    let original = original(gateway, place, &prefix).await;
-    let original = original.ok_or_else(|| not_found(&asked.reference))?;
     let (part, first) = match (&asked.lines, &asked.search) {
         (Some(lines), _) => {
             let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
@@ -102,24 +103,31 @@ async fn expand(gateway: &Gateway, place: &LookupPlace, arguments: &str) -> Resu
         (None, None) => (Part::Whole, 1),
     };
     let options = ExpandOptions { fields: Vec::new(), part };
-    let found = expand_text(&original, &options).map_err(|error| error.to_string())?;
+    let found = expanded(gateway, place, &asked.reference, &options).await;
+    let found = found.map_err(|error| match error {
+        ExpandError::Store(_) => not_found(&asked.reference),
+        error => error.to_string(),
+    })?;
     if found.text.is_empty() {
         return Err("nothing of it is in this part".to_owned());
     }
     Ok(cut_answer(&found.text, first))
 }
 
-/// Finds an original: in the session, where it may not be stored yet, else among all that its tenant has.
-async fn original(gateway: &Gateway, place: &LookupPlace, prefix: &str) -> Option<String> {
-    let found = place.branch.read(|session| {
-        let transcript = session.transcript();
-        Some(transcript.entries()[transcript.find(prefix)?].message.shown())
-    });
-    if let Some(Some(text)) = found.await {
-        return Some(text);
+/// Expands a ref: in the session, where it may not be stored yet, else among all that its tenant has.
+async fn expanded(
+    gateway: &Gateway,
+    place: &LookupPlace,
+    reference: &str,
+    options: &ExpandOptions,
+) -> Result<Expansion, ExpandError> {
+    let original = place.branch.read(|session| session.original(&Ref::prefix(reference)?)).await;
+    if let Some(original) = original.flatten() {
+        return expand_text(&original, options);
     }
-    let record = gateway.history.message_by_hash(&place.branch.key.0, prefix).await.ok()?;
-    Some(record.message.shown())
+    let (tenant, history) = (&place.branch.key.0, &*gateway.history);
+    let originals = Originals { history, knowledge: None, tenant };
+    expand::expand(&originals, reference, options, gateway.clock.now()).await
 }
 
 async fn look(place: &LookupPlace, arguments: &str) -> Result<String, String> {

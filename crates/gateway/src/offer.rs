@@ -1,4 +1,4 @@
-//! Tools on their way to the model: ours beside the client's, and the client's as outlines where that is asked for.
+//! Tools on their way to the model: ours beside the client's, and outlines of the client's where the settings ask for them.
 
 use plimsoll_core::lazy_tools::{NativeSearch, ToolDefinition, describe_outlined, plan_outlines};
 use plimsoll_core::lookup::EXPAND_REF;
@@ -8,14 +8,14 @@ use plimsoll_wire::{Edits, ProviderRequest, Wire};
 use crate::gateway::Gateway;
 use crate::lookup;
 
-/// What of a request's tools is not as it came.
+/// The changes to a request's tools.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
-    /// Ours: always, for they stand before everything else in a cached prefix.
+    /// Our tools, at every request, since they stand before everything else in a cached prefix.
     pub(crate) own: Vec<ToolDefinition>,
-    /// The client's that tell what they take only when they are asked.
+    /// Outlines of the client's tools, whose schemas the model gets only on request.
     outlines: Vec<ToolDefinition>,
-    /// Tokens that the client's tools are shorter by, about.
+    /// About how many tokens the outlines save.
     pub(crate) saved: u64,
 }
 
@@ -23,7 +23,7 @@ impl Offer {
     /// Decides from the request, the settings and whether lookups are offered: a session's tools keep their bytes.
     pub(crate) fn of(gateway: &Gateway, request: &ProviderRequest, lookups: bool) -> Self {
         let offered = request.tools();
-        // Where the provider keeps the conversation, a call that we withheld could not be put back into it.
+        // Where the provider keeps the conversation, a call that we hid from the client could not be put back into it.
         if offered.is_empty() || request.is_kept_by_the_server() {
             return Self::default();
         }
@@ -37,7 +37,7 @@ impl Offer {
         if let Some(settings) = gateway.lazy_tools.as_ref().filter(|_| is_free(&describe)) {
             let is_native = settings.native != NativeSearch::Off;
             if !is_native || request.wire() != Wire::AnthropicMessages {
-                // To the token does not matter here, and counting so costs more than all else of a request.
+                // An estimate is enough: an exact count takes longer than all other work on a request.
                 let tools = request.lazy_tools();
                 outlines = plan_outlines(&tools, settings, Tokenizer::Estimate);
                 let is_outlined =
@@ -52,7 +52,7 @@ impl Offer {
         Self { own, outlines, saved }
     }
 
-    /// Tells whether the model can look up what is behind a ref.
+    /// Returns whether the model can look up the content behind a ref.
     pub(crate) fn has_lookups(&self) -> bool {
         self.own.iter().any(|tool| tool.name == EXPAND_REF.name)
     }

@@ -1,7 +1,8 @@
-//! Calls of ours that the client did not see, as they are kept with a request's receipt and put into later requests.
+//! Calls of our tools that the client did not see: their stored form in a request's receipt, from which later requests restore them.
 
 use std::sync::Arc;
 
+use plimsoll_core::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 use plimsoll_core::{Message, ToolResult};
 use plimsoll_wire::{OwnCall, WithheldCall, WithheldCalls};
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ struct WithheldCallRecord {
     result: ToolResult,
 }
 
-/// Writes what was withheld.
+/// Writes withheld calls.
 pub(crate) fn write(withheld: &WithheldCalls) -> Arc<str> {
     let calls = withheld.calls.iter().map(|one| WithheldCallRecord {
         before: one.before,
@@ -41,7 +42,16 @@ pub(crate) fn write(withheld: &WithheldCalls) -> Arc<str> {
     serde_json::to_string(&kept).unwrap_or_default().into()
 }
 
-/// Reads what was withheld; `None` for what is something else.
+/// Returns about how many tokens a withheld call has in a request that it is put back into.
+pub(crate) fn tokens(withheld: &WithheldCalls, tokenizer: Tokenizer) -> u32 {
+    let calls = withheld.calls.iter().map(|one| {
+        tokenizer.count(&one.call.raw) + tokenizer.count(&one.call.result.text) + MESSAGE_OVERHEAD
+    });
+    let earlier = withheld.earlier.iter().flatten().map(|raw| tokenizer.count(raw));
+    calls.chain(earlier).sum()
+}
+
+/// Reads withheld calls; `None` for any other text.
 pub(crate) fn read(text: &str) -> Option<WithheldCalls> {
     let WithheldRecord { shown, calls, earlier, at } = serde_json::from_str(text).ok()?;
     let calls = calls.into_iter().map(|one| {

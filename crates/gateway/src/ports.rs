@@ -10,7 +10,7 @@ use plimsoll_core::cost::Pricing;
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::Policy;
 use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
-use plimsoll_wire::Question;
+use plimsoll_wire::CacheQuestion;
 
 /// The parts of a gateway beside its settings.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Preparing a request: read, aligned with its session, bounded, written, checked; whatever fails, the original stands.
+//! Preparing a request: it is read, aligned with its session, bounded, written and checked. If a step fails, the original goes out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
-use plimsoll_engine::live::{Asked, Bounded, Conversation, session_name};
+use plimsoll_engine::live::{Asked, Bounded, Conversation, LiveSession, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
     Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
@@ -31,7 +31,7 @@ use crate::surroundings::{RequestSurroundings, offers_lookups};
 use crate::turn::SessionTurn;
 use crate::work::BrokeOff;
 
-/// How a client wants this request to be treated.
+/// The client's options for one request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestOptions {
     pub(crate) mode: Mode,
@@ -96,7 +96,7 @@ pub(crate) enum FailOpen {
     Store(#[from] StoreError),
     #[error("it cannot be written")]
     Rewrite(#[from] RewriteError),
-    /// What we made of it, no provider would accept.
+    /// No provider would accept the request that we wrote.
     #[error("it would break a rule: {0}")]
     Violation(String),
     #[error("it has no room in its session")]
@@ -106,30 +106,30 @@ pub(crate) enum FailOpen {
 }
 
 impl FailOpen {
-    /// Tells whether this is as it should be, and no failure of ours.
+    /// Returns whether this is intended, and no failure of ours.
     pub(crate) fn is_expected(&self) -> bool {
         matches!(self, Self::Kind(_) | Self::Refused(_))
     }
 }
 
-/// What a request came to.
+/// A prepared request.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) request: Arc<ProviderRequest>,
-    /// What goes out; `None` where it is what came in.
+    /// The body that goes out; `None` where it is the client's.
     pub(crate) body: Option<Bytes>,
-    /// What the provider has to be told to read of it, as values of `anthropic-beta`.
+    /// The values of `anthropic-beta` that the provider needs to read it.
     pub(crate) betas: Vec<&'static str>,
     pub(crate) edits: Edits,
     pub(crate) turn: SessionTurn,
     pub(crate) report: Report,
-    /// What the answer cache may be told the answer of.
+    /// The question under which the answer cache may keep the answer.
     pub(crate) awaited: Option<Awaited>,
-    /// What it knows already.
+    /// The answer from the cache, where it has one.
     pub(crate) found: Option<KeptAnswer>,
 }
 
-/// What is decided about a request.
+/// The decision about a request in its conversation.
 #[derive(Debug)]
 struct TurnDecision {
     branch: usize,
@@ -268,15 +268,18 @@ impl Preparation {
         let gateway = &self.gateway;
         let now = gateway.clock.now();
         let prices = gateway.priced(request.model()).prices;
-        let offer = if goes_out_as_it_came {
-            Offer::default()
+        let (offer, put_back) = if goes_out_as_it_came {
+            (Offer::default(), Vec::new())
         } else {
             let session = conversation.predict(request.messages());
-            let lookups = offers_lookups(gateway, request, &prices, session, now);
-            Offer::of(gateway, request, lookups)
+            let policy = &self.options.policy;
+            let lookups = offers_lookups(gateway, request, &prices, session, policy, now);
+            (Offer::of(gateway, request, lookups), session.map(put_back).unwrap_or_default())
         };
         let (tools, lookups) = (offer.digest(request), offer.has_lookups());
-        let around = RequestSurroundings::of(gateway, request, &prices, tools, &offer.own, lookups);
+        let around = RequestSurroundings::of(
+            gateway, request, &prices, tools, &offer.own, lookups, put_back,
+        );
         let asked = Asked {
             messages: request.messages(),
             model: request.model(),
@@ -327,7 +330,7 @@ impl Preparation {
             }
             _ => None,
         };
-        let held = self.gateway.sessions.get(&key);
+        let held = self.gateway.sessions.get(&key, || None);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
         let preparation = self.clone();
         let (asked, added) = (request.clone(), added.map(Arc::from));
@@ -348,7 +351,8 @@ impl Preparation {
             misses: bounded.note.misses.clone(),
             bills,
         };
-        let restore = carried.iter().filter_map(|text| own_calls::read(text)).collect();
+        let lookups = carried.iter().filter_map(|text| own_calls::read(text));
+        let restore = lookups.skip(bounded.receipt.lookups_left_out).collect();
         let messages = if self.gateway.config.add.redact {
             redacted(request.messages(), bounded.edits.clone())
         } else {
@@ -367,7 +371,7 @@ impl Preparation {
             let (wire, request, edits) = (self.wire, request.clone(), edits.clone());
             let written = self.work(move || {
                 let rewritten = request.rewritten(&edits)?;
-                // What the client got wrong itself is its own business; what we add to that is not.
+                // The client's own mistakes stay; only new ones keep the rewritten request back.
                 let violations = check_rewritten(wire, request.body(), &rewritten.body);
                 if violations.is_empty() {
                     return Ok(rewritten);
@@ -395,13 +399,14 @@ impl Preparation {
         if !self.gateway.sessions.has(&key) {
             return Ok(None);
         }
-        let held = self.gateway.sessions.get(&key);
+        let held = self.gateway.sessions.get(&key, || None);
         let mut guard = read(held, &key, &*self.gateway.history).await?;
         let Some(conversation) = guard.as_mut() else { return Ok(None) };
         let session = conversation.predict(request.messages());
         let now = self.gateway.clock.now();
         let prices = self.gateway.prices_now(request.model()).prices;
-        let lookups = offers_lookups(&self.gateway, &request, &prices, session, now);
+        let policy = &self.options.policy;
+        let lookups = offers_lookups(&self.gateway, &request, &prices, session, policy, now);
         let edits = session.map(|session| Edits {
             messages: session.forms(request.messages()),
             restore: session.carried().iter().filter_map(|text| own_calls::read(text)).collect(),
@@ -417,6 +422,13 @@ impl Preparation {
         let body = self.work(move || request.rewrite(&edits)).await??;
         Ok(Some(Bytes::from(body)))
     }
+}
+
+/// Returns the tokens of each lookup that the session's requests carry, oldest first.
+fn put_back(session: &LiveSession) -> Vec<u32> {
+    let tokenizer = session.transcript().tokenizer();
+    let lookups = session.carried().iter().filter_map(|text| own_calls::read(text));
+    lookups.map(|lookup| own_calls::tokens(&lookup, tokenizer)).collect()
 }
 
 /// Takes personal data and secrets out of what the user and the tools say, whatever its form is.

@@ -1,4 +1,4 @@
-//! Answers on their way back: each piece as it comes, a cut as a cut.
+//! Responses on their way back: each piece goes on as it comes, and an error stays an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::causes::causes;
 
-/// What ends an answer before its time.
+/// Why an answer ends before it is complete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RelayError {
     #[error("the upstream broke off: {0}")]
@@ -31,14 +31,14 @@ pub enum RelayError {
 /// The body of an answer.
 pub type Body = UnsyncBoxBody<Bytes, RelayError>;
 
-/// Makes a body of what is there already.
+/// Makes a body of bytes that are there already.
 pub(crate) fn whole(bytes: Bytes) -> Body {
     Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// Where the pieces of a body come from.
+/// The source of the pieces of a body.
 pub(crate) trait Pieces: Send {
-    /// Returns the next piece, `None` at the proper end; nothing is asked for behind a cut.
+    /// Returns the next piece, `None` at the proper end; nobody asks for more after an error.
     fn next(&mut self) -> impl Future<Output = Option<Result<Bytes, RelayError>>> + Send;
 }
 
@@ -116,13 +116,13 @@ impl Incoming {
     }
 }
 
-/// Returns when the word is given.
+/// Returns when the flag is set.
 pub(crate) async fn until(word: &mut watch::Receiver<bool>) {
     // The sender lives as long as the gateway, which every caller holds.
     let _ = word.wait_for(|given| *given).await;
 }
 
-/// An answer that nobody looks into.
+/// An answer that passes unread.
 struct Through<T> {
     incoming: Incoming,
     _held: T,

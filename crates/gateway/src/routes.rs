@@ -1,28 +1,28 @@
-//! Routes: every path that is answered here, and who may ask; all others go to an upstream.
+//! Routes: every path that the gateway answers itself, and the access that it needs. All others go to an upstream.
 
 use http::Method;
 
-/// Who may ask.
+/// The access that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteAccess {
-    /// Whoever reaches the port: there is nothing in the answer.
+    /// Open to every client, since the response holds no data.
     Open,
-    /// Who shows a key, where there are keys.
+    /// Open to clients with a key, where keys are configured.
     Key,
 }
 
-/// What is asked for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GatewayRoute {
-    /// Whether the process lives.
+    /// Reports that the process is alive.
     Health,
-    /// Whether requests should come here.
+    /// Reports whether the gateway takes requests.
     Ready,
-    /// Figures for Prometheus.
+    /// Metrics for Prometheus.
     Metrics,
-    /// Claude Code looks whether somebody is there.
+    /// Claude Code checks that the address answers.
     Hello,
-    /// Codex asks for a WebSocket first, and takes 426 as the word to use HTTP.
+    /// Codex asks for a WebSocket first, and uses HTTP after status 426.
     WebSocket,
     /// Everything else.
     Upstream,

@@ -20,7 +20,7 @@ use crate::metrics::{Counter, GaugeGuard};
 use crate::relay::until;
 use crate::timers::ServerTimer;
 
-/// What a connection above the limit is told.
+/// The response to a connection above the limit.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
     content-type: application/json\r\nx-plimsoll-refused: connections\r\ncontent-length: 75\r\n\r\n\
     {\"error\":{\"message\":\"too many connections\",\"type\":\"server_error\",\"code\":0}}";

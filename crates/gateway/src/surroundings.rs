@@ -1,7 +1,8 @@
-//! What a request has around its messages: tools, marks of the provider's cache, and whether our own tools are offered.
+//! The surroundings of a request's messages: its tools, its marks of the provider's cache, and whether our own tools are offered.
 
 use plimsoll_core::cost::{CacheKind, Life, MOST_MARKS, Prices};
 use plimsoll_core::lazy_tools::ToolDefinition;
+use plimsoll_core::policy::Policy;
 use plimsoll_core::terms::{ClientMarks, Surroundings};
 use plimsoll_core::{MillisSinceEpoch, Position, Role};
 use plimsoll_engine::live::LiveSession;
@@ -16,7 +17,10 @@ const BYTES: f64 = 4.0;
 /// The largest share of a first request that our own tools may have. Chosen: less than half of what a session may cost more.
 const SHARE: f64 = 0.004;
 
-/// What a request has around its messages, and which marks it gets before anything is decided.
+/// The largest share of a budget that our own tools may have. Chosen: what they give access to needs the rest.
+const SHARE_OF_BUDGET: f64 = 0.25;
+
+/// The surroundings of a request's messages, and the marks that it gets before anything is decided.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestSurroundings {
     pub(crate) surroundings: Surroundings,
@@ -33,6 +37,7 @@ impl RequestSurroundings {
         tools: u64,
         own: &[ToolDefinition],
         lookups: bool,
+        put_back: Vec<u32>,
     ) -> Self {
         let bytes: usize = request.tools().iter().map(|tool| tool.raw.len()).sum();
         let before = bytes as f64 / BYTES + tokens(own);
@@ -62,6 +67,8 @@ impl RequestSurroundings {
             client: ClientMarks::At(client.messages),
             free_marks,
             lookups,
+            own_tools: tokens(own) as u32,
+            put_back,
         };
         Self { surroundings, marks }
     }
@@ -76,8 +83,15 @@ pub(crate) fn offers_lookups(
     request: &ProviderRequest,
     prices: &Prices,
     session: Option<&LiveSession>,
+    policy: &Policy,
     now: MillisSinceEpoch,
 ) -> bool {
+    let own = tokens(&lookup::definitions());
+    let has_room = policy.ceiling().is_none_or(|ceiling| own <= SHARE_OF_BUDGET * ceiling as f64);
+    // A model that is sent everything has nothing to look up.
+    if *policy == Policy::Full || !has_room {
+        return false;
+    }
     match gateway.config.add.tools {
         OwnTools::On => return true,
         OwnTools::Off => return false,
@@ -92,8 +106,7 @@ pub(crate) fn offers_lookups(
         }
     }
     // Where thinking is bound to what was sent, nothing is hidden.
-    !prices.bound_thinking
-        && tokens(&lookup::definitions()) <= SHARE * request.body().len() as f64 / BYTES
+    !prices.bound_thinking && own <= SHARE * request.body().len() as f64 / BYTES
 }
 
 fn tokens(tools: &[ToolDefinition]) -> f64 {

@@ -1,7 +1,7 @@
 //! Traces: a span for each turn, sent to a collector as OTLP over HTTP, in JSON.
 //!
-//! Names are those of the conventions of OpenTelemetry for generative AI; what they have no name for begins with `plimsoll.`. A request
-//! never waits for a collector: a span has a place in the queue or is dropped, and what becomes of it is counted.
+//! Names are those of the conventions of OpenTelemetry for generative AI; other names begin with `plimsoll.`. A request never waits
+//! for a collector: a span has a place in the queue or is dropped, and both are counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -96,7 +96,7 @@ impl Traces {
         })))
     }
 
-    /// Sends spans until [`Traces::close`], and then what still waits.
+    /// Sends spans until [`Traces::close`], and then those that still wait.
     pub(crate) async fn run(&self) {
         let Some(exporter) = &self.0 else { return };
         let mut waiting = exporter.waiting.lock().await;
@@ -173,7 +173,7 @@ struct Span {
 }
 
 impl Trace {
-    /// Takes note of what became of the request.
+    /// Records the outcome of the request.
     pub(crate) fn decided(
         &mut self,
         outcome: &'static str,
@@ -195,14 +195,14 @@ impl Trace {
         span.add("plimsoll.cache_misses", json!(misses.join(",")));
     }
 
-    /// Takes note of the upstream's status.
+    /// Records the upstream's status.
     pub(crate) fn answered(&mut self, status: u16) {
         let Some(span) = &mut self.0 else { return };
         span.add("http.response.status_code", json!(status));
         span.error = Some(if status < 400 { "cut".to_owned() } else { status.to_string() });
     }
 
-    /// Takes note of the whole answer.
+    /// Records the whole answer.
     pub(crate) fn ended(&mut self, answer: &ProviderAnswer, usage: Option<AnswerUsage>) {
         let Some(span) = &mut self.0 else { return };
         span.error = match &answer.ending {
@@ -233,7 +233,7 @@ impl Span {
         self.attributes.push(attribute(key, value));
     }
 
-    /// Writes the span; its ids follow from what it is, since nothing here is left to chance.
+    /// Writes the span; its ids are digests of its content, so that they need no random numbers.
     fn written(mut self) -> Value {
         let (operation, provider) = match self.wire {
             Wire::AnthropicMessages => ("chat", "anthropic"),
@@ -243,7 +243,7 @@ impl Span {
         let model = self.model.take().unwrap_or_default();
         self.add("gen_ai.operation.name", json!(operation));
         self.add("gen_ai.provider.name", json!(provider));
-        // The name that it had before, which many backends read.
+        // An older name of the attribute, which many backends still read.
         self.add("gen_ai.system", json!(provider));
         if !model.is_empty() {
             self.add("gen_ai.request.model", json!(model));

@@ -33,7 +33,7 @@ pub(crate) struct Upstream {
     client: Client,
 }
 
-/// What is wrong with a configured upstream.
+/// Why a configured upstream is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
     #[error("the base_url of upstream `{name}` is no http or https address without query")]
@@ -57,7 +57,7 @@ impl Upstreams {
         clock: &Arc<dyn Clock>,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, UpstreamError> {
-        // Whoever was first has installed one already; any will do.
+        // This fails where a provider is installed already; any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = |own_machine: bool| {
             let mut builder = Client::builder()
@@ -115,7 +115,7 @@ impl Upstreams {
         Ok(Self(all))
     }
 
-    /// Returns where a request goes, and the path and query that it has there.
+    /// Returns the upstream of a request, and its path and query there.
     ///
     /// Paths that are alike in several APIs are told apart by the headers that only one of them has.
     pub(crate) fn find<'p>(
@@ -153,7 +153,7 @@ impl Upstreams {
 }
 
 impl Upstream {
-    /// Tells whether its key is ours, so that a client's is not sent.
+    /// Returns whether the gateway has the key, so that the client's key is not sent.
     pub(crate) fn has_key(&self) -> bool {
         self.key.is_some()
     }
@@ -233,7 +233,7 @@ impl UpstreamRequest {
     }
 }
 
-/// Tells whether a segment of a path is a version: `v1`, `v1beta`, `v2`.
+/// Returns whether a segment of a path is a version: `v1`, `v1beta`, `v2`.
 fn is_version(segment: &str) -> bool {
     let mut characters = segment.bytes();
     characters.next() == Some(b'v')

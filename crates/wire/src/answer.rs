@@ -1,4 +1,4 @@
-//! Answers: what a model said, put together from a body or from events, in core's form and in the wire's.
+//! Answers: put together from a body or from events, in core's form and in the wire's.
 
 mod chat;
 mod facts;
@@ -14,11 +14,11 @@ use std::sync::{Arc, OnceLock};
 use plimsoll_core::{Block, Message, Role, ToolCall, Usage};
 
 pub(crate) use self::chat::call_index;
-pub use self::piece::Piece;
+pub use self::piece::AnswerPiece;
 
 use super::Wire;
 use super::document::{MOST_DEPTH, Value, scanned};
-use super::events::Event;
+use super::events::StreamEvent;
 use super::failure::Failure;
 use super::request::{ProviderRequest, answered_blocks};
 
@@ -53,20 +53,20 @@ impl From<Usage> for AnswerUsage {
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// As the provider says.
+    /// The provider ended it.
     Complete,
-    /// With an error, in the provider's words.
+    /// The provider reported an error.
     Failed(Failure),
-    /// Not: the body or the stream is not whole.
+    /// The body or the stream is not whole.
     Cut,
 }
 
-/// What a provider answered.
+/// An answer of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderAnswer {
     /// The answer as elements of the wire's list of messages, so that it can be sent back.
     pub items: Vec<Arc<str>>,
-    /// The answer as core knows it; `None` where nothing was said.
+    /// The answer as core knows it; `None` where it is empty.
     pub message: Option<Arc<Message>>,
     /// `None` where the provider did not count.
     pub usage: Option<AnswerUsage>,
@@ -89,7 +89,7 @@ impl ProviderAnswer {
         watch.make()
     }
 
-    /// Returns what the model said, block by block; unlike [`ProviderAnswer::message`] it need not be known again in a request.
+    /// Returns the blocks of the answer; unlike [`ProviderAnswer::message`] it need not be known again in a request.
     pub fn blocks(&self, wire: Wire) -> Vec<Block> {
         answered_blocks(wire, &self.items)
     }
@@ -100,7 +100,7 @@ impl ProviderAnswer {
     }
 }
 
-/// What an event means for the answer.
+/// The meaning of an event for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     Middle,
@@ -131,7 +131,7 @@ struct AnswerHead {
     stop: Option<String>,
     failure: Option<Failure>,
     ended: bool,
-    /// What came since somebody took it; `None` where nobody does.
+    /// The pieces since they were last taken; `None` where nobody takes them.
     pieces: Option<Vec<AnswerPiece>>,
 }
 
@@ -146,7 +146,7 @@ impl AnswerHead {
         self.pieces.is_some()
     }
 
-    /// Tells a piece of the text in a field, unless it is empty.
+    /// Adds a piece of the text in a field, unless it is empty.
     fn text_at(&mut self, value: Value<'_>, key: &str, piece: fn(String) -> AnswerPiece) {
         if self.takes_pieces()
             && let Some(text) = value.get(key).and_then(Value::text)
@@ -155,7 +155,7 @@ impl AnswerHead {
         }
     }
 
-    /// Tells a piece of a text, unless it is empty.
+    /// Adds a piece of a text, unless it is empty.
     fn text(&mut self, text: &str, piece: fn(String) -> AnswerPiece) {
         if !text.is_empty() {
             self.piece(|| piece(text.to_owned()));
@@ -186,7 +186,7 @@ impl Watch {
         Self { wire, draft, head: AnswerHead::default(), made: OnceLock::new() }
     }
 
-    /// As [`Watch::new`], for someone who takes the [`Watch::pieces`] too.
+    /// As [`Watch::new`], for a caller that takes the [`Watch::pieces`] too.
     pub fn in_pieces(wire: Wire) -> Self {
         let mut watch = Self::new(wire);
         watch.head.pieces = Some(Vec::new());
@@ -198,7 +198,7 @@ impl Watch {
         self.head.pieces.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes an event. What is not understood is passed over.
+    /// Takes in an event; unknown events are ignored.
     pub fn see(&mut self, event: &StreamEvent) -> Moment {
         let Some(data) = &event.data else { return Moment::Middle };
         if data.trim() == "[DONE]" {

@@ -1,6 +1,6 @@
-//! Checking: what a server would refuse in a request, found before it is sent.
+//! Checking: finds what a server would refuse in a request, before it is sent.
 //!
-//! Nothing here knows how requests are rewritten, and nothing of the rewriter is used: not even its reader of JSON.
+//! The checks are independent of the rewriter: they do not even use its reader of JSON.
 
 mod chat;
 mod gemini;
@@ -20,7 +20,7 @@ use super::Wire;
 pub struct Violation {
     /// Where, as a path from the root: `messages[3].content[0]`.
     pub place: String,
-    /// What the provider insists on.
+    /// The rule of the provider.
     pub rule: &'static str,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Violation {
 
 /// Returns every rule of `wire` that `body` breaks; a body that no server refuses for its form breaks none.
 ///
-/// What a model or an account may do is not looked at, nor are fields that no known rule is about.
+/// It ignores limits of models and accounts, and fields without a known rule.
 pub fn check(wire: Wire, body: &[u8]) -> Vec<Violation> {
     let mut report = Violations::default();
     let Ok(root) = serde_json::from_slice::<Tree<'_>>(body) else {
@@ -60,7 +60,7 @@ pub fn check(wire: Wire, body: &[u8]) -> Vec<Violation> {
 
 /// Returns the rules that `rewritten` breaks more often than `original`.
 ///
-/// What a client gets wrong by itself is between it and its provider, and no reason to leave its request as it is.
+/// A client's own mistakes are no reason to leave its request as it is.
 pub fn check_rewritten(wire: Wire, original: &[u8], rewritten: &[u8]) -> Vec<Violation> {
     let mut found = check(wire, rewritten);
     if found.is_empty() {

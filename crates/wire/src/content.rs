@@ -54,13 +54,13 @@ pub(crate) fn part(part: Value<'_>) -> Option<Block> {
     }
 }
 
-/// Tells whether a part is a text, without reading it.
+/// Returns whether a part is a text, without reading it.
 pub(crate) fn is_text(part: Value<'_>) -> bool {
     let kind = part.kind();
     matches!(&*kind, "text" | "input_text" | "output_text" | "summary_text")
 }
 
-/// Tells whether a part is an image, without reading it.
+/// Returns whether a part is an image, without reading it.
 pub(crate) fn is_image(part: Value<'_>) -> bool {
     let kind = part.kind();
     matches!(&*kind, "image" | "image_url" | "input_image")
@@ -85,7 +85,7 @@ pub(crate) fn image(part: Value<'_>) -> Image {
     }
 }
 
-/// Passes on what is not understood. Marks of the cache come and go, so they are no part of it.
+/// Makes a block of an unknown part. It leaves out marks of the cache, since they come and go.
 pub(crate) fn opaque(kind: &str, value: Value<'_>) -> Block {
     let raw = if value.get("cache_control").is_none() {
         Arc::from(value.raw())
@@ -109,7 +109,7 @@ pub(crate) fn call(id: Arc<str>, name: Arc<str>, arguments: Option<Value<'_>>) -
     Block::ToolCall(ToolCall { id, name, arguments })
 }
 
-/// Reads what a tool answered: the texts, joined by a line break, and the images.
+/// Reads the result of a tool: the texts, joined by a line break, and the images.
 pub(crate) fn answer(content: Option<Value<'_>>) -> (Arc<str>, Vec<Image>) {
     let mut texts: Vec<Arc<str>> = Vec::new();
     let mut images = Vec::new();

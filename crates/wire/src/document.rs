@@ -126,7 +126,7 @@ impl<'a> Value<'a> {
         self.text().map(Arc::from)
     }
 
-    /// Tells whether it is this string.
+    /// Returns whether it is this string.
     pub(crate) fn says(self, text: &str) -> bool {
         self.text().as_deref() == Some(text)
     }

@@ -24,7 +24,7 @@ pub struct Events {
     buffer: Vec<u8>,
     /// Where the line begins that is not ended yet.
     line: usize,
-    /// What was looked at for the end of that line.
+    /// The bytes that were searched for the end of that line.
     seen: usize,
     /// An event was read: a byte order mark stands only before the first.
     has_begun: bool,

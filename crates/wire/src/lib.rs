@@ -1,4 +1,4 @@
-//! The JSON of model providers, requests and answers: read, changed without touching what stays, and checked.
+//! The JSON of model providers: requests and answers are read, changed without touching the other bytes, and checked.
 //!
 //! Four wires are known: Anthropic Messages, `OpenAI` Chat Completions and Responses, and Gemini's `generateContent`. A
 //! [`ProviderRequest`] knows where in its bytes each of core's messages stands; [`ProviderRequest::rewrite`] splices [`Edits`] into them,

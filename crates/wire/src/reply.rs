@@ -26,13 +26,13 @@ use super::rewrite::{Continuation, WithheldCalls};
 /// Bytes for the client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forward {
-    /// What goes out at once.
+    /// Bytes that go out at once.
     pub now: Vec<u8>,
-    /// From the event on that ends the answer: what must be kept is kept before these go out.
+    /// Bytes from the event that ends the answer on; the caller keeps the answer before it sends them.
     pub last: Vec<u8>,
 }
 
-/// Where a reply stands.
+/// The progress of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// The provider has not ended it; if its stream has, the answer was cut.
@@ -129,7 +129,7 @@ fn renumber(holder: Value<'_>, key: &'static str, given: u64, patch: &mut Patch<
     }
 }
 
-/// What becomes of an event.
+/// The change of an event.
 #[derive(Debug)]
 enum EventEdit {
     Pass,
@@ -145,7 +145,7 @@ impl EventEdit {
         }
         match patch.apply().map(String::from_utf8) {
             Ok(Ok(data)) => Self::Changed(data),
-            // What cannot be changed is better seen than lost.
+            // An event that cannot be changed is better seen than lost.
             _ => Self::Pass,
         }
     }
@@ -240,7 +240,7 @@ impl Reply {
         Some(patch.apply().unwrap_or_else(|_| body.to_vec()))
     }
 
-    /// Returns where the reply stands.
+    /// Returns the progress of the reply.
     pub fn progress(&self) -> Progress {
         if self.state.asks {
             return Progress::Asks;
@@ -278,7 +278,7 @@ impl Reply {
         self.rounds.iter().map(Round::continuation).collect()
     }
 
-    /// Returns what later requests of the session must have put back, with the results of the calls beside the client's.
+    /// Returns the calls that later requests of the session must restore, with the results of those beside the client's.
     ///
     /// `None` where nothing was withheld. A call of the last answer without a result was not complete, and is forgotten.
     pub fn withheld(&self, results: &[ToolResult]) -> Option<WithheldCalls> {
@@ -298,7 +298,7 @@ impl Forward {
     }
 }
 
-/// Tells whether an answer may have stopped because it called: no answer that was cut short or refused has.
+/// Returns whether an answer may have stopped for its calls; an answer that was cut short or refused did not.
 fn stops_for_calls(wire: Wire, stop: Option<&str>) -> bool {
     let stop = stop.unwrap_or_default();
     match wire {

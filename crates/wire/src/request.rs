@@ -20,7 +20,7 @@ pub(crate) use self::gemini::{Names, part as answered_part, spoken};
 pub use self::kind::RequestKind;
 pub use self::marks::Marks;
 pub(crate) use self::messages::block as answered_block;
-pub use self::question::Question;
+pub use self::question::CacheQuestion;
 pub(crate) use self::responses::said as answered_item;
 pub(crate) use self::tools::SCHEMAS;
 
@@ -29,7 +29,7 @@ use super::content::{self, LocatedBlock};
 use super::document::{Document, NodeId, ScanError, Value, scanned};
 use super::route::model_and_method;
 
-/// Reads elements of the wire's list of messages as what the model said, whoever they say has said it.
+/// Reads elements of the wire's list of messages as an answer of the model, whatever their role is.
 pub(crate) fn answered_blocks(wire: Wire, items: &[Arc<str>]) -> Vec<Block> {
     let mut names = Names::default();
     let documents = items.iter().filter_map(|item| scanned(item));
@@ -158,18 +158,18 @@ impl ProviderRequest {
         self.model.as_deref()
     }
 
-    /// Tells whether the client wants a stream of events.
+    /// Returns whether the client wants a stream of events.
     pub fn streams(&self) -> bool {
         self.streams
     }
 
-    /// Tells whether the answer says how many tokens it cost: a stream of chat does where the client asks for it.
+    /// Returns whether the answer reports usage; a stream of Chat Completions does where the client asks for it.
     pub fn is_counted(&self) -> bool {
         let options = || self.root().get("stream_options")?.get("include_usage");
         self.wire != Wire::ChatCompletions || !self.streams || options().is_some_and(Value::is_true)
     }
 
-    /// Tells whether the provider keeps the answer, so that the client may go on by its id and without its history.
+    /// Returns whether the provider keeps the answer, so that the client may go on by its id and without its history.
     ///
     /// Tools of ours have no place in such a request: calls that the client did not see could not be put back.
     pub fn is_kept_by_the_server(&self) -> bool {

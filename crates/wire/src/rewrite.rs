@@ -1,4 +1,4 @@
-//! Rewriting: edits spliced into a request, so that what is unchanged keeps its bytes.
+//! Rewriting: edits are spliced into a request, so that unchanged values keep their bytes.
 
 mod continuation;
 mod earlier_rounds;
@@ -21,7 +21,7 @@ pub use self::options::{BETA_EDITING, BETA_THINKING};
 
 use super::document::{NodeId, Value, quoted};
 use super::patch::{Misfit, Patch};
-use super::request::Request;
+use super::request::ProviderRequest;
 
 /// Changes to a request. Without any, the bytes stay as they are.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -71,12 +71,12 @@ pub struct OwnCall {
 /// An answer that called our tools only, to be sent back with the results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Continuation {
-    /// The answer as elements of the wire's list of messages, as [`super::Answer`] has them.
+    /// The answer as elements of the wire's list of messages, as [`super::ProviderAnswer`] has them.
     pub items: Vec<Arc<str>>,
     pub calls: Vec<OwnCall>,
 }
 
-/// Calls of ours that were kept from a client's view of an answer.
+/// Calls of our tools that the client did not see in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WithheldCalls {
     /// The answer as the client was shown it, by which it is found in later requests.
@@ -136,7 +136,7 @@ impl From<Misfit> for RewriteError {
 }
 
 impl Edits {
-    /// Tells whether nothing changes.
+    /// Returns whether nothing changes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -147,12 +147,12 @@ impl ProviderRequest {
     ///
     /// Shape: values that are not edited keep their bytes, in their order; no edits give the same bytes. Marks of the
     /// cache stay on their blocks, and go to the block before where theirs is left out.
-    /// Errors: [`RewriteError`] wherever the outcome would not be what the provider accepts, as far as that is the edits' doing.
+    /// Errors: [`RewriteError`] where the edits would make a request that the provider refuses.
     pub fn rewrite(&self, edits: &Edits) -> Result<Vec<u8>, RewriteError> {
         Ok(self.rewritten(edits)?.body)
     }
 
-    /// Returns the body with `edits`, and what of them had no place in it.
+    /// Returns the body with `edits`, and those edits that have no place in it.
     ///
     /// Errors: as [`ProviderRequest::rewrite`].
     pub fn rewritten(&self, edits: &Edits) -> Result<Rewritten, RewriteError> {

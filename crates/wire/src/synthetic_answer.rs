@@ -1,4 +1,4 @@
-//! An answer of ours: a text as the provider would have said it, whole or as the events of a stream.
+//! An answer of ours: a text in the provider's shape, whole or as the events of a stream.
 
 use plimsoll_core::MillisSinceEpoch;
 
@@ -18,7 +18,7 @@ pub struct SyntheticAnswer<'a> {
 impl ProviderRequest {
     /// Writes a text as the answer to this request: one body, or all the events of a stream where the client wants one.
     ///
-    /// It cost nothing, and so all counts of tokens are 0.
+    /// It costs nothing, so all counts of tokens are 0.
     pub fn answered(&self, answer: &SyntheticAnswer<'_>) -> Vec<u8> {
         let said = AnswerParts {
             id: answer.id,

@@ -3,7 +3,7 @@
 use super::Wire;
 use super::document::Value;
 use super::patch::Patch;
-use super::request::Request;
+use super::request::ProviderRequest;
 
 impl ProviderRequest {
     /// Returns the body for a read without an answer; `None` where the provider has no such request.

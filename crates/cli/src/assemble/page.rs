@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::Message;
+use plimsoll_core::choose::Level;
 use plimsoll_core::memory::assemble::MemoryWarning;
 use plimsoll_core::memory::layers::Layer;
-use plimsoll_core::memory::score::LeftOut;
-use plimsoll_core::memory::select::Level;
 use plimsoll_engine::assemble::{AssembledMemory, Refreshed};
 
 use super::Assembled;
@@ -74,6 +73,7 @@ fn explained(out: &mut String, assembled: &Assembled) {
             let level = match item.level {
                 Level::Micro => "micro",
                 Level::Summary => "summary",
+                Level::Full => "full",
             };
             let _ = writeln!(
                 out,
@@ -86,7 +86,7 @@ fn explained(out: &mut String, assembled: &Assembled) {
         }
     }
     for (id, why) in context.left_out.iter().take(LISTED) {
-        let _ = writeln!(out, "  left out: {}: {}", output::line(id, 40), why_not(*why));
+        let _ = writeln!(out, "  left out: {}: {}", output::line(id, 40), why);
     }
     if context.left_out.len() > LISTED {
         let _ = writeln!(out, "  and {} more", context.left_out.len() - LISTED);
@@ -132,16 +132,6 @@ fn called(layer: Layer) -> &'static str {
         Layer::Procedures => "procedure",
         Layer::Episodes => "episode",
         Layer::Calibration => "note",
-    }
-}
-
-fn why_not(why: LeftOut) -> &'static str {
-    match why {
-        LeftOut::NotInUse => "not in use",
-        LeftOut::Twice => "it stands there already",
-        LeftOut::Irrelevant => "not like the question",
-        LeftOut::Cliff => "much less relevant than what stands there",
-        LeftOut::NoRoom => "its layer is full",
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::bound::{Components, Receipt};
+use plimsoll_core::context::{Components, Receipt};
 use plimsoll_core::replay::Replay;
 
 use crate::load::Loaded;

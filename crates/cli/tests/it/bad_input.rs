@@ -116,7 +116,7 @@ fn an_unknown_policy() {
         assert_eq!(ran.stderr.lines().count(), 1);
         assert_eq!(environment.files(), ["s.jsonl"]);
     }
-    insta::assert_snapshot!(environment.run(&["replay", "s.jsonl", "--policy", "plimsol"]).stderr, @"error: unknown policy `plimsol`; one of full, window, plimsoll, clear-tool-uses[:TRIGGER,KEEP], newest[:BUDGET]");
+    insta::assert_snapshot!(environment.run(&["replay", "s.jsonl", "--policy", "plimsol"]).stderr, @"error: unknown policy `plimsol`; one of full, window, plimsoll, clear-tool-uses[:TRIGGER,KEEP], newest[:BUDGET], trim[:WINDOW], working-set[:BUDGET]");
 }
 
 #[test]

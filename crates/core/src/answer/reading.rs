@@ -8,7 +8,7 @@ use super::lexicon::{
     NO_PLURAL, ONLY_ISE, OTHER_WITH_A_CAPITAL, PHRASE_ENDS, QUESTIONS, SPELLINGS, STATES,
     TAKES_A_PREPOSITION,
 };
-use super::settings::Alike;
+use super::settings::EquivalenceRules;
 use super::split::{Token, split};
 
 /// A question as it is compared.
@@ -27,7 +27,7 @@ const ONESELF: &str = "oneself";
 
 impl Reading {
     /// Reads a question.
-    pub fn of(question: &str, alike: &Alike) -> Self {
+    pub fn of(question: &str, alike: &EquivalenceRules) -> Self {
         let mut tokens: Vec<Token> = split(question).into_iter().flat_map(expanded).collect();
         let is_name = |token: &&Token| token.capital && token.text != "i";
         let names = tokens.iter().filter(is_name).map(|token| token.text.clone()).collect();
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     fn check(question: &str, expected: &str) {
-        let found = Reading::of(question, &Alike::default());
+        let found = Reading::of(question, &EquivalenceRules::default());
         assert_eq!(found.words().join(" "), expected, "{question}");
     }
 
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn english_is_known_by_its_small_words() {
-        let english = |text: &str| Reading::of(text, &Alike::default()).is_english();
+        let english = |text: &str| Reading::of(text, &EquivalenceRules::default()).is_english();
         for text in ["why?", "Is the café open", "Do you know it"] {
             assert!(english(text), "{text}");
         }

@@ -1,7 +1,5 @@
 //! What a question was asked in: equal for equal surroundings, and for no others.
 
-use sha2::{Digest as _, Sha256};
-
 use crate::hash::ContentHash;
 
 /// All that an answer depends on besides its question.
@@ -25,7 +23,7 @@ impl AnswerScope<'_> {
     /// Returns the hash of it all, 64 hex digits: the signature within which questions are compared.
     pub fn signature(&self) -> String {
         let version = self.policy_version.to_string();
-        hashed(&[
+        let hash = ContentHash::of_texts(&[
             "plimsoll answer scope",
             self.tenant,
             self.user,
@@ -35,23 +33,14 @@ impl AnswerScope<'_> {
             self.parameters,
             self.context_hash,
             &version,
-        ])
+        ]);
+        hash.full()
     }
 }
 
 /// Returns the key of a question within a signature, 64 hex digits; white space around the question makes no difference.
 pub fn cache_key(question: &str, signature: &str) -> String {
-    hashed(&["plimsoll answer", signature, question.trim()])
-}
-
-fn hashed(parts: &[&str]) -> String {
-    let mut digest = Sha256::new();
-    for part in parts {
-        // Lengths keep "a" "bc" apart from "ab" "c".
-        digest.update((part.len() as u64).to_le_bytes());
-        digest.update(part.as_bytes());
-    }
-    ContentHash(digest.finalize().into()).full()
+    ContentHash::of_texts(&["plimsoll answer", signature, question.trim()]).full()
 }
 
 #[cfg(test)]

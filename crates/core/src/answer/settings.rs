@@ -32,8 +32,8 @@ pub struct AnswerSettings {
     pub candidates: usize,
     /// A part of the key of every answer: raising it leaves all kept answers behind.
     pub policy_version: u32,
-    pub agree: Agree,
-    pub alike: Alike,
+    pub agree: AgreementRules,
+    pub alike: EquivalenceRules,
 }
 
 impl Default for AnswerSettings {
@@ -52,8 +52,8 @@ impl Default for AnswerSettings {
             most_words: 40,
             candidates: 8,
             policy_version: 1,
-            agree: Agree::default(),
-            alike: Alike::default(),
+            agree: AgreementRules::default(),
+            alike: EquivalenceRules::default(),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Default for AnswerSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a rule that is on or off by itself")]
-pub struct Agree {
+pub struct AgreementRules {
     /// Both are English, by its function words: the rules know no other language.
     pub language: bool,
     /// Figures, dates, versions, and symbols such as `+`, `%` and `$`.
@@ -89,7 +89,7 @@ pub struct Agree {
     pub words: bool,
 }
 
-impl Default for Agree {
+impl Default for AgreementRules {
     fn default() -> Self {
         Self {
             language: true,
@@ -111,7 +111,7 @@ impl Default for Agree {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a rule that is on or off by itself")]
-pub struct Alike {
+pub struct EquivalenceRules {
     /// `the`, `a` and `an` before a word.
     pub articles: bool,
     /// `is` and `are`, `was` and `were`, `do` and `does`, and a noun's plural.
@@ -130,7 +130,7 @@ pub struct Alike {
     pub possessives: bool,
 }
 
-impl Default for Alike {
+impl Default for EquivalenceRules {
     fn default() -> Self {
         Self {
             articles: true,

@@ -66,7 +66,7 @@ impl Savings {
 
 /// What is assumed where nothing recorded tells it.
 #[derive(Debug, Clone, Copy)]
-struct Assumed {
+struct Assumptions {
     /// The share of system prompt and tools that lazy tools leave out (chosen: tools are 40 to 70 % of it, and 60 to 80 % of
     /// them are never asked for).
     lazy: f64,
@@ -78,9 +78,9 @@ struct Assumed {
     lookups: f64,
 }
 
-const LOW: Assumed = Assumed { lazy: 0.24, short_runs: 0.0, pruned: 0.2, lookups: 1.0 };
-const LIKELY: Assumed = Assumed { lazy: 0.4, short_runs: 0.5, pruned: 0.35, lookups: 0.5 };
-const HIGH: Assumed = Assumed { lazy: 0.56, short_runs: 1.0, pruned: 0.5, lookups: 0.0 };
+const LOW: Assumptions = Assumptions { lazy: 0.24, short_runs: 0.0, pruned: 0.2, lookups: 1.0 };
+const LIKELY: Assumptions = Assumptions { lazy: 0.4, short_runs: 0.5, pruned: 0.35, lookups: 0.5 };
+const HIGH: Assumptions = Assumptions { lazy: 0.56, short_runs: 1.0, pruned: 0.5, lookups: 0.0 };
 
 /// A smaller system prompt holds few tools: nothing is assumed of it (chosen: a handful of schemas beside instructions).
 const LEAST_SYSTEM: f64 = 5000.0;
@@ -101,8 +101,9 @@ pub fn savings(
     tools_used: usize,
 ) -> Savings {
     let mut savings = Savings::default();
-    let [low, likely, high] = [LOW, LIKELY, HIGH]
-        .map(|assumed| Run::new(requests, splits, counted).run(assumed, tools_used as f64));
+    let [low, likely, high] = [LOW, LIKELY, HIGH].map(|assumed| {
+        SavingsEstimator::new(requests, splits, counted).run(assumed, tools_used as f64)
+    });
     for (index, own) in savings.0.iter_mut().enumerate() {
         let all = [low[index], likely[index], high[index]];
         own.low = all.into_iter().fold(f64::INFINITY, f64::min);
@@ -114,28 +115,28 @@ pub fn savings(
 
 /// A request as it would have been.
 #[derive(Debug, Clone, Copy)]
-struct Would {
+struct Projection {
     tokens: SplitTokens,
     fresh_price: f64,
 }
 
-struct Run<'a> {
+struct SavingsEstimator<'a> {
     requests: &'a [Request],
     splits: &'a [Split],
     counted: &'a [bool],
-    would: Vec<Would>,
+    would: Vec<Projection>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> SavingsEstimator<'a> {
     fn new(requests: &'a [Request], splits: &'a [Split], counted: &'a [bool]) -> Self {
         let would = splits
             .iter()
-            .map(|split| Would { tokens: split.tokens, fresh_price: split.fresh_price })
+            .map(|split| Projection { tokens: split.tokens, fresh_price: split.fresh_price })
             .collect();
         Self { requests, splits, counted, would }
     }
 
-    fn run(mut self, assumed: Assumed, tools_used: f64) -> [f64; Saving::ALL.len()] {
+    fn run(mut self, assumed: Assumptions, tools_used: f64) -> [f64; Saving::ALL.len()] {
         Saving::ALL.map(|saving| {
             let before = self.cost();
             let kept = self.would.clone();
@@ -171,7 +172,7 @@ impl<'a> Run<'a> {
         lookups * (prices.dollars(read) + LOOKUP_OUTPUT * prices.output / 1e6)
     }
 
-    fn lazy_tools(&mut self, assumed: Assumed, tools_used: f64) -> f64 {
+    fn lazy_tools(&mut self, assumed: Assumptions, tools_used: f64) -> f64 {
         let (mut least, mut first) = (f64::INFINITY, None);
         for (index, would) in self.would.iter_mut().enumerate() {
             let tokens = &mut would.tokens;
@@ -190,7 +191,7 @@ impl<'a> Run<'a> {
         first.map_or(0.0, |first| self.lookup(first, tools_used))
     }
 
-    fn said_once(&mut self, assumed: Assumed) -> f64 {
+    fn said_once(&mut self, assumed: Assumptions) -> f64 {
         let rate = rate(self.requests).tokens_per_character;
         let mut repeated: Vec<f64> = Vec::with_capacity(self.would.len());
         for (index, (request, would)) in self.requests.iter().zip(&mut self.would).enumerate() {
@@ -209,7 +210,7 @@ impl<'a> Run<'a> {
         0.0
     }
 
-    fn prune_when_cold(&mut self, assumed: Assumed) -> f64 {
+    fn prune_when_cold(&mut self, assumed: Assumptions) -> f64 {
         let mut overhead = 0.0;
         // Tokens that are gone from each request's history.
         let mut gone: Vec<f64> = Vec::with_capacity(self.would.len());
@@ -289,7 +290,7 @@ impl<'a> Run<'a> {
         0.0
     }
 
-    fn below_cliff(&mut self, assumed: Assumed) -> f64 {
+    fn below_cliff(&mut self, assumed: Assumptions) -> f64 {
         let mut overhead = 0.0;
         let mut gone: Vec<f64> = Vec::with_capacity(self.would.len());
         for index in 0..self.would.len() {
@@ -332,7 +333,7 @@ impl<'a> Run<'a> {
 }
 
 /// Returns US dollars for a request as it would have been.
-fn cost(would: &Would, split: &Split) -> f64 {
+fn cost(would: &Projection, split: &Split) -> f64 {
     let (tokens, prices) = (&would.tokens, &split.prices);
     let (input_times, output_times) = prices.band(tokens.prompt());
     let input = tokens.read() * prices.cache_read + tokens.fresh() * would.fresh_price;

@@ -3,7 +3,7 @@
 use crate::cost::{CacheKind, Charge, Life, Prices};
 use crate::message::Usage;
 
-use super::{Added, Amount, Cause, Rate, Request, Row, rate};
+use super::{AddedContent, Amount, Cause, Rate, Request, Row, rate};
 
 /// What a provider leaves out of the end of the last request: steps of up to 512 tokens with OpenAI and Gemini (measured).
 const STEP: f64 = 512.0;
@@ -105,11 +105,11 @@ impl Split {
 
 /// What is known of a conversation at a request.
 #[derive(Debug, Clone, Copy, Default)]
-struct Standing {
+struct ConversationState {
     /// Tokens of system prompt and tools.
     system: f64,
     /// What the file shows, since the last compaction.
-    shown: Added,
+    shown: AddedContent,
     long_life: bool,
 }
 
@@ -118,7 +118,7 @@ struct Standing {
 /// Shape: one split for each request, in the same order; requests beyond the end of `prices` are left out.
 pub fn split(requests: &[Request], prices: &[(Prices, bool)]) -> Vec<Split> {
     let rate = rate(requests);
-    let mut standing: Vec<Standing> = Vec::with_capacity(requests.len());
+    let mut standing: Vec<ConversationState> = Vec::with_capacity(requests.len());
     let mut splits = Vec::with_capacity(requests.len());
     for (index, (request, (prices, is_estimate))) in requests.iter().zip(prices).enumerate() {
         let earlier = request.continues.filter(|earlier| *earlier < index);
@@ -131,23 +131,23 @@ pub fn split(requests: &[Request], prices: &[(Prices, bool)]) -> Vec<Split> {
     splits
 }
 
-fn stand(request: &Request, before: Option<Standing>, rate: Rate) -> Standing {
+fn stand(request: &Request, before: Option<ConversationState>, rate: Rate) -> ConversationState {
     let said = request.said;
     let long_life = request.usage.written_long_tokens > 0;
     if let Some(before) = before {
-        let mut shown = if request.compacted { Added::default() } else { before.shown };
+        let mut shown = if request.compacted { AddedContent::default() } else { before.shown };
         shown.add(&said);
-        return Standing { shown, long_life: long_life || before.long_life, ..before };
+        return ConversationState { shown, long_life: long_life || before.long_life, ..before };
     }
     let prompt = request.usage.prompt_tokens as f64;
     let system = (prompt - said.visible() as f64 * rate.tokens_per_character).max(0.0);
-    Standing { system, shown: said, long_life }
+    ConversationState { system, shown: said, long_life }
 }
 
 fn one(
     request: &Request,
-    before: Option<(&Request, Standing)>,
-    now: Standing,
+    before: Option<(&Request, ConversationState)>,
+    now: ConversationState,
     rate: Rate,
     prices: &Prices,
 ) -> Split {
@@ -211,7 +211,7 @@ fn one(
     }
 }
 
-fn kinds(shown: &Added) -> [f64; 3] {
+fn kinds(shown: &AddedContent) -> [f64; 3] {
     let all = shown.visible().max(1) as f64;
     [shown.text, shown.calls, shown.results].map(|part| part as f64 / all)
 }

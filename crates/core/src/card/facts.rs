@@ -4,24 +4,24 @@ use thiserror::Error;
 
 /// Why a model's summary is not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Invented {
+pub enum SummaryError {
     /// It is not quoted: it may be what a secret was turned into.
     #[error("it holds {0} that what it summarises does not hold")]
-    Fact(Fact),
+    FactKind(FactKind),
     #[error("it is empty")]
     Nothing,
 }
 
 /// What kind of fact was invented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fact {
+pub enum FactKind {
     Url,
     Path,
     Number,
     Id,
 }
 
-impl std::fmt::Display for Fact {
+impl std::fmt::Display for FactKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Url => "a URL",
@@ -33,37 +33,41 @@ impl std::fmt::Display for Fact {
 }
 
 /// Checks that each fact of `summary` stands in `source`.
-pub(super) fn check(summary: &str, source: &str) -> Result<(), Invented> {
+pub(super) fn check(summary: &str, source: &str) -> Result<(), SummaryError> {
     for word in summary.split(|c: char| c.is_whitespace() || "\"'`<>()[]{},;“”‘’«»".contains(c))
     {
         let word = word.trim_matches(|c: char| ".:!?*_".contains(c) || c == '…');
         let Some(fact) = fact(word) else { continue };
         let stands = match fact {
-            Fact::Number => holds(source, number(word), ".,"),
+            FactKind::Number => holds(source, number(word), ".,"),
             _ => holds(source, word, ".,/-_?#=&%"),
         };
         if !stands {
-            return Err(Invented::Fact(fact));
+            return Err(SummaryError::FactKind(fact));
         }
     }
     Ok(())
 }
 
-fn fact(word: &str) -> Option<Fact> {
+fn fact(word: &str) -> Option<FactKind> {
     if word.contains("://") {
-        return Some(Fact::Url);
+        return Some(FactKind::Url);
     }
     let slashes = word.matches('/').count();
     if word.starts_with(['/', '~']) && slashes > 0
         || slashes > 1
         || (slashes == 1 && word.contains('.'))
     {
-        return Some(Fact::Path);
+        return Some(FactKind::Path);
     }
     if !word.chars().any(char::is_numeric) {
         return None;
     }
-    Some(if number(word).chars().any(char::is_alphabetic) { Fact::Id } else { Fact::Number })
+    Some(if number(word).chars().any(char::is_alphabetic) {
+        FactKind::Id
+    } else {
+        FactKind::Number
+    })
 }
 
 /// Returns the number in `$12.50`, `12%` and the like.
@@ -117,16 +121,16 @@ mod tests {
     #[test]
     fn changed_and_invented_facts_are_found() {
         for (summary, fact) in [
-            ("PROJ-124 was fixed.", Fact::Id),
-            ("Commit 3fa9c1d was made.", Fact::Id),
-            ("All 18 tests pass.", Fact::Number),
-            ("4 tests pass.", Fact::Number),
-            ("It cost $12.", Fact::Number),
-            ("See https://example.com/a.", Fact::Url),
-            ("Changed src/main.rs.", Fact::Path),
-            ("It cost 12.5.", Fact::Number),
+            ("PROJ-124 was fixed.", FactKind::Id),
+            ("Commit 3fa9c1d was made.", FactKind::Id),
+            ("All 18 tests pass.", FactKind::Number),
+            ("4 tests pass.", FactKind::Number),
+            ("It cost $12.", FactKind::Number),
+            ("See https://example.com/a.", FactKind::Url),
+            ("Changed src/main.rs.", FactKind::Path),
+            ("It cost 12.5.", FactKind::Number),
         ] {
-            assert_eq!(check(summary, SOURCE), Err(Invented::Fact(fact)), "{summary}");
+            assert_eq!(check(summary, SOURCE), Err(SummaryError::FactKind(fact)), "{summary}");
         }
     }
 }

@@ -94,7 +94,7 @@ impl Charge {
 
 /// An entry: until when it lives, if times are known, and for which life it was written.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct CacheEntry {
     used: Option<MillisSinceEpoch>,
     life: Life,
 }
@@ -102,7 +102,7 @@ struct Entry {
 /// What a provider has read of one conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Cache {
-    entries: HashMap<u64, Entry>,
+    entries: HashMap<u64, CacheEntry>,
     /// Keys of the last request, and when it was made.
     last: Vec<u64>,
     last_used: Option<MillisSinceEpoch>,
@@ -139,7 +139,7 @@ impl Cache {
 
     /// Tells whether nothing that was written is left at `now`. Unknown times count as warm.
     pub fn is_cold(&self, prices: &Prices, now: Option<MillisSinceEpoch>) -> bool {
-        let living = |entry: &Entry| lives(prices, *entry, now);
+        let living = |entry: &CacheEntry| lives(prices, *entry, now);
         !self.entries.is_empty() && !self.entries.values().any(living)
     }
 
@@ -201,9 +201,9 @@ impl Cache {
         }
         for (at, life) in marks().filter(|(at, _)| prefixes[*at].1 >= least) {
             let entry = self.entries.entry(prefixes[at].0);
-            let entry = entry.or_insert(Entry { used: now, life });
+            let entry = entry.or_insert(CacheEntry { used: now, life });
             let longer = entry.life.max(life);
-            *entry = Entry { used: now.or(entry.used), life: longer };
+            *entry = CacheEntry { used: now.or(entry.used), life: longer };
         }
         Charge {
             cached,
@@ -281,7 +281,7 @@ impl Cache {
             let known = known.is_some_and(|known| at <= known) && self.entries.contains_key(prefix);
             let ends = at + 1 == prefixes.len() || pieces[at].mark.is_some();
             if prices.cache == CacheKind::Steps || ends || known {
-                self.entries.insert(*prefix, Entry { used: now, life });
+                self.entries.insert(*prefix, CacheEntry { used: now, life });
             }
         }
         let written = total - cached;
@@ -307,7 +307,7 @@ fn prefixes(pieces: &[Piece]) -> Vec<(u64, f64)> {
         .collect()
 }
 
-fn lives(prices: &Prices, entry: Entry, now: Option<MillisSinceEpoch>) -> bool {
+fn lives(prices: &Prices, entry: CacheEntry, now: Option<MillisSinceEpoch>) -> bool {
     match (entry.used, now) {
         (Some(used), Some(now)) => {
             now.0.saturating_sub(used.0) <= i64::from(prices.seconds(entry.life)) * 1000

@@ -16,7 +16,7 @@ const MOST_PRICE: f64 = 1e6;
 /// What one model costs from one day on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct PriceEntry {
     /// The model's name without provider, dates and revisions.
     pub name: String,
     /// The first day on which it holds, `YYYY-MM-DD`; without one, it holds from the beginning.
@@ -83,13 +83,13 @@ pub struct Pricing {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub model: Vec<Entry>,
+    pub model: Vec<PriceEntry>,
 }
 
 /// How a model was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Match {
+pub enum PriceMatch {
     /// The table lists it.
     Listed,
     /// It is priced as another model, so its figures are estimates.
@@ -100,18 +100,18 @@ pub enum Match {
 
 /// What a model costs, and by which entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Priced<'a> {
+pub struct ModelPrice<'a> {
     /// The entry's name.
     pub name: &'a str,
     pub from: Option<&'a str>,
     pub prices: Prices,
-    pub found: Match,
+    pub found: PriceMatch,
 }
 
-impl Priced<'_> {
+impl ModelPrice<'_> {
     /// Tells whether its figures are estimates.
     pub fn is_estimate(&self) -> bool {
-        self.found != Match::Listed
+        self.found != PriceMatch::Listed
     }
 }
 
@@ -199,9 +199,9 @@ impl Pricing {
     /// Returns what `model`, as recorded or as `provider/model`, costs at a time; now, where none is known.
     ///
     /// A model that is not listed is priced as the listed one whose name is its longest beginning, else by the fallbacks.
-    pub fn of(&self, model: Option<&str>, at: Option<MillisSinceEpoch>) -> Priced<'_> {
+    pub fn of(&self, model: Option<&str>, at: Option<MillisSinceEpoch>) -> ModelPrice<'_> {
         let Some(model) = model.filter(|model| !model.is_empty()) else {
-            return self.fallback("", at, Match::Unnamed);
+            return self.fallback("", at, PriceMatch::Unnamed);
         };
         let name = name::normal(model);
         let fitting = self.model.iter().filter_map(|entry| {
@@ -209,22 +209,27 @@ impl Pricing {
             Some((entry, rest))
         });
         let Some((entry, rest)) = fitting.max_by_key(|(entry, _)| entry.name.len()) else {
-            return self.fallback(&name, at, Match::Estimate);
+            return self.fallback(&name, at, PriceMatch::Estimate);
         };
-        let found = if rest == Rest::Same { Match::Listed } else { Match::Estimate };
+        let found = if rest == Rest::Same { PriceMatch::Listed } else { PriceMatch::Estimate };
         self.priced(&entry.name, &name, at, found)
     }
 
     /// As [`Pricing::of`]; `None` where the table does not list the model.
-    pub fn known(&self, model: &str, at: Option<MillisSinceEpoch>) -> Option<Priced<'_>> {
+    pub fn known(&self, model: &str, at: Option<MillisSinceEpoch>) -> Option<ModelPrice<'_>> {
         Some(self.of(Some(model), at)).filter(|priced| !priced.is_estimate())
     }
 
-    fn fallback(&self, name: &str, at: Option<MillisSinceEpoch>, found: Match) -> Priced<'_> {
+    fn fallback(
+        &self,
+        name: &str,
+        at: Option<MillisSinceEpoch>,
+        found: PriceMatch,
+    ) -> ModelPrice<'_> {
         let fitting = self.fallback.iter().filter(|one| name.starts_with(one.begins.as_str()));
         match fitting.max_by_key(|one| one.begins.len()) {
             Some(fallback) => self.priced(&fallback.like, name, at, found),
-            None => Priced { name: "", from: None, prices: Prices::PLAIN, found },
+            None => ModelPrice { name: "", from: None, prices: Prices::PLAIN, found },
         }
     }
 
@@ -234,8 +239,8 @@ impl Pricing {
         listed: &str,
         name: &str,
         at: Option<MillisSinceEpoch>,
-        found: Match,
-    ) -> Priced<'_> {
+        found: PriceMatch,
+    ) -> ModelPrice<'_> {
         let day = at.map(day);
         let day = day.as_deref().unwrap_or(&self.date);
         let entries = self.model.iter().filter(|entry| entry.name == listed);
@@ -245,17 +250,17 @@ impl Pricing {
             .filter(|entry| entry.from.as_deref().is_none_or(|from| from <= day))
             .max_by_key(|entry| &entry.from);
         let Some(entry) = held.or_else(|| entries.min_by_key(|entry| &entry.from)) else {
-            return Priced { name: "", from: None, prices: Prices::PLAIN, found };
+            return ModelPrice { name: "", from: None, prices: Prices::PLAIN, found };
         };
         let mut prices = entry.prices(at);
-        if entry.bound_thinking.is_none() || found != Match::Listed {
+        if entry.bound_thinking.is_none() || found != PriceMatch::Listed {
             prices.bound_thinking = name::binds_thinking(name).unwrap_or(false);
         }
-        Priced { name: &entry.name, from: entry.from.as_deref(), prices, found }
+        ModelPrice { name: &entry.name, from: entry.from.as_deref(), prices, found }
     }
 }
 
-impl Entry {
+impl PriceEntry {
     fn prices(&self, at: Option<MillisSinceEpoch>) -> Prices {
         let mut bands = Prices::PLAIN.bands;
         for (band, own) in bands.iter_mut().zip(&self.bands) {
@@ -343,20 +348,20 @@ mod tests {
     fn the_shipped_table_is_sound() {
         let pricing = Pricing::parse(SHIPPED_PRICING).expect("sound");
         for (model, name, found) in [
-            ("anthropic/claude-opus-4-5-20251101", "claude-opus-4-5", Match::Listed),
-            ("claude-opus-5-5", "claude-opus-5-5", Match::Listed),
-            ("claude-opus-5-7", "claude-opus-5", Match::Estimate),
-            ("gpt-6.2-sol", "gpt-6.2-sol", Match::Listed),
-            ("openai/gpt-5.1-codex", "gpt-5.1-codex", Match::Listed),
-            ("gpt-5-2025-08-07", "gpt-5", Match::Listed),
-            ("gpt-9", "gpt-6.2-sol", Match::Estimate),
-            ("claude-novel-7", "claude-sonnet-5-5", Match::Estimate),
-            ("nobody-knows", "claude-sonnet-5-5", Match::Estimate),
+            ("anthropic/claude-opus-4-5-20251101", "claude-opus-4-5", PriceMatch::Listed),
+            ("claude-opus-5-5", "claude-opus-5-5", PriceMatch::Listed),
+            ("claude-opus-5-7", "claude-opus-5", PriceMatch::Estimate),
+            ("gpt-6.2-sol", "gpt-6.2-sol", PriceMatch::Listed),
+            ("openai/gpt-5.1-codex", "gpt-5.1-codex", PriceMatch::Listed),
+            ("gpt-5-2025-08-07", "gpt-5", PriceMatch::Listed),
+            ("gpt-9", "gpt-6.2-sol", PriceMatch::Estimate),
+            ("claude-novel-7", "claude-sonnet-5-5", PriceMatch::Estimate),
+            ("nobody-knows", "claude-sonnet-5-5", PriceMatch::Estimate),
         ] {
             let priced = pricing.of(Some(model), None);
             assert_eq!((priced.name, priced.found), (name, found), "{model}");
         }
-        assert_eq!(pricing.of(None, None).found, Match::Unnamed);
+        assert_eq!(pricing.of(None, None).found, PriceMatch::Unnamed);
         assert!(pricing.known("nobody-knows", None).is_none());
     }
 

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::hash::ContentHash;
 use crate::tokens::Tokenizer;
@@ -29,13 +28,8 @@ pub struct NoSchema {
 impl ToolDefinition {
     /// Returns the SHA-256 of name, description and schema, 64 hex digits; the order of keys and spaces make no difference.
     pub fn hash(&self) -> Result<String, NoSchema> {
-        let mut digest = Sha256::new();
-        for part in [&*self.name, &*self.description, &*self.canonical_schema()?] {
-            // Lengths keep "a" "bc" apart from "ab" "c".
-            digest.update((part.len() as u64).to_le_bytes());
-            digest.update(part.as_bytes());
-        }
-        Ok(ContentHash(digest.finalize().into()).full())
+        let parts = [&*self.name, &*self.description, &*self.canonical_schema()?];
+        Ok(ContentHash::of_texts(&parts).full())
     }
 
     /// Returns the schema with its keys sorted and without spaces.

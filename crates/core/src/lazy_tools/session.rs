@@ -21,7 +21,7 @@ pub struct ToolSession {
 
 /// What a model's call comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OnCall {
+pub enum CallDecision {
     /// It is run.
     Run,
     /// It is answered with this text; the schema that was asked for is sent from the next request on.
@@ -48,7 +48,7 @@ impl ToolSession {
         arguments: &str,
         tools: &[ToolDefinition],
         settings: &LazySettings,
-    ) -> OnCall {
+    ) -> CallDecision {
         let find = |name: &str| tools.iter().find(|tool| tool.name == name);
         if let Some(tool) = find(name) {
             let is_always = settings.always.contains(&tool.name);
@@ -59,9 +59,9 @@ impl ToolSession {
             if is_known || tool.takes(arguments) {
                 self.uses += 1;
                 self.lazy_uses += u64::from(!is_always);
-                return OnCall::Run;
+                return CallDecision::Run;
             }
-            return OnCall::Unfit(format!(
+            return CallDecision::Unfit(format!(
                 "These arguments do not fit, and nothing was done. Call it again by this schema.\n\n{}",
                 described(tool)
             ));
@@ -75,11 +75,11 @@ impl ToolSession {
         };
         if let Some(tool) = find(&asked) {
             self.load(&tool.name);
-            return OnCall::Described(described(tool));
+            return CallDecision::Described(described(tool));
         }
         let known = nearest(&asked, tools.iter().map(|tool| &*tool.name));
         let hint = known.map_or(String::new(), |known| format!(" The nearest is `{known}`."));
-        OnCall::Unknown(format!("There is no tool `{asked}`.{hint}"))
+        CallDecision::Unknown(format!("There is no tool `{asked}`.{hint}"))
     }
 
     /// Returns the share of uses whose schema was loaded on demand; `None` before the first use.

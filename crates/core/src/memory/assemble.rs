@@ -1,18 +1,19 @@
 //! Assembling: the system prompt made of memory, in the sections and the order of `memory-context.md`, step 6.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::MillisSinceEpoch;
+use crate::choose::{Candidate, Form, Forms, Level, Reason, Room, pack};
 use crate::memory::MemoryKind;
-use crate::memory::calibration::{Calibration, CalibrationSettings};
+use crate::memory::calibration::{CalibrationSettings, ConfidenceCalibration};
 use crate::memory::frame::Frame;
 use crate::memory::layers::{ComplexitySettings, Layer, LayerBudget, complexity};
 use crate::memory::quote;
 use crate::memory::refresh::RefreshSettings;
-use crate::memory::score::{Candidate, LeftOut, Scoring, rank};
-use crate::memory::select::{Item, Level, Written, fill, tokens};
+use crate::memory::score::{MemoryCandidate, Scoring, rank};
+use crate::memory::select::{Item, RecordForms, fill, tokens};
 use crate::text::{Limit, head};
 use crate::tokens::Tokenizer;
 
@@ -39,8 +40,8 @@ pub struct MemoryInput<'a> {
     /// What the user asks; only its size is looked at.
     pub question: &'a str,
     /// What the search found, of all kinds at once. Censors are not searched for: all of them that hold belong here.
-    pub candidates: &'a [Candidate],
-    pub calibration: Option<&'a Calibration>,
+    pub candidates: &'a [MemoryCandidate],
+    pub calibration: Option<&'a ConfidenceCalibration>,
     /// What the model saw before: what stays keeps its place and its text.
     pub previous: Option<&'a MemoryContext>,
     pub now: MillisSinceEpoch,
@@ -79,7 +80,7 @@ pub struct MemoryContext {
     /// The ceiling; `used` is never above it.
     pub limit: u64,
     /// Ids of records that are not in it, and why.
-    pub left_out: Vec<(String, LeftOut)>,
+    pub left_out: Vec<(String, Reason)>,
     pub warnings: Vec<MemoryWarning>,
 }
 
@@ -100,7 +101,7 @@ pub fn assemble(input: &MemoryInput<'_>, settings: &MemorySettings) -> MemoryCon
     let wanted = |layer: Layer| match candidates.get(&layer) {
         Some(written) if !written.is_empty() => written
             .iter()
-            .fold(heading_tokens(layer, input.tokenizer), |sum, one| sum + one.wanted()),
+            .fold(heading_tokens(layer, input.tokenizer), |sum, one| sum + one.source.wanted()),
         _ => fixed.iter().filter(|section| section.layer == layer).fold(0, |sum, section| {
             section
                 .items
@@ -111,16 +112,15 @@ pub fn assemble(input: &MemoryInput<'_>, settings: &MemorySettings) -> MemoryCon
     let given = budget.flowed(wanted, &input.frame.priorities);
 
     let mut sections = fixed;
-    for (layer, written) in &candidates {
-        let room = given.of(*layer).saturating_sub(heading_tokens(*layer, input.tokenizer));
-        let shown = |id: &str| input.previous?.item(id).map(|item| item.level);
-        let mut items = fill(written, room, shown, &mut left_out);
+    for (layer, records) in candidates {
+        let room = given.of(layer).saturating_sub(heading_tokens(layer, input.tokenizer));
+        let mut items = fill(records, room, &mut left_out);
         // What stood there stands where it stood: a stable sort, with what is new behind in the order of its score.
         items.sort_by_key(|item| input.previous.map_or(0, |previous| previous.place(&item.id)));
-        push_items(&mut sections, *layer, items);
+        push_items(&mut sections, layer, items);
     }
     sections.sort_by_key(|section| section.layer);
-    let mut left_out: Vec<(String, LeftOut)> =
+    let mut left_out: Vec<(String, Reason)> =
         left_out.into_iter().map(|(id, why)| (id.to_owned(), why)).collect();
     left_out.sort();
     let mut context = MemoryContext {
@@ -184,7 +184,7 @@ fn fixed_sections<'a>(
     settings: &MemorySettings,
     budget: &LayerBudget,
     warnings: &mut Vec<MemoryWarning>,
-    left_out: &mut Vec<(&'a str, LeftOut)>,
+    left_out: &mut Vec<(&'a str, Reason)>,
 ) -> Vec<Section> {
     let tokenizer = input.tokenizer;
     let mut sections = Vec::new();
@@ -229,7 +229,7 @@ fn fixed_sections<'a>(
 
     let room = budget.censors.saturating_sub(heading_tokens(Layer::Censors, tokenizer));
     let items = censors(input, room, left_out);
-    if left_out.iter().any(|(_, why)| *why == LeftOut::NoRoom) {
+    if left_out.iter().any(|(_, why)| *why == Reason::OverBudget) {
         warnings.push(MemoryWarning::CensorLeftOut);
     }
     push_items(&mut sections, Layer::Censors, items);
@@ -240,59 +240,62 @@ fn fixed_sections<'a>(
 fn censors<'a>(
     input: &MemoryInput<'a>,
     room: u64,
-    left_out: &mut Vec<(&'a str, LeftOut)>,
+    left_out: &mut Vec<(&'a str, Reason)>,
 ) -> Vec<Item> {
-    let mut censors: Vec<&Candidate> =
+    let mut censors: Vec<&MemoryCandidate> =
         input.candidates.iter().filter(|candidate| candidate.kind == MemoryKind::Censor).collect();
     censors.sort_by(|a, b| {
-        let text = |one: &'a Candidate| (&one.id, &one.name, &one.micro, &one.origin, one.state);
+        let text =
+            |one: &'a MemoryCandidate| (&one.id, &one.name, &one.micro, &one.origin, one.state);
         b.severity.cmp(&a.severity).then_with(|| text(a).cmp(&text(b)))
     });
-    let mut items: Vec<Item> = Vec::new();
-    let mut room = room;
+    let mut ids = BTreeSet::new();
+    let mut current = Vec::new();
     for censor in censors {
         if !censor.state.is_current() {
-            left_out.push((&censor.id, LeftOut::NotInUse));
-            continue;
+            left_out.push((&censor.id, Reason::NotInUse));
+        } else if !ids.insert(&*censor.id) {
+            left_out.push((&censor.id, Reason::Twice));
+        } else {
+            current.push(Candidate::in_order(CensorForms { censor, tokenizer: input.tokenizer }));
         }
-        if items.iter().any(|item| item.id == censor.id) {
-            left_out.push((&censor.id, LeftOut::Twice));
-            continue;
-        }
-        let severity = match censor.severity {
+    }
+    let choice = pack(current, &Room::new(room));
+    let ids = |(one, why): &(Candidate<CensorForms<'a>>, Reason)| (&*one.source.censor.id, *why);
+    left_out.extend(choice.left_out.iter().map(ids));
+    let picks = choice.picks.into_iter();
+    picks.map(|pick| Item::of(pick.candidate.source.censor, pick.form, 1.0)).collect()
+}
+
+/// A constraint with its forms: with its reason, and without.
+#[derive(Debug)]
+struct CensorForms<'a> {
+    censor: &'a MemoryCandidate,
+    tokenizer: Tokenizer,
+}
+
+impl Forms for CensorForms<'_> {
+    type Value = String;
+
+    fn form(&self, room: u64) -> Option<Form<String>> {
+        let severity = match self.censor.severity {
             crate::memory::lifecycle::Severity::Warn => "WARN",
             crate::memory::lifecycle::Severity::Block => "BLOCK",
         };
-        let form = |text: &str| {
-            let text = format!("- {severity}: {}", quote::said(text, &censor.origin));
-            let tokens = tokens(&text, input.tokenizer);
-            (text, tokens)
+        let form = |level, text: &str| {
+            let value = format!("- {severity}: {}", quote::said(text, &self.censor.origin));
+            Form { level, tokens: tokens(&value, self.tokenizer), value }
         };
-        let (pattern, reason) = (censor.name.trim(), censor.micro.trim());
+        let (pattern, reason) = (self.censor.name.trim(), self.censor.micro.trim());
         let forms = match (pattern, reason) {
-            ("", one) | (one, "") => vec![(Level::Micro, form(one))],
+            ("", one) | (one, "") => vec![form(Level::Micro, one)],
             _ => vec![
-                (Level::Summary, form(&format!("{pattern} — {reason}"))),
-                (Level::Micro, form(pattern)),
+                form(Level::Summary, &format!("{pattern} — {reason}")),
+                form(Level::Micro, pattern),
             ],
         };
-        let Some((level, (text, tokens))) =
-            forms.into_iter().find(|(_, (_, tokens))| *tokens <= room)
-        else {
-            left_out.push((&censor.id, LeftOut::NoRoom));
-            continue;
-        };
-        room -= tokens;
-        items.push(Item {
-            id: censor.id.clone(),
-            level,
-            text,
-            tokens,
-            score: 1.0,
-            quoted: !quote::is_operator(&censor.origin),
-        });
+        forms.into_iter().find(|form| form.tokens <= room)
     }
-    items
 }
 
 /// Ranks and writes the records of each layer that is filled by relevance.
@@ -300,26 +303,28 @@ fn flexible<'a>(
     input: &MemoryInput<'a>,
     settings: &MemorySettings,
     total: u64,
-    left_out: &mut Vec<(&'a str, LeftOut)>,
-) -> BTreeMap<Layer, Vec<Written<'a>>> {
+    left_out: &mut Vec<(&'a str, Reason)>,
+) -> BTreeMap<Layer, Vec<Candidate<RecordForms<'a>>>> {
     let mut layers = BTreeMap::new();
     for layer in Layer::FLEXIBLE {
         let own = input.candidates.iter().filter(|candidate| Layer::of(candidate.kind) == layer);
         let (ranked, out) = rank(own, &input.frame.priorities, input.now, &settings.scoring);
         left_out.extend(out);
-        let mut written = Vec::new();
+        let mut records = Vec::new();
         let mut sum = 0;
         for one in &ranked {
             // Counting tokens is what takes time, and behind a full budget nothing will stand.
             if sum > total {
-                left_out.push((&one.candidate.id, LeftOut::NoRoom));
+                left_out.push((&one.candidate.id, Reason::OverBudget));
                 continue;
             }
-            let one = Written::new(one, input.tokenizer);
-            sum += one.wanted();
-            written.push(one);
+            let shown = input.previous.and_then(|previous| previous.item(&one.candidate.id));
+            let most = shown.map_or(Level::Summary, |item| item.level);
+            let source = RecordForms::new(one.candidate, input.tokenizer, most);
+            sum += source.wanted();
+            records.push(Candidate { score: Some(one.score), ..Candidate::in_order(source) });
         }
-        layers.insert(layer, written);
+        layers.insert(layer, records);
     }
     layers
 }
@@ -359,37 +364,46 @@ fn push_items(sections: &mut Vec<Section>, layer: Layer, items: Vec<Item>) {
     }
 }
 
+/// A line that stands whole; the first line of a section may be cut instead.
+#[derive(Debug)]
+struct LineForms {
+    text: String,
+    quoted: bool,
+    is_first: bool,
+    tokenizer: Tokenizer,
+}
+
+impl Forms for LineForms {
+    type Value = String;
+
+    fn form(&self, room: u64) -> Option<Form<String>> {
+        let (level, tokens) = (Level::Summary, tokens(&self.text, self.tokenizer));
+        if tokens <= room {
+            return Some(Form { level, tokens, value: self.text.clone() });
+        }
+        let most = room.saturating_sub(self::tokens("", self.tokenizer));
+        let head = head(&self.text, Limit::Tokens(self.tokenizer, most)).trim_end();
+        // A line that was cut takes all the room: nothing stands behind it.
+        let cut = Form { level, tokens: room, value: head.to_owned() };
+        (self.is_first && !head.is_empty()).then_some(cut)
+    }
+}
+
 /// Returns the lines that fit `room`, and whether that is all; of a first line that does not fit, its beginning.
 fn within(lines: Vec<(String, bool)>, room: u64, tokenizer: Tokenizer) -> (Vec<Item>, bool) {
+    let lines = lines.into_iter().enumerate().map(|(at, (text, quoted))| {
+        Candidate::in_order(LineForms { text, quoted, is_first: at == 0, tokenizer })
+    });
+    let choice = pack(lines, &Room::until_full(room));
+    let mut whole = choice.left_out.is_empty();
     let mut items = Vec::new();
-    let mut room = room;
-    for (text, quoted) in lines {
-        let cost = tokens(&text, tokenizer);
-        let fits = cost <= room;
-        let (text, cost) = if fits {
-            (text, cost)
-        } else {
-            let most = room.saturating_sub(tokens("", tokenizer));
-            let head =
-                if items.is_empty() { head(&text, Limit::Tokens(tokenizer, most)) } else { "" };
-            (head.trim_end().to_owned(), room)
-        };
-        room -= cost;
-        if fits || !text.is_empty() {
-            items.push(Item {
-                id: String::new(),
-                level: Level::Summary,
-                text,
-                tokens: cost,
-                score: 1.0,
-                quoted,
-            });
-        }
-        if !fits {
-            return (items, false);
-        }
+    for pick in choice.picks {
+        let (line, Form { level, tokens, value: text }) = (pick.candidate.source, pick.form);
+        whole &= text.len() == line.text.len();
+        let quoted = line.quoted;
+        items.push(Item { id: String::new(), level, text, tokens, score: 1.0, quoted });
     }
-    (items, true)
+    (items, whole)
 }
 
 /// Returns a frame's name as a title: `deep_analysis` as `Deep analysis`.

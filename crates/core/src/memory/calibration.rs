@@ -6,7 +6,7 @@ use crate::memory::Outcome;
 
 /// A reviewed decision, as calibration sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Reviewed {
+pub struct ReviewedDecision {
     /// 0 to 1, as recorded before the work.
     pub confidence: f64,
     pub outcome: Outcome,
@@ -32,7 +32,7 @@ impl Default for CalibrationSettings {
 
 /// What outcomes say of confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
+pub struct ConfidenceCalibration {
     pub reviewed: usize,
     /// The mean of outcomes: a success is 1, a partial one ½.
     pub accuracy: f64,
@@ -48,9 +48,9 @@ pub struct Calibration {
 ///
 /// Shape: `None` with fewer than `least_reviewed`, or none.
 pub fn calibration(
-    decisions: impl IntoIterator<Item = Reviewed>,
+    decisions: impl IntoIterator<Item = ReviewedDecision>,
     settings: &CalibrationSettings,
-) -> Option<Calibration> {
+) -> Option<ConfidenceCalibration> {
     let (mut reviewed, mut accuracy, mut brier, mut confidence) = (0_usize, 0.0, 0.0, 0.0);
     for decision in decisions {
         let outcome = match decision.outcome {
@@ -73,7 +73,7 @@ pub fn calibration(
     }
     let count = reviewed as f64;
     let accuracy = accuracy / count;
-    Some(Calibration {
+    Some(ConfidenceCalibration {
         reviewed,
         accuracy,
         brier: brier / count,
@@ -81,7 +81,7 @@ pub fn calibration(
     })
 }
 
-impl Calibration {
+impl ConfidenceCalibration {
     /// Returns the note as the model reads it.
     pub fn advice(&self, settings: &CalibrationSettings) -> String {
         let off = self.bias.abs();
@@ -102,7 +102,8 @@ mod tests {
     use super::*;
 
     fn advice(pairs: &[(f64, Outcome)], settings: &CalibrationSettings) -> Option<String> {
-        let decisions = pairs.iter().map(|&(confidence, outcome)| Reviewed { confidence, outcome });
+        let decisions =
+            pairs.iter().map(|&(confidence, outcome)| ReviewedDecision { confidence, outcome });
         calibration(decisions, settings).map(|found| found.advice(settings))
     }
 

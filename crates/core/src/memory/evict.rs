@@ -1,8 +1,8 @@
 //! Evicting: making an assembled context smaller with the least change to it.
 
+use crate::choose::{Reason, shrink};
 use crate::memory::assemble::{MemoryContext, MemoryWarning};
 use crate::memory::layers::Layer;
-use crate::memory::score::LeftOut;
 use crate::tokens::Tokenizer;
 
 /// What goes after the records, first to last, if a ceiling leaves no other way.
@@ -18,11 +18,8 @@ impl MemoryContext {
     #[must_use]
     pub fn evicted(&self, room: u64, tokenizer: Tokenizer) -> Self {
         let mut context = self.clone();
-        context.measure(tokenizer);
-        while context.used > room && (context.evict_least() || context.pop(&LAST_RESORT[..2])) {
-            context.measure(tokenizer);
-        }
-        if context.used > room && !context.warnings.contains(&MemoryWarning::OverRoom) {
+        let over = context.fit(room, &LAST_RESORT[..2], tokenizer);
+        if over > 0 && !context.warnings.contains(&MemoryWarning::OverRoom) {
             context.warnings.push(MemoryWarning::OverRoom);
         }
         context
@@ -43,10 +40,22 @@ impl MemoryContext {
 
     /// Makes the limit a law: the layers' own counts are of parts, and only the whole is what is paid for.
     pub(super) fn enforce(&mut self, tokenizer: Tokenizer) {
+        self.fit(self.limit, &LAST_RESORT, tokenizer);
+    }
+
+    /// Takes out records, then the last items of `layers`, until the text has at most `room` tokens; returns the rest above it.
+    fn fit(&mut self, room: u64, layers: &[Layer], tokenizer: Tokenizer) -> u64 {
         self.measure(tokenizer);
-        while self.used > self.limit && (self.evict_least() || self.pop(&LAST_RESORT)) {
-            self.measure(tokenizer);
-        }
+        shrink(
+            self,
+            room,
+            |context| context.used,
+            |context| {
+                let has_less = context.evict_least() || context.pop(layers);
+                context.measure(tokenizer);
+                has_less
+            },
+        )
     }
 
     fn measure(&mut self, tokenizer: Tokenizer) {
@@ -86,7 +95,7 @@ impl MemoryContext {
     fn take(&mut self, section: usize, item: usize) -> bool {
         let item = self.sections[section].items.remove(item);
         if !item.id.is_empty() {
-            self.left_out.push((item.id, LeftOut::NoRoom));
+            self.left_out.push((item.id, Reason::OverBudget));
             self.left_out.sort();
         }
         if self.sections[section].items.is_empty() {

@@ -44,7 +44,7 @@ impl Default for Extraction {
 
 /// Something worth remembering.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extracted {
+pub struct ExtractedFact {
     /// Decision, entity, task, metric, link or fact.
     pub kind: MemoryKind,
     /// The sentence as it stands, on one line.
@@ -57,7 +57,7 @@ pub struct Extracted {
     pub tags: Vec<String>,
 }
 
-impl Extracted {
+impl ExtractedFact {
     /// Returns what makes two facts the same: kind and text without case, punctuation and spacing.
     pub fn key(&self) -> (MemoryKind, String) {
         (self.kind, normalised(&self.text))
@@ -68,7 +68,7 @@ impl Extracted {
 ///
 /// Shape: in the order of the text, none twice. Tool calls and thinking are not read: what a model asks for or considers
 /// is not yet so.
-pub fn extract(message: &Message, settings: &Extraction) -> Vec<Extracted> {
+pub fn extract(message: &Message, settings: &Extraction) -> Vec<ExtractedFact> {
     let mut found = Vec::new();
     let mut met = BTreeSet::new();
     for (number, block) in message.blocks.iter().enumerate() {
@@ -82,7 +82,7 @@ pub fn extract(message: &Message, settings: &Extraction) -> Vec<Extracted> {
             continue;
         }
         extract_text(text, role, settings, |kind, sentence, text, tags| {
-            let fact = Extracted { kind, text, block: number, bytes: sentence, tags };
+            let fact = ExtractedFact { kind, text, block: number, bytes: sentence, tags };
             if met.insert(fact.key()) {
                 found.push(fact);
             }

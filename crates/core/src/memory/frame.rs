@@ -92,7 +92,7 @@ pub struct Frames {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct FrameFile {
     #[serde(default)]
     frame: Vec<Frame>,
 }
@@ -182,7 +182,7 @@ impl Frames {
 }
 
 fn written(text: &str) -> Result<Vec<Frame>, toml::de::Error> {
-    Ok(toml::from_str::<Written>(text)?.frame)
+    Ok(toml::from_str::<FrameFile>(text)?.frame)
 }
 
 /// The built-in frames.

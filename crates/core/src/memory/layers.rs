@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::choose::{Share, allocate, flow};
 use crate::memory::MemoryKind;
 
 /// A part of a context, in the order in which they stand.
@@ -180,21 +181,7 @@ impl LayerBudget {
     /// document's own numbers sum to 8,100 with the calibration note, so this is what makes its 8,000 a ceiling.
     #[must_use]
     pub fn allocated(&self) -> Self {
-        let mut allocated = self.clone();
-        let mut room = self.total;
-        for layer in Layer::ALL.into_iter().filter(|layer| !layer.is_flexible()) {
-            let tokens = self.of(layer).min(room);
-            allocated.set(layer, tokens);
-            room -= tokens;
-        }
-        let wanted: u128 = Layer::FLEXIBLE.iter().map(|&layer| u128::from(self.of(layer))).sum();
-        if wanted > u128::from(room) {
-            for layer in Layer::FLEXIBLE {
-                let share = u128::from(self.of(layer)) * u128::from(room) / wanted;
-                allocated.set(layer, share as u64);
-            }
-        }
-        allocated
+        self.with(&allocate(self.total, &self.shares(&Priorities::default())))
     }
 
     /// Returns the same for an input of `complexity`.
@@ -222,21 +209,26 @@ impl LayerBudget {
     /// Shape: each layer gets what it wants or less; the sum is at most the smaller of what is allocated and `total`.
     #[must_use]
     pub fn flowed(&self, wanted: impl Fn(Layer) -> u64, priorities: &Priorities) -> Self {
-        let mut given = self.allocated();
-        let mut unused = 0;
-        for layer in Layer::ALL {
-            let (have, want) = (given.of(layer), wanted(layer));
-            given.set(layer, have.min(want));
-            unused += have.saturating_sub(want);
+        let shares = self.shares(priorities);
+        self.with(&flow(&allocate(self.total, &shares), &Layer::ALL.map(wanted), &shares))
+    }
+
+    /// Returns the shares of all layers, in order.
+    fn shares(&self, priorities: &Priorities) -> [Share; Layer::ALL.len()] {
+        Layer::ALL.map(|layer| Share {
+            tokens: self.of(layer),
+            is_flexible: layer.is_flexible(),
+            priority: priorities.of_layer(layer),
+        })
+    }
+
+    /// Returns the same with other tokens for each layer, in order.
+    fn with(&self, tokens: &[u64]) -> Self {
+        let mut changed = self.clone();
+        for (layer, tokens) in Layer::ALL.into_iter().zip(tokens) {
+            changed.set(layer, *tokens);
         }
-        let mut order = Layer::FLEXIBLE;
-        order.sort_by(|&a, &b| priorities.of_layer(b).total_cmp(&priorities.of_layer(a)));
-        for layer in order {
-            let more = wanted(layer).saturating_sub(given.of(layer)).min(unused);
-            given.set(layer, given.of(layer) + more);
-            unused -= more;
-        }
-        given
+        changed
     }
 }
 

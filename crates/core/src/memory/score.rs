@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use crate::MillisSinceEpoch;
+use crate::choose::Reason;
 use crate::memory::layers::Priorities;
 use crate::memory::lifecycle::{DAY, Severity};
 use crate::memory::{MemoryKind, MemoryState, Outcome};
@@ -139,7 +140,7 @@ impl Default for Scoring {
 
 /// A record that may enter a context, as the search found it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct MemoryCandidate {
     pub id: String,
     pub kind: MemoryKind,
     pub state: MemoryState,
@@ -161,7 +162,7 @@ pub struct Candidate {
     pub severity: Severity,
 }
 
-impl Candidate {
+impl MemoryCandidate {
     /// Makes a current record of `kind` by the operator, at time 0, fully similar and trusted.
     pub fn new(id: impl Into<String>, kind: MemoryKind, micro: impl Into<String>) -> Self {
         Self {
@@ -203,7 +204,7 @@ pub fn first_state(kind: MemoryKind) -> MemoryState {
 ///
 /// Units: about 0 to 1.3; what is no number counts 0.
 pub fn score(
-    candidate: &Candidate,
+    candidate: &MemoryCandidate,
     priorities: &Priorities,
     now: MillisSinceEpoch,
     scoring: &Scoring,
@@ -237,35 +238,19 @@ pub fn score(
 /// A candidate with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked<'a> {
-    pub candidate: &'a Candidate,
+    pub candidate: &'a MemoryCandidate,
     pub score: f64,
-}
-
-/// Why a candidate did not enter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LeftOut {
-    /// Proven wrong or out of use.
-    NotInUse,
-    /// A record with the same id came before it.
-    Twice,
-    /// Less similar than [`Scoring::least_similarity`].
-    Irrelevant,
-    /// Behind a cliff of the scores.
-    Cliff,
-    /// Its layer is full.
-    NoRoom,
 }
 
 /// Ranks the candidates of one layer and leaves out what is not relevant.
 ///
 /// Shape: best first; equal scores by id. The order of `candidates` does not matter.
 pub fn rank<'a>(
-    candidates: impl IntoIterator<Item = &'a Candidate>,
+    candidates: impl IntoIterator<Item = &'a MemoryCandidate>,
     priorities: &Priorities,
     now: MillisSinceEpoch,
     scoring: &Scoring,
-) -> (Vec<Ranked<'a>>, Vec<(&'a str, LeftOut)>) {
+) -> (Vec<Ranked<'a>>, Vec<(&'a str, Reason)>) {
     let mut ranked: Vec<Ranked<'_>> = candidates
         .into_iter()
         .map(|candidate| Ranked { candidate, score: score(candidate, priorities, now, scoring) })
@@ -277,18 +262,18 @@ pub fn rank<'a>(
     let mut behind = false;
     ranked.retain(|Ranked { candidate, score }| {
         let reason = if !met.insert(&*candidate.id) {
-            LeftOut::Twice
+            Reason::Twice
         } else if matches!(candidate.state, MemoryState::Inactive | MemoryState::Retired) {
-            LeftOut::NotInUse
+            Reason::NotInUse
         } else if unit(candidate.similarity) < scoring.least_similarity {
-            LeftOut::Irrelevant
+            Reason::BelowThreshold
         } else {
             behind = behind || last.is_some_and(|last| last - score > scoring.cliff);
             last = Some(*score);
             if !behind {
                 return true;
             }
-            LeftOut::Cliff
+            Reason::Cliff
         };
         left_out.push((&*candidate.id, reason));
         false
@@ -299,7 +284,7 @@ pub fn rank<'a>(
 /// Orders by score, then by id and text, so that the order of the input never shows.
 fn better(a: &Ranked<'_>, b: &Ranked<'_>) -> Ordering {
     let text = |ranked: &Ranked<'_>| {
-        let Candidate { id, micro, summary, origin, name, .. } = ranked.candidate;
+        let MemoryCandidate { id, micro, summary, origin, name, .. } = ranked.candidate;
         (id.clone(), micro.clone(), summary.clone(), origin.clone(), name.clone())
     };
     b.score
@@ -316,23 +301,23 @@ fn unit(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use LeftOut::{Cliff, Irrelevant, NotInUse, Twice};
     use MemoryState::{Archived, Core, Effective, Ineffective, Superseded};
+    use Reason::{BelowThreshold, Cliff, NotInUse, Twice};
 
     const NOW: MillisSinceEpoch = MillisSinceEpoch(100 * DAY);
 
-    fn decision() -> Candidate {
-        Candidate {
+    fn decision() -> MemoryCandidate {
+        MemoryCandidate {
             similarity: 0.8,
             at: MillisSinceEpoch(70 * DAY),
             outcome: Some(Outcome::Success),
             activations: 100,
             confidence: 0.5,
-            ..Candidate::new("d", MemoryKind::Decision, "chose one")
+            ..MemoryCandidate::new("d", MemoryKind::Decision, "chose one")
         }
     }
 
-    fn scored(candidate: &Candidate, scoring: &Scoring) -> f64 {
+    fn scored(candidate: &MemoryCandidate, scoring: &Scoring) -> f64 {
         score(candidate, &Priorities::default(), NOW, scoring)
     }
 
@@ -341,7 +326,7 @@ mod tests {
         // 0.8·0.50 + 0.5·0.15 + 0.5·0.15 + 1.2·0.10 + 1.2·0.05 + 0.5·0.05
         let expected = 0.4 + 0.075 + 0.075 + 0.12 + 0.06 + 0.025;
         assert!((scored(&decision(), &Scoring::default()) - expected).abs() < 1e-9);
-        let much_used = Candidate { activations: u32::MAX, ..decision() };
+        let much_used = MemoryCandidate { activations: u32::MAX, ..decision() };
         let most = Scoring { usage_most: 1.1, ..Scoring::default() };
         assert!(scored(&much_used, &most) < scored(&much_used, &Scoring::default()));
     }
@@ -353,8 +338,8 @@ mod tests {
         let outcomes = |outcomes| Scoring { outcomes, ..Scoring::default() };
         let states = |states| Scoring { states, ..Scoring::default() };
         let (w, o, s) = (Weights::default(), OutcomeBoosts::default(), StateFactors::default());
-        let of = |outcome| Candidate { outcome, ..decision() };
-        let in_state = |state| Candidate { state, ..decision() };
+        let of = |outcome| MemoryCandidate { outcome, ..decision() };
+        let in_state = |state| MemoryCandidate { state, ..decision() };
         let cases = [
             (decision(), weights(Weights { similarity: 0.6, ..w.clone() })),
             (decision(), weights(Weights { kind: 0.6, ..w.clone() })),
@@ -382,13 +367,13 @@ mod tests {
         }
     }
 
-    fn ranked(similarities: &[f64], scoring: &Scoring) -> (usize, Vec<LeftOut>) {
-        let candidates: Vec<Candidate> = similarities
+    fn ranked(similarities: &[f64], scoring: &Scoring) -> (usize, Vec<Reason>) {
+        let candidates: Vec<MemoryCandidate> = similarities
             .iter()
             .enumerate()
-            .map(|(n, &similarity)| Candidate {
+            .map(|(n, &similarity)| MemoryCandidate {
                 similarity,
-                ..Candidate::new(n.to_string(), MemoryKind::Fact, "known")
+                ..MemoryCandidate::new(n.to_string(), MemoryKind::Fact, "known")
             })
             .collect();
         let (kept, left_out) = rank(&candidates, &Priorities::default(), NOW, scoring);
@@ -398,7 +383,7 @@ mod tests {
     #[test]
     fn the_floor_and_the_cliff_cut() {
         let base = Scoring::default();
-        assert_eq!(ranked(&[0.9, 0.7, 0.5, 0.3, 0.1], &base), (4, vec![Irrelevant]));
+        assert_eq!(ranked(&[0.9, 0.7, 0.5, 0.3, 0.1], &base), (4, vec![BelowThreshold]));
         assert_eq!(ranked(&[0.9, 0.8, 0.4, 0.3], &base), (2, vec![Cliff, Cliff]));
         let lower = Scoring { least_similarity: 0.05, ..base.clone() };
         assert_eq!(ranked(&[0.9, 0.7, 0.5, 0.3, 0.1], &lower), (5, vec![]));
@@ -408,8 +393,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_or_out_of_use_never_ranks_and_what_is_superseded_ranks_lower() {
-        let with =
-            |id: &str, state| Candidate { state, ..Candidate::new(id, MemoryKind::Fact, "known") };
+        let with = |id: &str, state| MemoryCandidate {
+            state,
+            ..MemoryCandidate::new(id, MemoryKind::Fact, "known")
+        };
         let candidates = [
             with("a", MemoryState::Superseded),
             with("b", MemoryState::New),
@@ -427,10 +414,11 @@ mod tests {
 
     #[test]
     fn what_is_no_number_counts_nothing() {
-        let broken = Candidate { similarity: f64::NAN, confidence: f64::INFINITY, ..decision() };
+        let broken =
+            MemoryCandidate { similarity: f64::NAN, confidence: f64::INFINITY, ..decision() };
         assert!(scored(&broken, &Scoring::default()).is_finite());
         let scoring = Scoring { half_life_days: 0.0, ..Scoring::default() };
-        assert!(scored(&Candidate { at: NOW, ..decision() }, &scoring).is_finite());
+        assert!(scored(&MemoryCandidate { at: NOW, ..decision() }, &scoring).is_finite());
         assert_eq!(serde_json::from_str::<Scoring>("{}").expect("defaults"), Scoring::default());
         assert!(serde_json::from_str::<Scoring>(r#"{"weights": {"size": 1}}"#).is_err());
     }

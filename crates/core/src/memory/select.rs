@@ -2,59 +2,60 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::choose::{Candidate, Form, Forms, Level, Pick, Reason, Room, pack};
 use crate::memory::MemoryKind;
 use crate::memory::quote;
-use crate::memory::score::{Candidate, LeftOut, Ranked};
+use crate::memory::score::MemoryCandidate;
 use crate::tokens::Tokenizer;
 
-/// How much of a record stands in a context; all there is of it is for `expand_detail` alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    Micro,
-    Summary,
-}
-
-/// A record in the fullest form in which it may stand in a context.
+/// A record with its forms: its summary, if it has one, and its line.
 #[derive(Debug, Clone)]
-pub(super) struct Written<'a> {
-    pub(super) candidate: &'a Candidate,
-    score: f64,
+pub(super) struct RecordForms<'a> {
+    candidate: &'a MemoryCandidate,
     tokenizer: Tokenizer,
+    /// The fullest form.
     level: Level,
     text: String,
     tokens: u64,
+    /// The fullest level that may stand: a record that stands in the context keeps its text.
+    most: Level,
 }
 
-impl<'a> Written<'a> {
-    pub(super) fn new(ranked: &Ranked<'a>, tokenizer: Tokenizer) -> Self {
-        let &Ranked { candidate, score } = ranked;
+impl<'a> RecordForms<'a> {
+    pub(super) fn new(candidate: &'a MemoryCandidate, tokenizer: Tokenizer, most: Level) -> Self {
         let summary = candidate.summary.as_deref().filter(|text| !text.trim().is_empty());
         let (level, text) = match summary {
             Some(summary) => (Level::Summary, render(candidate, summary)),
             None => (Level::Micro, render(candidate, &candidate.micro)),
         };
         let tokens = tokens(&text, tokenizer);
-        Self { candidate, score, tokenizer, level, text, tokens }
+        Self { candidate, tokenizer, level, text, tokens, most }
     }
 
-    /// Returns its tokens.
+    /// Returns the tokens of its fullest form.
     pub(super) fn wanted(&self) -> u64 {
         self.tokens
     }
 
-    /// Returns its fullest form of at most `room` tokens; not above `most`.
-    fn within(&self, room: u64, most: Level) -> Option<(Level, String, u64)> {
-        if self.level <= most && self.tokens <= room {
-            return Some((self.level, self.text.clone(), self.tokens));
+    pub(super) fn id(&self) -> &'a str {
+        &self.candidate.id
+    }
+}
+
+impl Forms for RecordForms<'_> {
+    type Value = String;
+
+    fn form(&self, room: u64) -> Option<Form<String>> {
+        let Self { level, tokens, .. } = *self;
+        if level <= self.most && tokens <= room {
+            return Some(Form { level, tokens, value: self.text.clone() });
         }
-        if self.level == Level::Micro {
+        if level == Level::Micro {
             return None;
         }
-        // Counted only now: most records never need it, and counting is what takes time.
         let text = render(self.candidate, &self.candidate.micro);
-        let tokens = tokens(&text, self.tokenizer);
-        (tokens <= room).then_some((Level::Micro, text, tokens))
+        let tokens = self::tokens(&text, self.tokenizer);
+        (tokens <= room).then_some(Form { level: Level::Micro, tokens, value: text })
     }
 }
 
@@ -65,44 +66,36 @@ pub struct Item {
     pub id: String,
     pub level: Level,
     pub text: String,
-    /// Tokens of `text` and of what separates it from the next.
+    /// Tokens of `text` and of the line break behind it.
     pub tokens: u64,
     pub score: f64,
     /// Whether it is a quotation.
     pub quoted: bool,
 }
 
-/// Fills `room` with the best of `written`, each as a summary, else as one line, until one fits in neither form.
-///
-/// Shape: in the order of `written`. Records for which `shown` has a level keep it, so that their text stays as it was.
-pub(super) fn fill<'a>(
-    written: &[Written<'a>],
-    room: u64,
-    shown: impl Fn(&str) -> Option<Level>,
-    left_out: &mut Vec<(&'a str, LeftOut)>,
-) -> Vec<Item> {
-    let mut items = Vec::new();
-    let mut room = room;
-    let mut written = written.iter();
-    for record in written.by_ref() {
-        let id = &*record.candidate.id;
-        let Some((level, text, tokens)) = record.within(room, shown(id).unwrap_or(Level::Summary))
-        else {
-            left_out.push((id, LeftOut::NoRoom));
-            break;
-        };
-        room -= tokens;
-        items.push(Item {
-            id: id.to_owned(),
-            level,
-            text,
-            tokens,
-            score: record.score,
-            quoted: !quote::is_operator(&record.candidate.origin),
-        });
+impl Item {
+    /// Makes the item of a record in the form that was chosen for it.
+    pub(super) fn of(candidate: &MemoryCandidate, form: Form<String>, score: f64) -> Self {
+        let Form { level, tokens, value: text } = form;
+        let quoted = !quote::is_operator(&candidate.origin);
+        Self { id: candidate.id.clone(), level, text, tokens, score, quoted }
     }
-    left_out.extend(written.map(|record| (&*record.candidate.id, LeftOut::NoRoom)));
-    items
+}
+
+/// Fills `room` with the best records, each as a summary, else as one line, until one fits in neither form.
+///
+/// Shape: in the order of `records`.
+pub(super) fn fill<'a>(
+    records: Vec<Candidate<RecordForms<'a>>>,
+    room: u64,
+    left_out: &mut Vec<(&'a str, Reason)>,
+) -> Vec<Item> {
+    let choice = pack(records, &Room::until_full(room));
+    left_out.extend(choice.left_out.iter().map(|(one, reason)| (one.source.id(), *reason)));
+    let item = |pick: Pick<RecordForms<'a>, String>| {
+        Item::of(pick.candidate.source.candidate, pick.form, pick.candidate.score.unwrap_or(1.0))
+    };
+    choice.picks.into_iter().map(item).collect()
 }
 
 /// Counts `text` with the line break that follows it.
@@ -111,7 +104,7 @@ pub(super) fn tokens(text: &str, tokenizer: Tokenizer) -> u64 {
 }
 
 /// Returns a record as it stands in its section; a procedure with its own heading.
-fn render(candidate: &Candidate, text: &str) -> String {
+fn render(candidate: &MemoryCandidate, text: &str) -> String {
     let origin = &candidate.origin;
     if candidate.kind == MemoryKind::Procedure {
         let name = if candidate.name.trim().is_empty() { &candidate.id } else { &candidate.name };
@@ -131,18 +124,19 @@ mod tests {
     const PLAIN: Tokenizer = Tokenizer::Characters { per_token: 1.0 };
 
     fn check(room: u64, shown: Option<Level>, expected: &[&str]) {
-        let with = |id: &str, summary: &str| Candidate {
+        let with = |id: &str, summary: &str| MemoryCandidate {
             summary: Some(summary.into()),
-            ..Candidate::new(id, MemoryKind::Fact, id)
+            ..MemoryCandidate::new(id, MemoryKind::Fact, id)
         };
         // As lines with their break: "- one hundred" 14 and "- a" 4, "- bbb" 6 and "- b" 4, "- ccc" 6 and "- c" 4.
         let candidates = [with("a", "one hundred"), with("b", "bbb"), with("c", "ccc")];
-        let written: Vec<Written<'_>> = candidates
+        let most = shown.unwrap_or(Level::Summary);
+        let records = candidates
             .iter()
-            .map(|candidate| Written::new(&Ranked { candidate, score: 1.0 }, PLAIN))
+            .map(|one| Candidate::in_order(RecordForms::new(one, PLAIN, most)))
             .collect();
         let mut left_out = Vec::new();
-        let items = fill(&written, room, |_| shown, &mut left_out);
+        let items = fill(records, room, &mut left_out);
         let texts: Vec<&str> = items.iter().map(|item| &*item.text).collect();
         assert_eq!(texts, expected, "{room}");
         assert_eq!(items.len() + left_out.len(), 3);
@@ -160,12 +154,12 @@ mod tests {
 
     #[test]
     fn a_procedure_has_its_own_heading() {
-        let steps = Candidate {
+        let steps = MemoryCandidate {
             name: "Deploy".into(),
-            ..Candidate::new("p", MemoryKind::Procedure, "one\ntwo")
+            ..MemoryCandidate::new("p", MemoryKind::Procedure, "one\ntwo")
         };
         assert_eq!(render(&steps, &steps.micro), "## Procedure: Deploy\none\ntwo");
-        let foreign = Candidate { origin: "tool".into(), ..steps };
+        let foreign = MemoryCandidate { origin: "tool".into(), ..steps };
         let expected = "## Procedure: \"Deploy\" (from tool)\n> one\n> two";
         assert_eq!(render(&foreign, &foreign.micro), expected);
     }

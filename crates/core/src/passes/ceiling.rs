@@ -1,7 +1,8 @@
 //! The ceiling: what is done, least lossy first, when a context would pass its budget.
 
+use crate::choose::{Reason, shrink};
 use crate::message::Role;
-use crate::plan::{Plan, Reason, Treatment, newest};
+use crate::plan::{Plan, Treatment, newest};
 use crate::policy::PreserveErrors;
 use crate::transcript::{Position, Transcript};
 
@@ -26,33 +27,40 @@ pub(crate) fn fit(transcript: &Transcript, end: Position, budget: u64, plan: &mu
     }
     let target = (budget as f64 * AFTER_BATCH) as u64;
     let fresh = newest(transcript, end);
-    for position in 0..fresh {
-        if plan.tokens() <= target {
-            break;
-        }
-        let decision = &plan.decisions()[position];
-        // A shorter message has no shorter stub.
-        if decision.treatment < Treatment::Stub
-            && decision.form.tokens > LEAST_STUBBED
-            && transcript.entries()[position].message.role == Role::Tool
+    let is_asked = |at: &Position| transcript.entries()[*at].message.role == Role::User;
+    // A shorter message has no shorter stub.
+    let is_long = |plan: &Plan, at: Position| {
+        let decision = &plan.decisions()[at];
+        decision.treatment < Treatment::Stub && decision.form.tokens > LEAST_STUBBED
+    };
+    let results = (0..fresh).filter(|at| transcript.entries()[*at].message.role == Role::Tool);
+    give_up(plan, target, results, |plan, position| {
+        if is_long(plan, position)
             && let Some(form) = stub_of(transcript, position, PreserveErrors::Lines)
         {
             plan.reduce(transcript, position, Treatment::Stub, Reason::Ceiling, form);
         }
-    }
+    });
     if plan.tokens() <= budget {
         return 0;
     }
-    // What was said and done goes before what the user asked for, and that only as far as it must.
-    for (asked, enough) in [(false, target), (true, budget)] {
-        for position in 0..fresh {
-            if plan.tokens() <= enough {
-                break;
-            }
-            if (transcript.entries()[position].message.role == Role::User) == asked {
-                plan.omit(transcript, position, Reason::Ceiling);
-            }
-        }
-    }
-    plan.tokens().saturating_sub(budget)
+    let omit = |plan: &mut Plan, position| {
+        plan.omit(transcript, position, Reason::Ceiling);
+    };
+    // The model's messages go before those of the user, and these only as far as they must.
+    give_up(plan, target, (0..fresh).filter(|at| !is_asked(at)), omit);
+    give_up(plan, budget, (0..fresh).filter(is_asked), omit)
+}
+
+/// Makes the messages at `positions` smaller, one after the other, until the plan has at most `budget` tokens.
+pub(crate) fn give_up(
+    plan: &mut Plan,
+    budget: u64,
+    positions: impl IntoIterator<Item = Position>,
+    mut reduce: impl FnMut(&mut Plan, Position),
+) -> u64 {
+    let mut positions = positions.into_iter();
+    shrink(plan, budget, Plan::tokens, |plan| {
+        positions.next().map(|position| reduce(plan, position)).is_some()
+    })
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::choose::Reason;
 use crate::hash::Ref;
 use crate::message::Role;
-use crate::plan::{Plan, Reason, Sent, Treatment};
+use crate::plan::{Plan, Sent, Treatment};
 use crate::render;
 use crate::transcript::{Position, Transcript};
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::attempts::Attempts;
+use crate::choose::Reason;
 use crate::hash::Ref;
 use crate::message::Role;
-use crate::plan::{Plan, Reason, Sent, Treatment};
+use crate::plan::{Plan, Sent, Treatment};
 use crate::policy::{IntraPhase, PreserveErrors};
 use crate::render;
 use crate::text::mentions_error;

@@ -1,8 +1,11 @@
 //! System prompt, task, and the newest messages that fit: the trim that most frameworks offer.
 
+use crate::choose::Reason;
 use crate::message::Role;
-use crate::plan::{Plan, Reason, members};
+use crate::plan::{Plan, members};
 use crate::transcript::{Position, Transcript};
+
+use super::ceiling::give_up;
 
 /// Leaves out the oldest messages, whole exchanges at a time, until the rest fits `budget`.
 pub(crate) fn keep_newest(transcript: &Transcript, end: Position, budget: u64, plan: &mut Plan) {
@@ -11,16 +14,11 @@ pub(crate) fn keep_newest(transcript: &Transcript, end: Position, budget: u64, p
     for head in [first(Role::System), first(Role::User)].into_iter().flatten() {
         plan.protect(head, Reason::Protected);
     }
-    for position in 0..end {
-        if plan.tokens() <= budget {
-            return;
-        }
-        // The last exchange is what the model waits for; without it the request would mean nothing.
-        if members(transcript, position, end).contains(&(end - 1)) {
-            return;
-        }
+    // The last exchange is what the model waits for; without it the request would mean nothing.
+    let is_awaited = |at: &Position| members(transcript, *at, end).contains(&(end - 1));
+    give_up(plan, budget, (0..end).take_while(|at| !is_awaited(at)), |plan, position| {
         if !plan.is_protected(position) {
             plan.omit(transcript, position, Reason::NotNewest);
         }
-    }
+    });
 }

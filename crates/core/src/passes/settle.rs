@@ -12,11 +12,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::attempts::Attempts;
+use crate::choose::Reason;
 use crate::cost::Prices;
 use crate::excerpt::excerpt;
 use crate::hash::Ref;
 use crate::message::Role;
-use crate::plan::{Plan, Reason, Sent, Treatment, newest, sent_tokens};
+use crate::plan::{Plan, Sent, Treatment, newest, sent_tokens};
 use crate::policy::{Bounds, PreserveErrors, Settle};
 use crate::said_once::{LineAt, SaidOnce};
 use crate::terms::{Surroundings, Terms};

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// One field or line that is not as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct PageChange {
     /// The path of a field, `a.b[id=7].c`, or the number of a line, counted from 1: in the new state, of a removed line in
     /// the old one.
     pub at: String,
@@ -21,9 +21,9 @@ pub struct Change {
 /// What was added, removed and changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Delta {
-    pub added: Vec<Change>,
-    pub removed: Vec<Change>,
-    pub changed: Vec<Change>,
+    pub added: Vec<PageChange>,
+    pub removed: Vec<PageChange>,
+    pub changed: Vec<PageChange>,
     /// Fields or lines that are as they were.
     pub same: u64,
 }
@@ -77,7 +77,7 @@ fn by_field(old: &Value, new: &Value) -> Delta {
     let after: BTreeSet<&str> = new.iter().map(|(at, _)| &**at).collect();
     let mut delta = Delta::default();
     for (at, value) in &new {
-        let change = |old: Option<&str>| Change {
+        let change = |old: Option<&str>| PageChange {
             at: at.clone(),
             old: old.map(str::to_owned),
             new: Some(value.clone()),
@@ -90,7 +90,7 @@ fn by_field(old: &Value, new: &Value) -> Delta {
     }
     for (at, value) in &old {
         if !after.contains(&**at) {
-            delta.removed.push(Change { at: at.clone(), old: Some(value.clone()), new: None });
+            delta.removed.push(PageChange { at: at.clone(), old: Some(value.clone()), new: None });
         }
     }
     delta
@@ -161,12 +161,12 @@ fn by_line(old: &str, new: &str) -> Delta {
         if a.len() * b.len() <= MOST_PAIRS { common(a, b) } else { common_anywhere(a, b) };
     let mut delta = Delta { same: (head + tail) as u64, ..Delta::default() };
     delta.same += keep_new.iter().filter(|keep| **keep).count() as u64;
-    let change = |at: usize| Change { at: (head + at + 1).to_string(), old: None, new: None };
+    let change = |at: usize| PageChange { at: (head + at + 1).to_string(), old: None, new: None };
     for (at, line) in b.iter().enumerate().filter(|(at, _)| !keep_new[*at]) {
-        delta.added.push(Change { new: Some((*line).to_owned()), ..change(at) });
+        delta.added.push(PageChange { new: Some((*line).to_owned()), ..change(at) });
     }
     for (at, line) in a.iter().enumerate().filter(|(at, _)| !keep_old[*at]) {
-        delta.removed.push(Change { old: Some((*line).to_owned()), ..change(at) });
+        delta.removed.push(PageChange { old: Some((*line).to_owned()), ..change(at) });
     }
     delta
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ITEMS, LeftOut, View, cut, first, text_of};
+use super::{ITEMS, Omissions, View, cut, first, text_of};
 
 /// The e-mails of a payload: a list at its top or under a usual name, each with a sender and a subject.
 pub(super) fn items(value: &Value) -> Option<&[Value]> {
@@ -15,7 +15,7 @@ pub(super) fn items(value: &Value) -> Option<&[Value]> {
     (!list.is_empty() && list.iter().all(is_email)).then_some(list.as_slice())
 }
 
-pub(super) fn list(value: &Value, left_out: &mut LeftOut) -> Value {
+pub(super) fn list(value: &Value, left_out: &mut Omissions) -> Value {
     let all = items(value).unwrap_or(&[]);
     let told = first(value, &["resultSizeEstimate", "total", "total_count", "@odata.count"]);
     let count = told.and_then(Value::as_u64).unwrap_or(0).max(all.len() as u64);
@@ -31,7 +31,7 @@ pub(super) fn list(value: &Value, left_out: &mut LeftOut) -> Value {
         .done()
 }
 
-fn email(item: &Value, left_out: &mut LeftOut) -> Value {
+fn email(item: &Value, left_out: &mut Omissions) -> Value {
     let labels = item.get("labelIds").or_else(|| item.get("labels")).and_then(Value::as_array);
     let unread = item.get("isRead").and_then(Value::as_bool).map(|read| !read).or_else(|| {
         let flag = first(item, &["unread", "is_unread"]).and_then(Value::as_bool);

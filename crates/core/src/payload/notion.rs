@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{LeftOut, View, day, first, text_of};
+use super::{Omissions, View, day, first, text_of};
 
 pub(super) fn is_page(value: &Value) -> bool {
     let is_page = value.get("object").is_some_and(|kind| kind == "page" || kind == "database");
@@ -11,7 +11,7 @@ pub(super) fn is_page(value: &Value) -> bool {
         && first(value, &["properties", "last_edited_time", "title"]).is_some()
 }
 
-pub(super) fn page(value: &Value, left_out: &mut LeftOut) -> Value {
+pub(super) fn page(value: &Value, left_out: &mut Omissions) -> Value {
     let children = value.get("children").and_then(Value::as_array);
     let (mut words, mut characters) = (0_u64, 0_u64);
     for part in ["children", "content", "markdown"] {

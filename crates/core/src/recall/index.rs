@@ -24,7 +24,7 @@ pub struct IndexedMessage<'a> {
 pub struct RecallIndex {
     pub(super) settings: RecallSettings,
     pub(super) postings: Postings,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<IndexEntry>,
     pub(super) speakers: Vec<Speaker>,
     pub(super) passages: usize,
     pub(super) space: Option<WordSpace>,
@@ -35,7 +35,7 @@ pub struct RecallIndex {
 
 /// What is known of a message beside its words.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct IndexEntry {
     pub(super) before: Option<MessageId>,
     pub(super) behind: Option<MessageId>,
     pub(super) passage: u32,
@@ -126,7 +126,7 @@ impl RecallIndex {
         };
         let asks = said.text.trim_end().ends_with(['?', '？', '؟']);
         let day = said.time.map(Day::of);
-        self.entries.push(Entry { before, behind: None, passage, speaker, day, asks });
+        self.entries.push(IndexEntry { before, behind: None, passage, speaker, day, asks });
         let end = End { last: id, time: said.time, of_passage };
         if let Some(known) = self.ends.get_mut(said.session) {
             *known = end;

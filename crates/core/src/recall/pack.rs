@@ -1,6 +1,7 @@
 //! Packing: the best messages that fit.
 
 use super::date::written;
+use crate::choose::{self, Candidate, Room, Whole};
 use crate::message::MillisSinceEpoch;
 
 /// What was packed.
@@ -18,22 +19,14 @@ pub struct Packed {
 ///
 /// `sizes` are tokens with all that stands around a message. Stops early once not even the smallest would fit.
 pub fn pack(sizes: impl IntoIterator<Item = u32>, budget: u64) -> Packed {
-    let mut packed = Packed { places: Vec::new(), tokens: 0, passed_over: 0 };
-    let mut skipped = 0;
-    for (place, size) in sizes.into_iter().enumerate() {
-        let full = packed.tokens + u64::from(size);
-        if full > budget {
-            skipped += 1;
-            if budget - packed.tokens < SMALLEST {
-                break;
-            }
-            continue;
-        }
-        packed.tokens = full;
-        packed.places.push(place);
-        packed.passed_over += std::mem::take(&mut skipped);
-    }
-    packed
+    let whole = |(source, tokens)| Whole { source, tokens: u64::from(tokens) };
+    let sizes = sizes.into_iter().enumerate();
+    let room = Room { least: SMALLEST, ..Room::new(budget) };
+    let choice = choose::pack(sizes.map(|size| Candidate::in_order(whole(size))), &room);
+    let places: Vec<usize> = choice.picks.iter().map(|pick| pick.candidate.source.source).collect();
+    let is_between = |place| places.last().is_some_and(|last| place < *last);
+    let skipped = choice.left_out.iter().filter(|(one, _)| is_between(one.source.source));
+    Packed { passed_over: skipped.count(), tokens: choice.tokens, places }
 }
 
 /// Tokens that a message with its header has at least: brackets, a separator, a colon and a line break.

@@ -2,23 +2,23 @@
 
 use serde::Serialize;
 
-use super::index::{Entry, RecallIndex};
+use super::index::{IndexEntry, RecallIndex};
 use super::postings::{MessageId, WordId};
 use super::question::{Question, Term};
 
 /// A message that was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Recalled {
+pub struct RecalledMessage {
     /// The message's number in the index.
     pub message: usize,
     /// Above 0; of one question comparable, of two not.
     pub score: f32,
-    pub why: Why,
+    pub why: ScoreParts,
 }
 
 /// What a score is made of: `(text + vector + neighbours + passage + date) × speaker × question`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Why {
+pub struct ScoreParts {
     /// The question's words in the message, and words like them.
     pub text: f32,
     /// The likeness of both vectors.
@@ -35,7 +35,7 @@ pub struct Why {
     pub question: f32,
 }
 
-impl Why {
+impl ScoreParts {
     fn score(&self) -> f32 {
         (self.text + self.vector + self.neighbours + self.passage + self.date)
             * self.speaker
@@ -51,7 +51,7 @@ pub struct Match {
 }
 
 /// What is known of a question before a single message is looked at.
-struct Asked {
+struct QuestionScores {
     text: Vec<f32>,
     /// Text and vector.
     own: Vec<f32>,
@@ -65,7 +65,7 @@ impl RecallIndex {
     /// Returns the messages that a question asks for, best first, at most as many as the settings say.
     ///
     /// Shape: only scores above 0; of equal ones the message that was added first.
-    pub fn search(&self, question: &str) -> Vec<Recalled> {
+    pub fn search(&self, question: &str) -> Vec<RecalledMessage> {
         let asked = self.ask(question);
         let mut found: Vec<(f32, usize)> = (0..self.len())
             .map(|message| (self.why(&asked, message).score(), message))
@@ -79,7 +79,7 @@ impl RecallIndex {
         }
         found.sort_unstable_by(best_first);
         let recalled =
-            |(score, message)| Recalled { message, score, why: self.why(&asked, message) };
+            |(score, message)| RecalledMessage { message, score, why: self.why(&asked, message) };
         found.into_iter().map(recalled).collect()
     }
 
@@ -102,7 +102,7 @@ impl RecallIndex {
         matches
     }
 
-    fn ask(&self, question: &str) -> Asked {
+    fn ask(&self, question: &str) -> QuestionScores {
         let question = Question::read(question, self);
         let text = self.text(&question);
         let mut own = text.clone();
@@ -119,10 +119,10 @@ impl RecallIndex {
             *best = best.max(*own);
         }
         let named = question.named(self);
-        Asked { text, own, passages, named, question }
+        QuestionScores { text, own, passages, named, question }
     }
 
-    fn why(&self, asked: &Asked, message: usize) -> Why {
+    fn why(&self, asked: &QuestionScores, message: usize) -> ScoreParts {
         let (entry, settings) = (&self.entries[message], &self.settings);
         let named =
             |named: &Vec<bool>| entry.speaker.is_some_and(|speaker| named[speaker as usize]);
@@ -132,7 +132,7 @@ impl RecallIndex {
             let periods = asked.question.periods.iter();
             periods.map(|period| period.nearness(day, settings.date_days)).fold(0.0, f32::max)
         };
-        Why {
+        ScoreParts {
             text: asked.text[message],
             vector: asked.own[message] - asked.text[message],
             neighbours: self.neighbours(asked, entry),
@@ -147,7 +147,7 @@ impl RecallIndex {
     }
 
     /// Returns the best of what the two messages on either side give.
-    fn neighbours(&self, asked: &Asked, entry: &Entry) -> f32 {
+    fn neighbours(&self, asked: &QuestionScores, entry: &IndexEntry) -> f32 {
         let own = |id: Option<MessageId>| id.map_or(0.0, |id| asked.own[id as usize]);
         let entry_of = |id: Option<MessageId>| id.map(|id| &self.entries[id as usize]);
         let next = own(entry.before).max(own(entry.behind));

@@ -1,6 +1,7 @@
 //! The header: rules, tool directory and profile card, the same bytes on every turn.
 
-use super::{RequestInput, RequestSettings, ToolIntent};
+use super::{RequestInput, ToolIntent};
+use crate::policy::RequestSettings;
 use crate::text::{Limit, head};
 
 /// Returns the header; what does not fit gives way in the order profile, intents, tools, and says so.

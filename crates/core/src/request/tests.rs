@@ -1,4 +1,5 @@
 use super::*;
+use crate::aging::Aging;
 
 fn tools() -> Vec<ToolIntent> {
     let tool = |name: &str, intent: &str| ToolIntent { name: name.into(), intent: intent.into() };
@@ -14,7 +15,7 @@ fn history(messages: usize) -> Vec<PastMessage> {
         .map(|n| PastMessage {
             role: if n % 2 == 0 { Role::User } else { Role::Assistant },
             text: format!("message {n} {}", "with words in it ".repeat(30)),
-            reference: Some(format!("ref:msg:{n:016x}")),
+            hash: ContentHash::of(&Message::text(Role::User, format!("{n}"))),
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! E-mail addresses, and passwords in URLs.
 
-use super::{Finding, Sensitive, before, byte_at};
+use super::{Finding, SensitiveKind, before, byte_at};
 
 /// The longest local part and host name (RFC 5321, 4.5.3.1).
 const LONGEST_LOCAL: usize = 64;
@@ -65,7 +65,7 @@ pub(super) fn email(text: &str, at: usize) -> Option<Finding> {
     };
     let is_code = b"_(@".contains(&byte_at(bytes, end));
     (labels_hold && top_holds && !is_file && !is_remote && !in_url && !is_code)
-        .then_some(Finding { kind: Sensitive::Email, bytes: start..end })
+        .then_some(Finding { kind: SensitiveKind::Email, bytes: start..end })
 }
 
 /// Reads the password of `scheme://user:password@host` where `at` is the byte after `://`.
@@ -83,5 +83,5 @@ pub(super) fn url_password(text: &str, at: usize) -> Option<Finding> {
         && password != user
         && !super::assignment::is_placeholder(password)
         && host + 1 < authority.len())
-    .then_some(Finding { kind: Sensitive::UrlPassword, bytes: at + colon + 1..at + host })
+    .then_some(Finding { kind: SensitiveKind::UrlPassword, bytes: at + colon + 1..at + host })
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
 use super::entropy::entropy;
-use super::{Finding, Sensitive, address, assignment, before, byte_at, is_word};
+use super::{Finding, SensitiveKind, address, assignment, before, byte_at, is_word};
 
 /// Which bytes a token is made of.
 #[derive(Debug, Clone, Copy)]
@@ -36,28 +36,28 @@ impl Alphabet {
 }
 
 /// A token of a fixed prefix: what follows it, and how many bytes of it at least and at most.
-struct Token {
+struct TokenPattern {
     prefix: &'static str,
-    kind: Sensitive,
+    kind: SensitiveKind,
     alphabet: Alphabet,
     length: (usize, usize),
 }
 
 const fn token(
     prefix: &'static str,
-    kind: Sensitive,
+    kind: SensitiveKind,
     alphabet: Alphabet,
     least: usize,
     most: usize,
-) -> Token {
-    Token { prefix, kind, alphabet, length: (least, most) }
+) -> TokenPattern {
+    TokenPattern { prefix, kind, alphabet, length: (least, most) }
 }
 
 /// Prefixes, alphabets and lengths as the services document them or as they are seen; where a service changed the length,
 /// the shortest and a generous longest.
-const TOKENS: &[Token] = {
+const TOKENS: &[TokenPattern] = {
     use Alphabet::{Alphanumeric, Base64, Dotted, Hex, Upper, Url};
-    use Sensitive::{
+    use SensitiveKind::{
         AnthropicKey, AwsKey, GithubToken, GitlabToken, GoogleKey, OpenaiKey, ServiceToken,
         SlackToken, StripeKey,
     };
@@ -210,7 +210,7 @@ fn run(bytes: &[u8], at: usize, most: usize, holds: impl Fn(u8) -> bool) -> usiz
     bytes[at..].iter().take(most).take_while(|byte| holds(**byte)).count()
 }
 
-fn of_prefix(text: &str, start: usize, token: &Token) -> Option<Finding> {
+fn of_prefix(text: &str, start: usize, token: &TokenPattern) -> Option<Finding> {
     let bytes = text.as_bytes();
     let body = start + token.prefix.len();
     let (least, most) = token.length;
@@ -263,7 +263,7 @@ fn jwt(text: &str, start: usize) -> Option<Finding> {
     }
     let end = claims + 1 + run(bytes, claims + 1, 4096, is_part);
     (header - start >= 10 && end - claims > 10)
-        .then_some(Finding { kind: Sensitive::Jwt, bytes: start..end })
+        .then_some(Finding { kind: SensitiveKind::Jwt, bytes: start..end })
 }
 
 /// Reads a key in PEM form; `at` is where `PRIVATE KEY` stands in its first line.
@@ -296,7 +296,7 @@ fn private_key(text: &str, at: usize) -> Option<Finding> {
         Some(body + name + after[name..].find("-----")? + 5)
     });
     let end = last.unwrap_or(body + inside.trim_ascii_end().len());
-    Some(Finding { kind: Sensitive::PrivateKey, bytes: start..end })
+    Some(Finding { kind: SensitiveKind::PrivateKey, bytes: start..end })
 }
 
 /// Reads the credentials behind `Bearer` or `Basic`.
@@ -322,5 +322,5 @@ fn header(text: &str, start: usize, at: usize) -> Option<Finding> {
         && (is_basic || value.bytes().any(|byte| byte.is_ascii_digit()))
         && entropy(value.as_bytes()) >= LEAST_ENTROPY_BARE - if is_basic { 0.5 } else { 0.0 }
         && !assignment::is_placeholder(value))
-    .then_some(Finding { kind: Sensitive::AuthHeader, bytes: at..at + length })
+    .then_some(Finding { kind: SensitiveKind::AuthHeader, bytes: at..at + length })
 }

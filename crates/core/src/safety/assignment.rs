@@ -1,7 +1,7 @@
 //! Values that only their name gives away: `api_key = "…"`, `DB_PASSWORD=…`, `"client_secret": "…"`.
 
 use super::entropy::entropy;
-use super::{Finding, Sensitive, byte_at};
+use super::{Finding, SensitiveKind, byte_at};
 
 /// Ends of names, without `_` and `-`, that say that a secret is the value.
 const SECRET_NAMES: &[&str] = &[
@@ -86,7 +86,7 @@ pub(super) fn find(text: &str, end: usize) -> Option<Finding> {
         None => !b"([{<".contains(&close),
     };
     let holds = match kind {
-        Sensitive::Password => is_password(value, quote.is_some()),
+        SensitiveKind::Password => is_password(value, quote.is_some()),
         _ => is_secret(value, quote.is_some()),
     };
     (closed && holds && length < most).then(|| Finding { kind, bytes: start..start + value.len() })
@@ -183,7 +183,7 @@ fn quote_at(bytes: &[u8], at: usize) -> Option<(u8, usize)> {
     }
 }
 
-fn kind_of(name: &str) -> Option<Sensitive> {
+fn kind_of(name: &str) -> Option<SensitiveKind> {
     let plain: String = name
         .chars()
         .filter(|character| !matches!(character, '_' | '-'))
@@ -194,9 +194,9 @@ fn kind_of(name: &str) -> Option<Sensitive> {
         return None;
     }
     if ends(PASSWORD_NAMES) {
-        return Some(Sensitive::Password);
+        return Some(SensitiveKind::Password);
     }
-    ends(SECRET_NAMES).then_some(Sensitive::Secret)
+    ends(SECRET_NAMES).then_some(SensitiveKind::Secret)
 }
 
 fn is_secret(value: &str, quoted: bool) -> bool {

@@ -4,7 +4,7 @@ mod iban;
 mod national;
 mod phone;
 
-use super::{Finding, Sensitive, before, byte_at, is_word};
+use super::{Finding, SensitiveKind, before, byte_at, is_word};
 
 use iban::iban;
 use national::{chinese_check, is_chinese, is_cpf, is_dni, is_nir, is_social_security, nie, nino};
@@ -153,10 +153,10 @@ fn of_group(text: &str, group: &Group) -> Option<Finding> {
     let finding = |kind| Some(Finding { kind, bytes: group.start..group.end });
     if stands_alone {
         if is_card(group) {
-            return finding(Sensitive::PaymentCard);
+            return finding(SensitiveKind::PaymentCard);
         }
         if is_social_security(group) || is_cpf(group) || is_nir(group) || is_chinese(group) {
-            return finding(Sensitive::NationalId);
+            return finding(SensitiveKind::NationalId);
         }
     }
     if group.count == 17
@@ -165,7 +165,10 @@ fn of_group(text: &str, group: &Group) -> Option<Finding> {
         && chinese_check(group) == Some(10)
         && !is_word(byte_at(bytes, group.end + 1))
     {
-        return Some(Finding { kind: Sensitive::NationalId, bytes: group.start..group.end + 1 });
+        return Some(Finding {
+            kind: SensitiveKind::NationalId,
+            bytes: group.start..group.end + 1,
+        });
     }
     if group.count == 8
         && group.is_plain()
@@ -173,7 +176,10 @@ fn of_group(text: &str, group: &Group) -> Option<Finding> {
         && !is_word(byte_at(bytes, group.end + 1))
         && !b"-./".contains(&before(bytes, group.start))
     {
-        return Some(Finding { kind: Sensitive::NationalId, bytes: group.start..group.end + 1 });
+        return Some(Finding {
+            kind: SensitiveKind::NationalId,
+            bytes: group.start..group.end + 1,
+        });
     }
     if stands_alone { phone(text, group) } else { None }
 }

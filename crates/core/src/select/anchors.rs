@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::message::Role;
 
-use super::{AnchorConfig, AnchorKind, Candidate};
+use super::{AnchorConfig, AnchorKind, CardCandidate};
 
 /// Marks the candidates that `config` always includes, beside those that are anchors already.
 ///
@@ -12,7 +12,7 @@ use super::{AnchorConfig, AnchorKind, Candidate};
 /// `from_phases`, `input` the first thing that the user said, `callouts` and `errors` those of all phases that ran. Without
 /// phases the whole session counts as the current one, so that its last turns are the window.
 pub fn mark_anchors(
-    candidates: &mut [Candidate],
+    candidates: &mut [CardCandidate],
     config: &AnchorConfig,
     phases: &[String],
     current: Option<&str>,
@@ -20,9 +20,9 @@ pub fn mark_anchors(
     let includes = |kind| config.include.contains(&kind);
     let named = resolved(&config.from_phases, phases);
     let mut anchors = BTreeSet::new();
-    let mut mark_last = |of: &dyn Fn(&Candidate) -> bool,
+    let mut mark_last = |of: &dyn Fn(&CardCandidate) -> bool,
                          oldest: bool,
-                         candidates: &[Candidate]| {
+                         candidates: &[CardCandidate]| {
         let key = |at: &usize| (candidates[*at].at, candidates[*at].turn, *at);
         let matching = (0..candidates.len()).filter(|at| of(&candidates[*at]));
         anchors.extend(if oldest { matching.min_by_key(key) } else { matching.max_by_key(key) });
@@ -32,12 +32,13 @@ pub fn mark_anchors(
     }
     if includes(AnchorKind::Output) {
         for phase in &named {
-            let is_answer =
-                |it: &Candidate| it.role == Role::Assistant && it.phase.as_deref() == Some(phase);
+            let is_answer = |it: &CardCandidate| {
+                it.role == Role::Assistant && it.phase.as_deref() == Some(phase)
+            };
             mark_last(&is_answer, false, candidates);
         }
     }
-    let ran = |it: &Candidate| {
+    let ran = |it: &CardCandidate| {
         it.phase.as_deref().is_none_or(|of| Some(of) == current || phases.iter().any(|p| p == of))
     };
     let turns: BTreeSet<u32> = candidates

@@ -2,7 +2,8 @@
 
 use crate::card::task_keywords;
 
-use super::{Candidate, Pool, Selection, SelectionConfig, Strategy};
+use super::{CardCandidate, Pool, Selection, SelectionConfig, Strategy, sort_by_score, whole};
+use crate::choose::{Candidate, Room, pack};
 
 /// Minutes after which a message is no longer recent, and what the parts of a score are multiplied by: the figures of
 /// `_heuristic_selection`.
@@ -16,26 +17,17 @@ const CALLOUT_FACTOR: f64 = 100.0;
 /// Shape: equal scores in the order of their times, the newest first, then by hash; the order of the input has no influence.
 pub fn heuristic(pool: &Pool) -> Selection {
     let mut selection = pool.begin(Strategy::Heuristic);
-    for (candidate, score, why) in ranked(pool) {
-        pool.take(&mut selection, candidate, &why, Some(score));
-    }
+    pool.choose(&mut selection, ranked(pool));
     selection
 }
 
 /// Returns the candidates that fit within `room` tokens, best first as [`heuristic`] ranks them.
-pub(super) fn within(pool: &Pool, room: u64) -> Vec<&Candidate> {
-    let mut used = 0;
-    ranked(pool)
-        .into_iter()
-        .filter_map(|(candidate, _, _)| {
-            let fits = used + u64::from(candidate.tokens) <= room;
-            used += if fits { u64::from(candidate.tokens) } else { 0 };
-            fits.then_some(candidate)
-        })
-        .collect()
+pub(super) fn within(pool: &Pool, room: u64) -> Vec<&CardCandidate> {
+    let choice = pack(ranked(pool).into_iter().map(whole), &Room::new(room));
+    choice.picks.into_iter().map(|pick| pick.candidate.source.source).collect()
 }
 
-fn ranked(pool: &Pool) -> Vec<(&Candidate, f64, String)> {
+fn ranked(pool: &Pool) -> Vec<Candidate<&CardCandidate>> {
     let task = task_keywords(&pool.task);
     let mut ranked: Vec<_> = pool
         .rest
@@ -47,16 +39,16 @@ fn ranked(pool: &Pool) -> Vec<(&Candidate, f64, String)> {
             keywords.dedup();
             let minutes = pool.last.0.saturating_sub(candidate.at.0) as f64 / 60_000.0;
             let (score, why) = score(candidate, keywords.len(), minutes, &pool.config);
-            (candidate, score, why)
+            Candidate { source: candidate, score: Some(score), why: why.into() }
         })
         .collect();
     // The pool has the newest first, and the sort keeps that among equals.
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sort_by_score(&mut ranked);
     ranked
 }
 
 fn score(
-    candidate: &Candidate,
+    candidate: &CardCandidate,
     keywords: usize,
     age_minutes: f64,
     config: &SelectionConfig,

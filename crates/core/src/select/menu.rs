@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use crate::text::{Limit, head};
 
-use super::{Candidate, PassedBecause, Pool, Selection, Strategy, heuristic, passed};
+use super::{CardCandidate, Pool, Selection, Strategy, heuristic, unselected};
+use crate::choose::{Candidate, Reason};
 
 /// Lines on a menu, and characters of a task, a summary and a hash on it (`_llm_selection`).
 const LINES: usize = 100;
@@ -53,14 +54,14 @@ pub fn hybrid_menu(pool: &Pool, safe: impl FnMut(&str) -> String) -> Menu {
     let room = pool.room().saturating_mul(HYBRID_FACTOR);
     let found: HashSet<&str> =
         heuristic::within(pool, room).iter().map(|candidate| candidate.hash.as_str()).collect();
-    let candidates: Vec<&Candidate> =
+    let candidates: Vec<&CardCandidate> =
         pool.rest.iter().filter(|candidate| found.contains(candidate.hash.as_str())).collect();
     write(pool, &candidates, Strategy::Hybrid, safe)
 }
 
 fn write(
     pool: &Pool,
-    candidates: &[&Candidate],
+    candidates: &[&CardCandidate],
     strategy: Strategy,
     mut safe: impl FnMut(&str) -> String,
 ) -> Menu {
@@ -87,7 +88,7 @@ fn write(
 }
 
 /// One line of a menu: `[hash] role (phase, ~n tok): summary`.
-fn line(candidate: &Candidate, safe: &mut impl FnMut(&str) -> String) -> String {
+fn line(candidate: &CardCandidate, safe: &mut impl FnMut(&str) -> String) -> String {
     let summary = candidate.summary.split_whitespace().collect::<Vec<_>>().join(" ");
     let summary = if summary.is_empty() { "No summary".to_owned() } else { safe(&summary) };
     format!(
@@ -110,29 +111,31 @@ pub fn llm(pool: &Pool, menu: &Menu, answer: &str) -> Result<Selection, Unusable
     let mut selection = pool.begin(menu.strategy);
     selection.reasoning = answer.get("reasoning").and_then(Value::as_str).map(str::to_owned);
     let mut seen = HashSet::new();
+    let mut candidates = Vec::new();
     for name in named {
         match name.as_str().and_then(|name| expand(pool, menu, name)) {
-            Some(candidate) => {
-                if seen.insert(candidate.hash.as_str()) {
-                    pool.take(&mut selection, candidate, "named by the model", None);
-                }
+            Some(source) if seen.insert(source.hash.as_str()) => {
+                let why = "named by the model".into();
+                candidates.push(Candidate { source, score: None, why });
             }
+            Some(_) => {}
             None => selection.unknown_hashes += 1,
         }
     }
+    pool.choose(&mut selection, candidates);
     let on_menu: HashSet<&str> = menu.hashes.iter().take(LINES).map(String::as_str).collect();
     for candidate in pool.rest.iter().filter(|candidate| !seen.contains(candidate.hash.as_str())) {
         let reason = if on_menu.contains(candidate.hash.as_str()) {
-            PassedBecause::NotNamed
+            Reason::NotNamed
         } else {
-            PassedBecause::NotOnMenu
+            Reason::NotOnMenu
         };
-        selection.left_out.push(passed(candidate, reason, None));
+        selection.left_out.push(unselected(candidate, reason, None));
     }
     Ok(selection)
 }
 
-fn expand<'a>(pool: &'a Pool, menu: &Menu, name: &str) -> Option<&'a Candidate> {
+fn expand<'a>(pool: &'a Pool, menu: &Menu, name: &str) -> Option<&'a CardCandidate> {
     let short = name.trim().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     if short.is_empty() {
         return None;

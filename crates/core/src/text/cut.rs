@@ -95,11 +95,15 @@ pub fn push_shortened(out: &mut String, text: &str, most: usize) {
     out.push_str(&shortened(text, most));
 }
 
-/// Returns `text` with each run of white space as one blank, at most `most` characters of it, an ellipsis included.
+/// Returns `text` with each run of white space as one blank, and none at its ends.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the first `most` characters of [`one_line`], an ellipsis included.
 pub fn line(text: &str, most: usize) -> String {
     // Enough to fill the line whatever the blanks, so that a giant text is not read whole.
-    let begin = head(text, Limit::Characters(most.saturating_mul(8)));
-    let line = begin.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(head(text, Limit::Characters(most.saturating_mul(8))));
     if head(&line, Limit::Characters(most)).len() == line.len() {
         return line;
     }

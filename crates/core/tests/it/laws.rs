@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use plimsoll_core::bound::{State, bound};
-use plimsoll_core::plan::{Reason, Sent, Treatment};
-use plimsoll_core::policy::{Cadence, Policy, PreserveErrors};
+use plimsoll_core::choose::Reason;
+use plimsoll_core::context::{State, bound};
+use plimsoll_core::cost::Prices;
+use plimsoll_core::plan::{Sent, Treatment};
+use plimsoll_core::policy::{Bounds, Cadence, Policy, PreserveErrors};
 use plimsoll_core::replay::{Stretch, replay_stretches};
-use plimsoll_core::terms::Terms;
+use plimsoll_core::terms::{Surroundings, Terms};
 use plimsoll_core::text::is_error_line;
 use plimsoll_core::{
     Block, ContentHash, Message, Position, Ref, Role, Tokenizer, ToolResult, Transcript,
@@ -78,7 +80,7 @@ fn needed(transcript: &Transcript, end: Position, policy: &Policy) -> HashSet<Po
     let entries = &transcript.entries()[..end];
     let first = |role| entries.iter().position(|entry| entry.message.role == role);
     let mut needed: HashSet<Position> = first(Role::User).into_iter().collect();
-    let from = if let Policy::Newest { .. } = policy {
+    let from = if let Policy::Newest { .. } | Policy::WorkingSet(_) = policy {
         needed.extend(first(Role::System));
         end - 1
     } else {
@@ -112,7 +114,8 @@ fn ceiling(policy: &Policy, terms: &Terms, turns: u32) -> Option<u64> {
             Some(bounds.budget.tokens(terms, turns))
         }
         Policy::Newest { budget } => Some(*budget),
-        Policy::Bounded(_) | Policy::Full | Policy::ClearToolUses { .. } => None,
+        Policy::WorkingSet(settings) => Some(settings.total),
+        Policy::Bounded(_) | Policy::Full | Policy::Trim(_) | Policy::ClearToolUses { .. } => None,
     }
 }
 
@@ -456,4 +459,35 @@ fn exact_counts_hold_the_budget_too() {
         assert_eq!(bounded.receipt.tokens, recount(&transcript, &bounded));
         assert!(bounded.receipt.tokens <= 9000, "{}", bounded.receipt.tokens);
     }
+}
+
+#[test]
+fn our_own_tools_and_lookups_count_in_the_budget_and_the_oldest_lookups_go_first() {
+    let mut transcript = Transcript::new(Tokenizer::Estimate);
+    for number in 0..9 {
+        let role = if number % 2 == 0 { Role::User } else { Role::Assistant };
+        transcript.push(Message::text(role, format!("{number} {}", "words ".repeat(50))));
+    }
+    let around =
+        Surroundings { own_tools: 100, put_back: vec![300, 40, 50], ..Surroundings::default() };
+    let terms = Terms { around, ..Terms::new(Prices::PLAIN) };
+    let run = |budget: u64| {
+        let bounds = Bounds { budget: budget.into(), ..Bounds::default() };
+        let (_, receipt) =
+            bound(&transcript, 9, &Policy::Bounded(bounds), &terms, &mut State::default());
+        let components = receipt.components;
+        assert_eq!(
+            (components.tools, receipt.over_budget),
+            (100, receipt.tokens.saturating_sub(budget))
+        );
+        (receipt.over_budget, components.lookups, receipt.lookups_left_out)
+    };
+    assert_eq!(run(10_000), (0, 390, 0));
+    // The task and the last question stay: about 130 tokens.
+    assert_eq!(run(650), (0, 390, 0));
+    assert_eq!(run(500), (0, 90, 1));
+    assert_eq!(run(340), (0, 50, 2));
+    let (over, lookups, left_out) = run(50);
+    assert_eq!((lookups, left_out), (0, 3));
+    assert!(over > 100, "{over}");
 }

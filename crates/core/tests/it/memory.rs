@@ -1,19 +1,19 @@
 //! Properties of memory and requests: budgets are ceilings, order never shows, and nothing panics.
 
 use plimsoll_core::memory::assemble::{MemoryInput, MemorySettings, assemble};
-use plimsoll_core::memory::extract::{Extracted, Extraction, extract};
+use plimsoll_core::memory::extract::{ExtractedFact, Extraction, extract};
 use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::memory::layers::{
     Complexity, ComplexitySettings, Layer, LayerBudget, Priorities,
 };
 use plimsoll_core::memory::lifecycle::Severity;
-use plimsoll_core::memory::score::Candidate;
+use plimsoll_core::memory::score::MemoryCandidate;
 use plimsoll_core::memory::{MemoryKind, MemoryState};
+use plimsoll_core::policy::RequestSettings;
 use plimsoll_core::request::{
-    FoundFact, HotArtefact, PastMessage, RequestInput, RequestSettings, ToolIntent,
-    assemble_request,
+    FoundFact, HotArtefact, PastMessage, RequestInput, ToolIntent, assemble_request,
 };
-use plimsoll_core::{Message, MillisSinceEpoch, Role, Tokenizer};
+use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, Tokenizer};
 use proptest::prelude::*;
 
 fn budgets() -> impl Strategy<Value = LayerBudget> {
@@ -42,7 +42,7 @@ fn texts() -> impl Strategy<Value = String> {
     ]
 }
 
-fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
+fn candidates() -> impl Strategy<Value = Vec<MemoryCandidate>> {
     let candidate = (
         0_u8..40,
         prop::sample::select(MemoryKind::ALL),
@@ -56,7 +56,7 @@ fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
     prop::collection::vec(candidate, 0..40).prop_map(|all| {
         all.into_iter()
             .map(|(id, kind, state, (micro, summary, name), origin, similarity, at, block)| {
-                Candidate {
+                MemoryCandidate {
                     state,
                     name,
                     summary,
@@ -64,7 +64,7 @@ fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
                     similarity,
                     at: MillisSinceEpoch(at),
                     severity: if block { Severity::Block } else { Severity::Warn },
-                    ..Candidate::new(format!("r{id}"), kind, micro)
+                    ..MemoryCandidate::new(format!("r{id}"), kind, micro)
                 }
             })
             .collect()
@@ -121,7 +121,7 @@ proptest! {
             .map(|(text, user, _)| PastMessage {
                 role: if *user { Role::User } else { Role::Assistant },
                 text: text.clone(),
-                reference: user.then(|| "ref:msg:0123456789abcdef".to_owned()),
+                hash: ContentHash::of(&Message::text(Role::User, &**text)),
             })
             .collect();
         let facts: Vec<FoundFact> = texts
@@ -192,7 +192,7 @@ proptest! {
                 role => Message::text(role, &*text),
             };
             let found = extract(&message, &settings);
-            let keys: std::collections::BTreeSet<_> = found.iter().map(Extracted::key).collect();
+            let keys: std::collections::BTreeSet<_> = found.iter().map(ExtractedFact::key).collect();
             prop_assert_eq!(keys.len(), found.len());
             for fact in found {
                 prop_assert!(text.get(fact.bytes.clone()).is_some());

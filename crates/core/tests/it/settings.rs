@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::{
-    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors, Settle,
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors,
+    RequestSettings, Settle,
 };
-use plimsoll_core::render::{Attempt, loop_context};
+use plimsoll_core::render::{Attempt, retry_context};
 use plimsoll_core::{
-    Block, ContentHash, Message, MillisSinceEpoch, Role, Tokenizer, ToolCall, Transcript,
+    Block, ContentHash, ContextBudget, Message, MillisSinceEpoch, Role, Tokenizer, ToolCall,
+    Transcript,
 };
 
 use crate::transcripts::{Kind, Matter, run, transcript};
@@ -85,7 +87,7 @@ fn every_setting_within_a_phase_changes_something() {
         enabled,
         window,
         mask_observations_after,
-        compress_loops,
+        compress_loops: _,
         loop_history_limit,
         preserve_reasoning,
         preserve_errors,
@@ -122,23 +124,8 @@ fn every_setting_within_a_phase_changes_something() {
     let attempts: Vec<Attempt> = (1..=5)
         .map(|number| Attempt { number, output: "tried".into(), reason: "it fails".into() })
         .collect();
-    let before = loop_context(&history, &attempts, &base);
-    for (setting, changed) in [
-        ("enabled", IntraPhase { enabled: !enabled, ..base.clone() }),
-        ("compress_loops", IntraPhase { compress_loops: !compress_loops, ..base.clone() }),
-        (
-            "loop_history_limit",
-            IntraPhase { loop_history_limit: loop_history_limit + 1, ..base.clone() },
-        ),
-    ] {
-        assert_ne!(
-            before,
-            loop_context(&history, &attempts, &changed),
-            "`{setting}` changes nothing"
-        );
-    }
-    let off = IntraPhase { compress_loops: false, ..base };
-    assert_eq!(loop_context(&history, &attempts, &off), history);
+    let context = |limit| retry_context(&history, &attempts, limit).len();
+    assert_eq!(context(loop_history_limit + 1), context(loop_history_limit) + 2);
 }
 
 #[test]
@@ -236,6 +223,8 @@ fn every_setting_of_the_other_policies_changes_something() {
         Policy::Bounded(Bounds::default()),
         Policy::ClearToolUses { trigger: 8000, keep: 3 },
         Policy::Newest { budget: 8000 },
+        Policy::Trim(ContextBudget { total_tokens: 8000, ..ContextBudget::default() }),
+        Policy::WorkingSet(RequestSettings::default()),
     ] {
         match &policy {
             Policy::Full => check(&policy, &[("policy", Policy::plimsoll())]),
@@ -247,6 +236,9 @@ fn every_setting_of_the_other_policies_changes_something() {
                     ("keep", Policy::ClearToolUses { trigger, keep: keep + 1 }),
                 ],
             ),
+            Policy::Trim(_) => check(&policy, &[("policy", Policy::Full)]),
+            // Its settings change what is assembled: `request/tests.rs`.
+            Policy::WorkingSet(_) => check(&policy, &[("policy", Policy::Full)]),
             &Policy::Newest { budget } => {
                 check(&policy, &[("budget", Policy::Newest { budget: budget * 2 })]);
             }

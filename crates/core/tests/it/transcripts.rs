@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::bound::{Receipt, State, bound};
+use plimsoll_core::context::{Receipt, State, bound};
 use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::plan::{Context, Plan};
 use plimsoll_core::policy::{
-    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors, Settle,
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors,
+    RequestSettings, Settle,
 };
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{
@@ -584,6 +585,7 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
         16 => bounds,
         2 => (budget(), 0..6_usize).prop_map(|(trigger, keep)| Policy::ClearToolUses { trigger, keep }),
         2 => budget().prop_map(|budget| Policy::Newest { budget }),
+        1 => budget().prop_map(|total| Policy::WorkingSet(RequestSettings { total, ..RequestSettings::default() })),
     ]
 }
 

@@ -1,7 +1,8 @@
 //! The working set: what was last said in a session, and what its tools last answered.
 
 use plimsoll_core::aging::{Aging, at_age, truncate_middle};
-use plimsoll_core::request::{HotArtefact, PastMessage, RequestSettings};
+use plimsoll_core::policy::RequestSettings;
+use plimsoll_core::request::{HotArtefact, PastMessage};
 use plimsoll_core::{Ref, Role};
 
 use super::{AssembleError, Assembler, Turn};
@@ -64,7 +65,7 @@ pub async fn working_set(
         .map(|record| PastMessage {
             role: record.message.role,
             text: record.message.shown(),
-            reference: Some(Ref::message(record.hash).to_string()),
+            hash: record.hash,
         })
         .collect();
     let answers = records.iter().rev().filter(|record| record.message.role == Role::Tool);

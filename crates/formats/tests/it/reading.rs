@@ -1,4 +1,4 @@
-//! What each reader makes of a small session.
+//! The result of each reader for a small session.
 
 use std::fmt::Write as _;
 

@@ -17,7 +17,7 @@ pub(super) struct GeminiDraft {
 
 #[derive(Debug)]
 enum ContentPart {
-    /// A text that says nothing but itself; what comes behind it of its kind belongs to it.
+    /// A text without other fields; a following text of its kind belongs to it.
     Text {
         text: String,
         is_thought: bool,
@@ -99,7 +99,7 @@ impl GeminiDraft {
         }
     }
 
-    /// Tells the pieces of a part; a call comes whole.
+    /// Adds the pieces of a part; a call comes whole.
     fn tell(&mut self, part: Value<'_>, head: &mut AnswerHead) {
         if !head.takes_pieces() {
             return;

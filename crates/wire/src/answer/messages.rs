@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::{StreamedBlock as Block, ToolCall, Usage};
+use plimsoll_core::{Block, ToolCall, Usage};
 
 use super::{AnswerDraft, AnswerHead, AnswerPiece, AnswerUsage, number, owned};
 use crate::document::{Value, quoted, scanned};

@@ -179,7 +179,7 @@ fn one_block<'a>(
     }
 }
 
-/// What the provider's own tools answered stands behind the call, in the same message.
+/// Checks that a result of the provider's own tools stands behind its call, in the same message.
 fn server_pairs(blocks: &[Tree<'_>], is_last: bool, index: usize, report: &mut Violations) {
     let place = At("messages", index);
     let mut open: Vec<&str> = Vec::new();

@@ -32,7 +32,7 @@ pub(super) fn check(root: &Tree<'_>, report: &mut Violations) {
     }
 }
 
-/// Tells whether an item is a part of a model's answer.
+/// Returns whether an item is a part of a model's answer.
 fn is_models(item: &Tree<'_>) -> bool {
     match item.kind() {
         "" | "message" => item.at("role").text() == "assistant",

@@ -16,7 +16,7 @@ pub(super) enum Tree<'a> {
     Object(Vec<(Cow<'a, str>, Self)>),
 }
 
-/// What stands where nothing is.
+/// The value of a field that is missing.
 static NOTHING: Tree<'static> = Tree::Null;
 
 impl Tree<'_> {

@@ -34,7 +34,7 @@ pub(super) struct Node {
 /// The number of a value in its document.
 pub(crate) type NodeId = u32;
 
-/// What may stand next.
+/// The tokens that may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
     Value,

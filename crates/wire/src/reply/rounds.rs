@@ -1,4 +1,4 @@
-//! Rounds: the provider's answers of one reply, each with what the client was shown and what was withheld.
+//! Rounds: the provider's answers of one reply, each with the blocks that the client sees and those that it does not.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use plimsoll_core::{Block, Message, Role, ToolResult};
 
 use crate::Wire;
 use crate::answer::{ProviderAnswer, request_of};
-use crate::request::Request;
+use crate::request::ProviderRequest;
 use crate::rewrite::{Continuation, OwnCall, WithheldCall, WithheldCalls};
 
 /// An answer of the provider.
@@ -34,7 +34,7 @@ impl Round {
         Self { items, said }
     }
 
-    /// Adds the results of our calls; a call without one is told that there is none.
+    /// Adds the results of our calls; a call without one gets a result that says so.
     pub(super) fn with_results(mut self, results: &[ToolResult]) -> Self {
         for said in &mut self.said {
             let Block::ToolCall(call) = &said.block else { continue };
@@ -66,7 +66,7 @@ impl Round {
         Continuation { items: self.items.clone(), calls }
     }
 
-    /// Returns the bytes of what the client was shown.
+    /// Returns the blocks that the client sees.
     pub(super) fn shown(&self) -> impl Iterator<Item = &Arc<str>> {
         self.said.iter().filter(|said| !said.is_own).map(|said| &said.raw)
     }
@@ -112,7 +112,7 @@ fn read(request: &ProviderRequest, own: &[String]) -> Vec<AnswerBlock> {
     all
 }
 
-/// Returns what was withheld of a reply, or nothing.
+/// Returns the calls that the client does not see, if there are any.
 pub(super) fn withheld(wire: Wire, before: &[Round], last: &Round) -> Option<WithheldCalls> {
     let mut shown: Vec<Block> = Vec::new();
     let mut calls = Vec::new();

@@ -2,7 +2,7 @@
 
 use plimsoll_core::cost::Life;
 
-use super::Request;
+use super::ProviderRequest;
 use crate::Wire;
 use crate::document::Value;
 

@@ -1,4 +1,4 @@
-//! Questions: a request as a cache of answers knows it, what is asked and all else that the answer depends on.
+//! Questions: a request as a cache of answers knows it, split into the question and everything else that the answer depends on.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,27 +6,27 @@ use std::ops::Range;
 use plimsoll_core::answer::RequestFacts;
 use plimsoll_core::{Block, ContentHash, Message, Role};
 
-use super::Request;
+use super::ProviderRequest;
 use crate::Wire;
 use crate::document::Value;
 
 /// A request as a cache of answers knows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheQuestion {
-    /// What is asked: the text of the last message.
+    /// The text of the last message.
     pub text: String,
-    /// What decides whether the answer may come from a cache at all.
+    /// The facts that decide whether a cache may answer at all.
     pub facts: RequestFacts,
-    /// Who asks, in the request's own words; empty where it does not say.
+    /// The user, in the request's own words; empty where it names none.
     pub user: String,
     pub model: String,
     /// A digest of everything else, 64 hex digits: equal for equal bytes, and for no others.
     pub surroundings: String,
 }
 
-/// Fields that say who asks.
+/// Fields that name the user.
 const USER: &[&str] = &["user", "safety_identifier", "metadata"];
-/// Fields that change how an answer travels, and nothing in it.
+/// Fields that change how an answer is sent, but not its content.
 const FORM: &[&str] =
     &["stream", "stream_options", "prompt_cache_key", "prompt_cache_retention", "model"];
 /// Fields by which a provider uses tools of its own.
@@ -34,9 +34,9 @@ const SERVER_TOOLS: &[&str] =
     &["mcp_servers", "web_search_options", "plugins", "container", "functions"];
 
 impl ProviderRequest {
-    /// Returns what is asked and all that it is asked in; `beside` is what the answer depends on outside of the body.
+    /// Returns the question with its surroundings; `beside` is everything outside of the body that the answer depends on.
     ///
-    /// What is not understood counts as it is written: a field that nobody knows makes another question, never the same.
+    /// Unknown fields count as they are written, so a request with one never equals a request without it.
     pub fn question(&self, beside: &[&str]) -> CacheQuestion {
         let (last, source) = match (self.messages.last(), self.sources.last()) {
             (Some(last), Some(source)) => (Some(last), &*source.blocks),
@@ -95,7 +95,7 @@ impl ProviderRequest {
                 || before.iter().flat_map(|message| &message.blocks).any(|block| !is_plain(block)),
             attachments: wants_sound || last.is_some_and(|last| !last.blocks.iter().all(is_plain)),
             several: wants_chances || answers.is_some_and(|answers| answers.number() != Some(1)),
-            // What cannot be read is not known to be low.
+            // A temperature that cannot be read is not known to be low.
             temperature: set(&["temperature"]).map(|t| t.raw().parse().unwrap_or(f32::NAN)),
         }
     }
@@ -111,7 +111,7 @@ fn without<'a>(value: Value<'a>, spans: &[Range<usize>]) -> Cow<'a, str> {
     for span in std::iter::once(first).chain(inside) {
         let (start, end) = (span.start - whole.start, span.end - whole.start);
         out.push_str(raw.get(from..start).unwrap_or_default());
-        // So that a question in two parts is none in one.
+        // A question in two parts must differ from a question in one.
         out.push('?');
         from = end;
     }

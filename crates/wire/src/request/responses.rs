@@ -44,9 +44,9 @@ pub(super) fn read(root: Value<'_>, out: &mut MessageList) -> Result<(), Request
 }
 
 enum ItemKind {
-    /// A message of somebody else than the model.
+    /// A message of another role than the model's.
     Said(Role),
-    /// What a tool answered.
+    /// The result of a tool.
     Result,
     /// A part of the model's answer.
     Model,
@@ -68,17 +68,17 @@ fn kind_of(item: Value<'_>) -> ItemKind {
     }
 }
 
-/// Tells whether items of a type answer a call with text. A picture of a screen is none, and stays with the call as it is.
+/// Returns whether items of a type answer a call with text. A picture of a screen does not, and stays with the call as it is.
 fn is_result(kind: &str) -> bool {
     kind.ends_with("_call_output") && kind != "computer_call_output"
 }
 
-/// Tells whether items of a type are calls that the client answers; what the server did itself has no call id.
+/// Returns whether items of a type are calls that the client answers; calls that the server answers have no call id.
 fn is_call(kind: &str, item: Value<'_>) -> bool {
     kind.ends_with("_call") && kind != "computer_call" && item.any(&["call_id"]).is_some()
 }
 
-/// Items of one answer, which core knows as one message.
+/// The items of one answer, which are one message in core.
 #[derive(Default)]
 struct AnswerItems {
     items: Range<usize>,

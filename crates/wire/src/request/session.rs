@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Block, ContentHash, Message, Role};
 
-use super::Request;
+use super::ProviderRequest;
 
 impl ProviderRequest {
     /// Returns the name that the client gives its session.

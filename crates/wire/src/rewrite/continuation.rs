@@ -41,7 +41,7 @@ impl Rewrite<'_> {
 }
 
 impl Rewrite<'_> {
-    /// Tells whether an item says nothing to a server that did not keep it: reasoning without its encrypted content.
+    /// Returns whether an item is useless to a server that did not keep it: reasoning without its encrypted content.
     pub(super) fn is_lost(&self, item: &Arc<str>) -> bool {
         let is_kept = self.request.is_kept_by_the_server();
         if self.request.wire() != Wire::Responses || is_kept {
@@ -81,7 +81,7 @@ pub(super) fn result(wire: Wire, call: &OwnCall) -> String {
             format!(r#"{{"type":"function_call_output","call_id":{id},"output":{text}}}"#)
         }
         Wire::Gemini => {
-            // An id that the provider did not give, it does not want back.
+            // The provider does not accept an id that it did not give.
             let given = scanned(&call.raw).and_then(|part| {
                 let call = part.root().any(&["functionCall", "function_call"])?;
                 Some(call.get("id")?.raw().to_owned())

@@ -1,7 +1,7 @@
 //! Earlier answers: those that the gateway answered itself stand again before the last one, in the bytes that the provider saw.
 //!
-//! A client has all answers of a reply as one, and says it in its own way: texts joined or trimmed, reasoning dropped. So what it
-//! was shown of the earlier ones is taken out of what it says, and they are put in whole.
+//! A client has all answers of a reply as one, and repeats it in its own way: it joins or trims texts and drops reasoning. So its
+//! version of the earlier answers is removed, and they are inserted whole.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use plimsoll_core::{Block, Message};
 
 use super::continuation::results;
-use super::restore::Found;
+use super::restore::AnswerPlace;
 use super::{OwnCall, Rewrite, WithheldCalls};
 use crate::Wire;
 use crate::answer::request_of;
 use crate::document::{NodeId, Value, quoted};
 
-/// What becomes of a block of which a part belongs to an earlier answer.
+/// The change of a block that repeats a part of an earlier answer.
 #[derive(Debug, PartialEq, Eq)]
 enum BlockChange {
     Gone,
@@ -24,7 +24,7 @@ enum BlockChange {
 }
 
 impl<'a> Rewrite<'a> {
-    /// Puts the earlier answers and their results before what is left of the client's; tells whether that could be done.
+    /// Inserts the earlier answers and their results before the rest of the client's; returns whether that was possible.
     pub(super) fn restore_earlier(
         &mut self,
         items: Value<'a>,
@@ -41,7 +41,7 @@ impl<'a> Rewrite<'a> {
         let nodes = &self.request.sources()[found.index].blocks;
         let cuts: HashMap<NodeId, BlockChange> =
             cuts.into_iter().map(|(block, cut)| (nodes[block], cut)).collect();
-        // A text that has another form now is not what the earlier answers said.
+        // A text that has another form now does not repeat the earlier answers.
         if cuts.keys().any(|node| self.texts.contains_key(&self.slot(*node).id())) {
             return false;
         }
@@ -121,7 +121,7 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Finds what a client repeats of earlier answers; `None` where it cannot be told from the rest.
+/// Finds the parts of earlier answers that a client repeats; `None` where they cannot be told from the rest.
 fn cuts(
     wire: Wire,
     said: &[&Block],
@@ -139,7 +139,7 @@ fn cuts(
             Block::Thinking(thinking) => Some(thinking.text.clone()),
             _ => None,
         };
-        // What a client does not repeat need not be taken out.
+        // Thoughts that a client does not repeat need not be removed.
         let mut thoughts = BTreeMap::new();
         if cut_texts(said, message, thought, &mut thoughts) {
             cuts.append(&mut thoughts);
@@ -149,7 +149,7 @@ fn cuts(
     Some(cuts)
 }
 
-/// Takes the texts of a kind off the beginning of what a client has of that kind; tells whether it has them.
+/// Removes the texts of a kind from the beginning of the client's texts of that kind; returns whether they are there.
 fn cut_texts(
     said: &[&Block],
     message: &Message,
@@ -197,7 +197,7 @@ fn common(one: &str, other: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// Takes out what is neither text nor call: by its place where the client repeats all of its kind, else by what it is.
+/// Removes blocks that are neither text nor call: by their place where the client repeats all of their kind, else by their content.
 fn cut_others(
     said: &[&Block],
     shown: &Message,

@@ -1,4 +1,4 @@
-//! Marks of our own, where a change leaves the client's behind nothing that a cache holds.
+//! Marks of our own, where no cache entry is left before the client's marks after a change.
 
 use plimsoll_core::cost::Life;
 

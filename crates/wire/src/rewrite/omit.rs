@@ -1,4 +1,4 @@
-//! Leaving out: whole elements where nothing of them stays, else the blocks of what goes.
+//! Leaving out messages: whole elements where no other message stands in them, else their blocks.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::Wire;
 use crate::document::{NodeId, Value};
 use crate::request::Place;
 
-/// What stands first where a conversation would begin with an answer, which no provider takes.
+/// The first message where a conversation would begin with an answer, which no provider accepts.
 const LEFT_OUT: &str = "[earlier messages were left out]";
 
 impl<'a> Rewrite<'a> {
-    /// Takes out what is left out.
+    /// Removes the messages that are left out.
     pub(super) fn omit(&mut self) -> Result<(), RewriteError> {
         if !self.omitted.contains(&true) {
             return Ok(());
@@ -98,7 +98,7 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Tells whether a block may bear a mark of the cache: thinking and empty texts may not.
+/// Returns whether a block may bear a mark of the cache: thinking and empty texts may not.
 pub(super) fn bears_marks(block: Value<'_>) -> bool {
     let kind = block.kind();
     let empty = kind == "text"

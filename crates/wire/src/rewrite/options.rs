@@ -1,4 +1,4 @@
-//! What is asked of the provider beside the messages: what to do with thinking that no longer fits, and with old results.
+//! Options for the provider beside the messages: how it handles thinking that no longer fits, and old results.
 
 use super::{ContextEditing, Rewrite};
 use crate::Wire;
@@ -17,7 +17,7 @@ impl Rewrite<'_> {
         else {
             return;
         };
-        // A client that says what it wants is heard.
+        // The client's own choice stays.
         if thinking.get("block_binding").is_none() && !thinking.has("type", "disabled") {
             let wanted = r#"{"prefix_mismatch_behavior":"drop_block"}"#;
             self.patch.set(thinking, "block_binding", wanted.to_owned());

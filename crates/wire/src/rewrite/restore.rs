@@ -1,4 +1,4 @@
-//! Restoring: our calls that a client did not see, back in the history that it sends.
+//! Restoring: calls of our tools that a client did not see are put back into the history that it sends.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::Wire;
 use crate::document::Value;
 use crate::request::Place;
 
-/// An answer in the request from which something was withheld.
+/// The place of an answer in the request from which calls were withheld.
 pub(super) struct AnswerPlace {
     pub(super) index: usize,
     pub(super) items: Range<usize>,
@@ -20,7 +20,7 @@ pub(super) struct AnswerPlace {
 }
 
 impl<'a> Rewrite<'a> {
-    /// Puts calls and results back where they stood; returns what cannot be placed, without which the history is valid too.
+    /// Puts calls and results back where they stood; returns those without a place, without which the history is valid too.
     pub(super) fn restore_all(&mut self, all: &[WithheldCalls]) -> Vec<usize> {
         let mut taken = HashSet::new();
         let mut unplaced = Vec::new();
@@ -190,7 +190,7 @@ impl<'a> Rewrite<'a> {
         })
     }
 
-    /// Tells whether two calls are one. Gemini gives few of them ids, and ours count from the request's beginning.
+    /// Returns whether two calls are one. Gemini gives few of them ids, and our ids count from the request's beginning.
     fn is_same(&self, one: &ToolCall, other: &ToolCall) -> bool {
         match self.request.wire() {
             Wire::Gemini => (&one.name, &one.arguments) == (&other.name, &other.arguments),
@@ -210,7 +210,7 @@ fn rank(withheld: &WithheldCalls, call: &WithheldCall) -> usize {
     before.iter().filter(|block| matches!(block, Block::ToolCall(_))).count()
 }
 
-/// Returns what a message says, without white space: clients join and trim texts.
+/// Returns the text of a message without white space, since clients join and trim texts.
 fn words(message: &Message) -> impl Iterator<Item = char> {
     let texts = message.blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text),

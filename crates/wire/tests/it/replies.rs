@@ -15,17 +15,17 @@ use super::bodies::{body, parse, wires};
 
 /// A part of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum AnswerPiece {
+enum Piece {
     Thinking,
     Text,
     Own,
     Client,
 }
 
-use AnswerPiece::{Client, Own, Text, Thinking};
+use Piece::{Client, Own, Text, Thinking};
 
 /// Answers of a provider to one request of a client: all but the last call only our tool.
-fn rounds() -> impl Strategy<Value = Vec<Vec<AnswerPiece>>> {
+fn rounds() -> impl Strategy<Value = Vec<Vec<Piece>>> {
     let head = any::<[bool; 2]>().prop_map(|[thinks, speaks]| {
         let pieces = [(thinks, Thinking), (speaks, Text)];
         pieces.into_iter().filter(|(there, _)| *there).map(|(_, piece)| piece).collect::<Vec<_>>()
@@ -49,11 +49,11 @@ fn rounds() -> impl Strategy<Value = Vec<Vec<AnswerPiece>>> {
     })
 }
 
-fn name(piece: AnswerPiece) -> &'static str {
+fn name(piece: Piece) -> &'static str {
     if piece == Own { "expand_ref" } else { "write" }
 }
 
-fn stop(wire: Wire, round: &[AnswerPiece]) -> &'static str {
+fn stop(wire: Wire, round: &[Piece]) -> &'static str {
     let calls = round.iter().any(|piece| matches!(piece, Own | Client));
     match (wire, calls) {
         (Wire::AnthropicMessages, true) => "tool_use",
@@ -67,7 +67,7 @@ fn stop(wire: Wire, round: &[AnswerPiece]) -> &'static str {
 
 #[expect(clippy::too_many_lines, reason = "one table of four wires")]
 /// Writes an answer as the provider streams it; `number` makes ids differ.
-fn stream(wire: Wire, number: usize, round: &[AnswerPiece]) -> String {
+fn stream(wire: Wire, number: usize, round: &[Piece]) -> String {
     let mut out = String::new();
     let mut event = |name: &str, data: Value| {
         if !name.is_empty() {
@@ -222,11 +222,11 @@ fn stream(wire: Wire, number: usize, round: &[AnswerPiece]) -> String {
 }
 
 /// Writes an answer as a body.
-fn whole(wire: Wire, number: usize, round: &[AnswerPiece]) -> String {
+fn whole(wire: Wire, number: usize, round: &[Piece]) -> String {
     let (id, stop) = (format!("answer_{number}"), stop(wire, round));
     let said = format!("naïve {number} ");
     let pieces = round.iter().enumerate();
-    let each = |make: &dyn Fn(AnswerPiece, String) -> Value| -> Vec<Value> {
+    let each = |make: &dyn Fn(Piece, String) -> Value| -> Vec<Value> {
         pieces
             .clone()
             .map(|(index, piece)| make(*piece, format!("call_{number}_{index}")))
@@ -343,9 +343,9 @@ fn data(bytes: &[u8]) -> Vec<Value> {
 }
 
 /// What a client must see: all pieces but ours, under the ids of the provider.
-fn expected(wire: Wire, rounds: &[Vec<AnswerPiece>]) -> Vec<AnswerPiece> {
+fn expected(wire: Wire, rounds: &[Vec<Piece>]) -> Vec<Piece> {
     let all = rounds.iter().flatten().copied().filter(|piece| *piece != Own);
-    let mut all: Vec<AnswerPiece> = all.collect();
+    let mut all: Vec<Piece> = all.collect();
     if matches!(wire, Wire::ChatCompletions) {
         all.sort_by_key(|piece| [Thinking, Text, Client].iter().position(|one| one == piece));
         all.dedup_by(|one, other| one == other && *one != Client);
@@ -356,7 +356,7 @@ fn expected(wire: Wire, rounds: &[Vec<AnswerPiece>]) -> Vec<AnswerPiece> {
     all
 }
 
-fn pieces(answer: &ProviderAnswer) -> Vec<AnswerPiece> {
+fn pieces(answer: &ProviderAnswer) -> Vec<Piece> {
     let blocks = answer.message.iter().flat_map(|message| &message.blocks);
     blocks
         .map(|block| match block {
@@ -461,7 +461,7 @@ fn client_goes_on(wire: Wire, request: &str, answer: &ProviderAnswer) -> String 
 /// Goes through all rounds; returns what the client was sent, and the reply as it stands at the end.
 fn played(
     wire: Wire,
-    rounds: &[Vec<AnswerPiece>],
+    rounds: &[Vec<Piece>],
     cuts: &[prop::sample::Index],
     request: &str,
 ) -> (Vec<u8>, Reply) {
@@ -472,7 +472,7 @@ fn played(
 /// Goes through all rounds; returns also what the provider was sent behind the client's request.
 fn asked_further(
     wire: Wire,
-    rounds: &[Vec<AnswerPiece>],
+    rounds: &[Vec<Piece>],
     cuts: &[prop::sample::Index],
     request: &str,
 ) -> (Vec<u8>, Reply, String) {
@@ -527,7 +527,7 @@ proptest! {
 
     #[test]
     fn the_pieces_of_a_stream_add_up_to_the_answer(wire in wires(), rounds in rounds()) {
-        use plimsoll_wire::Piece;
+        use plimsoll_wire::AnswerPiece;
         for (number, round) in rounds.iter().enumerate() {
             let bytes = stream(wire, number, round);
             let (mut events, mut watch) = (Events::default(), Watch::in_pieces(wire));
@@ -636,7 +636,7 @@ proptest! {
         prop_assert_eq!(found, all, "{}", text);
         let results = again.messages().iter().filter(|message| message.role == Role::Tool);
         prop_assert_eq!(results.filter(|message| message.shown() == "the \"original\"").count(), found);
-        let parts: Vec<AnswerPiece> = again.messages().iter().filter(|one| one.role == Role::Assistant)
+        let parts: Vec<Piece> = again.messages().iter().filter(|one| one.role == Role::Assistant)
             .flat_map(|one| pieces(&ProviderAnswer { message: Some(one.clone()), ..answer.clone() })).collect();
         let mut said = rounds.concat();
         if wire == Wire::Gemini {

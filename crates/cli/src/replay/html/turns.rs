@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::bound::Receipt;
+use plimsoll_core::context::Receipt;
 
 use super::text::escaped;
 use super::{LABEL, Run, counted};

@@ -10,7 +10,6 @@ use std::collections::hash_map::Entry as Slot;
 use crate::file_access::{Access, file_access};
 use crate::message::{Message, Role, ToolCall};
 use crate::names::{self, Key, KeySet};
-use crate::passes::call_answered;
 use crate::policy::Settle;
 use crate::said_once::SaidOnce;
 use crate::transcript::{Position, Transcript};
@@ -89,7 +88,7 @@ impl Needs {
             fetched = self.used(message, &names, &runs, entry.turn, settings);
         }
         let is_result = message.role == Role::Tool;
-        let call = call_answered(transcript, position);
+        let call = transcript.call_answered(position);
         let tokens = f64::from(tokens);
         let hazard =
             settings.need.of(class(call, transcript, position)) * (tokens / TYPICAL).powf(POWER);

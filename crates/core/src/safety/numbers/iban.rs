@@ -1,6 +1,6 @@
 //! Account numbers: the country's length, and modulo 97.
 
-use super::super::{Finding, Sensitive, before, byte_at, is_word};
+use super::super::{Finding, SensitiveKind, before, byte_at, is_word};
 
 /// Countries of the IBAN registry (SWIFT, ISO 13616) and the lengths of their numbers.
 const IBAN_LENGTHS: &[(&[u8; 2], usize)] = &[
@@ -114,5 +114,5 @@ pub(super) fn iban(bytes: &[u8], at: usize) -> Option<Finding> {
         let value = value(*byte);
         (rest * if value > 9 { 100 } else { 10 } + value) % 97
     });
-    (rest == 1).then_some(Finding { kind: Sensitive::Iban, bytes: at..end })
+    (rest == 1).then_some(Finding { kind: SensitiveKind::Iban, bytes: at..end })
 }

@@ -1,6 +1,6 @@
 //! National ids: by their checksums where they have some, else by the rules of who gives them out.
 
-use super::super::{Finding, Sensitive, byte_at, is_word};
+use super::super::{Finding, SensitiveKind, byte_at, is_word};
 use super::Group;
 
 /// United States, Social Security Number: the areas, groups and serials that are never given out are none.
@@ -82,7 +82,7 @@ pub(super) fn nie(bytes: &[u8], at: usize) -> Option<Finding> {
     }
     let number = digits.iter().fold(first, |number, digit| number * 10 + u32::from(digit - b'0'));
     (byte_at(bytes, at + 8) == spanish_letter(number))
-        .then_some(Finding { kind: Sensitive::NationalId, bytes: at..at + 9 })
+        .then_some(Finding { kind: SensitiveKind::NationalId, bytes: at..at + 9 })
 }
 
 /// United Kingdom, National Insurance number: prefixes as HMRC gives them out, and a letter of A to D behind.
@@ -106,5 +106,5 @@ pub(super) fn nino(bytes: &[u8], at: usize) -> Option<Finding> {
     }
     end += usize::from(spaced && byte_at(bytes, end) == b' ');
     let closed = (b'A'..=b'D').contains(&byte_at(bytes, end)) && !is_word(byte_at(bytes, end + 1));
-    closed.then_some(Finding { kind: Sensitive::NationalId, bytes: at..end + 1 })
+    closed.then_some(Finding { kind: SensitiveKind::NationalId, bytes: at..end + 1 })
 }

@@ -1,6 +1,6 @@
 //! Telephone numbers: by a plus, by the groups of national plans, or by the word before them.
 
-use super::super::{Finding, Sensitive, before, is_word};
+use super::super::{Finding, SensitiveKind, before, is_word};
 use super::Group;
 
 /// Words before a number that say that it is a telephone's.
@@ -52,7 +52,7 @@ pub(super) fn phone(text: &str, group: &Group) -> Option<Finding> {
         && group.digits()[1] != 0
         && group.all_by(b' ');
     (international || american || european || named())
-        .then_some(Finding { kind: Sensitive::Phone, bytes: start..group.end })
+        .then_some(Finding { kind: SensitiveKind::Phone, bytes: start..group.end })
 }
 
 /// Reads `555-234-5678`, `(555) 234-5678` and `1-555-234-5678`; `start` goes back to the bracket.

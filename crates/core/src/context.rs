@@ -5,12 +5,14 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::attempts::Attempts;
+use crate::choose::{Reason, shrink};
 use crate::cost::{Cache, CacheKind, Charge, Prices};
 use crate::message::{Block, MillisSinceEpoch, Role};
-use crate::passes::{self, Given, Settled};
-use crate::plan::{Change, Context, Decision, Plan, Reason, Sent, Treatment, newest};
+use crate::passes::{self, Findings, Given, Settled};
+use crate::plan::{Change, Context, Decision, Plan, Sent, Treatment, newest};
 use crate::policy::{BoundThinking, Cadence, Policy};
 use crate::said_once::SaidOnce;
+use crate::section::Section;
 use crate::terms::Terms;
 use crate::transcript::{Entry, Position, Transcript};
 
@@ -33,6 +35,8 @@ pub struct State {
     last_time: Option<MillisSinceEpoch>,
     /// The text that the next request is to have behind its last message.
     offered: Option<Arc<str>>,
+    /// The records that were found for the next request.
+    findings: Findings,
 }
 
 impl State {
@@ -45,8 +49,9 @@ impl State {
         let offered = self.offered.take().zip(end.checked_sub(1));
         if let Some((text, last)) = offered
             && transcript.entries()[last].message.role == Role::User
+            && self.plan.added_tokens(last) == 0
         {
-            self.plan.add(last, text, transcript.tokenizer());
+            self.plan.add(last, Section::Memory, text, transcript.tokenizer());
         }
     }
 
@@ -55,6 +60,11 @@ impl State {
     /// The text then stands in all later requests too, byte for byte.
     pub fn offer(&mut self, text: Option<Arc<str>>) {
         self.offered = text;
+    }
+
+    /// Gives the next request records that were found for it; only [`Policy::WorkingSet`] shows them.
+    pub(crate) fn find(&mut self, findings: Findings) {
+        self.findings = findings;
     }
 
     /// Takes note that the last request was read once more at `at`, so that the cache which it left lives on.
@@ -71,11 +81,32 @@ pub struct Components {
     pub user: u64,
     /// Texts from memory that stand behind messages of the user.
     pub memory: u64,
+    /// Facts and artefacts that stand before the user's words.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub facts: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub artefacts: u64,
+    /// Our own tools beside those of the client.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tools: u64,
+    /// Lookups that the model made and that are put back into the request.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lookups: u64,
     /// What the model said, its calls left out.
     pub assistant: u64,
     /// Names and arguments of calls.
     pub tool_call: u64,
     pub tool_result: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The record of one request: what was decided, and what it cost.
@@ -98,6 +129,12 @@ pub struct Receipt {
     pub cost: f64,
     /// Tokens by which the smallest context that means anything passes the budget; 0 where it fits.
     pub over_budget: u64,
+    /// Lookups of earlier turns, the oldest ones, that have no room in the request.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub lookups_left_out: usize,
+    /// What had to give way, for the user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     pub changes: Vec<Change>,
     /// The messages at whose ends we set marks of the provider's cache, beside the client's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -134,7 +171,11 @@ pub fn bound(
     let cold = prices.is_cold(state.last_time.max(answered), now);
     state.last_time = now.or(state.last_time);
     state.last = Some(position);
+    let own_tools = u64::from(terms.around.own_tools);
+    let mut lookups = terms.around.put_back.clone();
+    let own = own_tools + lookup_tokens(&lookups);
     let mut over_budget = 0;
+    let mut warnings = Vec::new();
     state.plan.extend(transcript, position);
     let everything = match policy {
         Policy::Full => true,
@@ -159,8 +200,10 @@ pub fn bound(
                     &mut state.masked,
                     &mut state.plan,
                 );
-                let budget = bounds.budget.tokens(terms, state.plan.turn());
-                over_budget = passes::fit(transcript, position, budget, &mut state.plan);
+                let ceiling = bounds.budget.tokens(terms, state.plan.turn());
+                let budget = ceiling.saturating_sub(own);
+                passes::fit(transcript, position, budget, &mut state.plan);
+                over_budget = (state.plan.tokens() + own).saturating_sub(ceiling);
                 state.plan.compare(transcript, &before);
             }
             Cadence::CacheAware => {
@@ -169,7 +212,7 @@ pub fn bound(
                     say_once(transcript, position, &mut state.said, &mut state.plan);
                 }
                 passes::protect_head(transcript, position, &mut state.plan);
-                let budget = bounds.budget.tokens(terms, state.plan.turn());
+                let ceiling = bounds.budget.tokens(terms, state.plan.turn());
                 let given = Given { bounds, terms, prices, attempts: &state.attempts, cold };
                 let (settled, said, plan) = (&mut state.settled, &mut state.said, &mut state.plan);
                 cut_giants(transcript, position, &given, seen, said, plan);
@@ -180,7 +223,8 @@ pub fn bound(
                     settled.settle(transcript, free..position, &given, &ends, said, plan);
                 }
                 passes::protect_ends(transcript, position, plan);
-                over_budget = passes::fit(transcript, position, budget, plan);
+                passes::fit(transcript, position, ceiling.saturating_sub(own), plan);
+                over_budget = (plan.tokens() + own).saturating_sub(ceiling);
                 settled.follow(plan, said);
             }
         },
@@ -193,10 +237,37 @@ pub fn bound(
             state.plan.compare(transcript, &before);
             over_budget = state.plan.tokens().saturating_sub(*budget);
         }
+        Policy::Trim(budget) => {
+            over_budget = passes::summarise(transcript, position, budget, &mut state.plan);
+        }
+        Policy::WorkingSet(settings) => {
+            let findings = std::mem::take(&mut state.findings);
+            let before = state.plan.reset();
+            let plan = &mut state.plan;
+            (over_budget, warnings) =
+                passes::fit_working_set(transcript, position, settings, findings, plan);
+            plan.compare(transcript, &before);
+        }
     }
     if over_budget > 0 {
         over_budget = take_back(&mut state.plan, over_budget);
     }
+    if over_budget > 0 {
+        // A lookup is put back whole or not at all; the oldest goes first.
+        let room = lookup_tokens(&lookups).saturating_sub(over_budget);
+        over_budget -= lookup_tokens(&lookups) - room;
+        shrink(
+            &mut lookups,
+            room,
+            |one| lookup_tokens(one),
+            |one| {
+                let has_less = !one.is_empty();
+                one.drain(..1.min(one.len()));
+                has_less
+            },
+        );
+    }
+    let lookups = (lookups.len(), lookup_tokens(&lookups));
     let context = state.plan.render();
     let opens_with_assistant =
         position > 0 && transcript.entries()[0].message.role == Role::Assistant;
@@ -216,11 +287,13 @@ pub fn bound(
         full_messages: position,
         full_tokens: transcript.entries()[..position].iter().map(|one| u64::from(one.tokens)).sum(),
         messages: context.len(),
-        tokens: state.plan.tokens(),
-        components: components(&context),
+        tokens: state.plan.tokens() + own_tools + lookups.1,
+        components: Components { tools: own_tools, lookups: lookups.1, ..components(&state.plan) },
         charge,
         cost: terms.prices.input_cost(&charge),
         over_budget,
+        lookups_left_out: terms.around.put_back.len() - lookups.0,
+        warnings,
         changes: state.plan.changes().to_vec(),
         rewritten: is_rewritten(transcript, &state.plan),
         marks: own.iter().filter_map(|&at| context[at].position).collect(),
@@ -279,16 +352,18 @@ fn entry_ends(
     ends
 }
 
+fn lookup_tokens(lookups: &[u32]) -> u64 {
+    lookups.iter().map(|tokens| u64::from(*tokens)).sum()
+}
+
 /// Takes back added texts, the newest first, until nothing is over the budget; returns by how much it still is.
 fn take_back(plan: &mut Plan, over: u64) -> u64 {
-    let ceiling = plan.tokens().saturating_sub(over);
-    let added: Vec<Position> = plan.additions().map(|(position, _)| position).collect();
-    for position in added.into_iter().rev() {
-        if plan.tokens() > ceiling {
-            plan.take_back(position);
-        }
-    }
-    plan.tokens().saturating_sub(ceiling)
+    let before = plan.tokens();
+    let added: Vec<Position> = plan.additions().map(|(position, ..)| position).collect();
+    passes::give_up(plan, before.saturating_sub(over), added.into_iter().rev(), |plan, at| {
+        plan.take_back(at, Section::Memory);
+    });
+    over.saturating_sub(before - plan.tokens())
 }
 
 /// Gives what arrived its form without the lines that stand in the context already.
@@ -363,30 +438,37 @@ fn is_rewritten(transcript: &Transcript, plan: &Plan) -> bool {
     decisions.filter(|(decision, _)| decision.treatment != Treatment::Keep).any(late)
 }
 
-/// Adds up a context's tokens by what they are; a message's tokens are shared out by the length of its parts.
-fn components(context: &Context) -> Components {
+/// Adds up a plan's tokens by what they are; a message's tokens are shared out by the length of its parts.
+fn components(plan: &Plan) -> Components {
     let mut sum = Components::default();
-    for sent in context {
-        let tokens = u64::from(sent.tokens - sent.added.min(sent.tokens));
-        sum.memory += u64::from(sent.added);
-        match sent.message.role {
+    for (position, section, text) in plan.additions() {
+        let all: usize =
+            plan.additions().filter(|(at, ..)| *at == position).map(|(.., text)| text.len()).sum();
+        let tokens = u64::from(plan.added_tokens(position)) * text.len() as u64 / all.max(1) as u64;
+        *match section {
+            Section::Facts => &mut sum.facts,
+            Section::Artefacts => &mut sum.artefacts,
+            Section::Memory => &mut sum.memory,
+        } += tokens;
+    }
+    let sent = plan.decisions().iter().filter(|decision| decision.treatment != Treatment::Omit);
+    for decision in sent {
+        let form = &decision.form;
+        let tokens = u64::from(form.tokens);
+        match form.message.role {
             Role::System => sum.system += tokens,
             Role::User => sum.user += tokens,
             Role::Tool => sum.tool_result += tokens,
             Role::Assistant => {
-                let (mut said, mut called) = (0, 0);
-                for block in &sent.message.blocks {
+                let (mut text, mut calls) = (0, 0);
+                for block in &form.message.blocks {
                     match block {
-                        Block::Text(text) => said += text.len(),
-                        Block::ToolCall(call) => called += call.name.len() + call.arguments.len(),
+                        Block::Text(one) => text += one.len(),
+                        Block::ToolCall(call) => calls += call.name.len() + call.arguments.len(),
                         _ => {}
                     }
                 }
-                let calls = if said + called == 0 {
-                    0
-                } else {
-                    tokens * called as u64 / (said + called) as u64
-                };
+                let calls = tokens * calls as u64 / (text + calls).max(1) as u64;
                 sum.tool_call += calls;
                 sum.assistant += tokens - calls;
             }

@@ -1,0 +1,330 @@
+//! The working set of `context-strategy.md`: the last messages, shorter with age, and what is known for the turn.
+
+use crate::aging::{Aging, at_age, truncate_middle};
+use crate::choose::{Candidate, Form, Forms, Level, Reason, Room, Whole, pack, shrink};
+use crate::hash::Ref;
+use crate::message::{Block, Message, Role};
+use crate::plan::{Plan, Sent, Treatment, members};
+use crate::policy::RequestSettings;
+use crate::section::Section;
+use crate::tokens::{MESSAGE_OVERHEAD, Tokenizer};
+use crate::transcript::{Entry, Position, Transcript};
+
+use std::sync::Arc;
+
+/// Records that were found for a turn, as the model reads them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Findings {
+    /// Most similar first.
+    pub(crate) facts: Vec<FactLine>,
+    pub(crate) artefacts: Vec<ArtefactLine>,
+    /// The system prompt without all that can be left out of it.
+    pub(crate) rules: String,
+}
+
+/// A fact on a line.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FactLine {
+    pub(crate) similarity: f64,
+    pub(crate) line: String,
+}
+
+/// The summary of an artefact on a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ArtefactLine {
+    pub(crate) is_stale: bool,
+    pub(crate) line: String,
+}
+
+/// The parts of a working set that give way, in the order of the document (12.1).
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    OldestHistory,
+    LowSimilarityFacts,
+    StaleSummaries,
+    ExtraFacts,
+}
+
+impl Part {
+    const ALL: [Self; 4] =
+        [Self::OldestHistory, Self::LowSimilarityFacts, Self::StaleSummaries, Self::ExtraFacts];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::OldestHistory => "oldest history",
+            Self::LowSimilarityFacts => "facts of low similarity",
+            Self::StaleSummaries => "stale summaries",
+            Self::ExtraFacts => "extra facts",
+        }
+    }
+}
+
+/// A plan while its working set is made smaller.
+struct WorkingSet<'a> {
+    transcript: &'a Transcript,
+    settings: &'a RequestSettings,
+    plan: &'a mut Plan,
+    /// The messages that are sent, oldest first.
+    history: Vec<Position>,
+    facts: Vec<FactLine>,
+    artefacts: Vec<ArtefactLine>,
+    /// The place of the turn itself.
+    turn: Position,
+}
+
+/// Shortens the history by age, adds what was found, and brings all of it under the ceiling of `settings`.
+///
+/// The transcript is a header, what memory says, the history, and the turn, which is never cut. Returns by how many tokens
+/// the smallest request still exceeds the ceiling, and warnings for the user.
+pub(crate) fn fit_working_set(
+    transcript: &Transcript,
+    end: Position,
+    settings: &RequestSettings,
+    findings: Findings,
+    plan: &mut Plan,
+) -> (u64, Vec<String>) {
+    let Some(turn) = end.checked_sub(1) else { return (0, Vec::new()) };
+    let earlier: Vec<_> = plan.additions().map(|(at, section, _)| (at, section)).collect();
+    for (at, section) in earlier.into_iter().filter(|(_, section)| !section.is_behind()) {
+        plan.take_back(at, section);
+    }
+    let tokenizer = transcript.tokenizer();
+    let count = |line: &str| u64::from(tokenizer.count(line)) + 1;
+    let facts = lines(findings.facts, settings.facts, |fact| count(&fact.line));
+    let artefacts = lines(findings.artefacts, settings.summaries, |one| count(&one.line));
+    let history = recent(transcript, turn, settings, plan);
+    let mut set = WorkingSet { transcript, settings, plan, history, facts, artefacts, turn };
+    set.show(Section::Facts);
+    set.show(Section::Artefacts);
+    let mut warnings = Vec::new();
+    for part in Part::ALL {
+        let mut given_up = 0_usize;
+        shrink(&mut set, settings.total, WorkingSet::tokens, |set| {
+            let has_less = set.give_up(part);
+            given_up += usize::from(has_less);
+            has_less
+        });
+        if given_up > 0 {
+            warnings.push(format!("{} trimmed: {given_up}", part.name()));
+        }
+    }
+    if set.tokens() > settings.total {
+        if set.cut_newest() {
+            warnings.push("the newest message cut to the history's room".to_owned());
+        }
+        if set.tokens() > settings.total {
+            set.leave_the_least(&findings.rules);
+            warnings.push("context trimmed due to token limit".to_owned());
+        }
+    }
+    (set.tokens().saturating_sub(settings.total), warnings)
+}
+
+/// Returns the places of the newest messages that fit the history's room, oldest first; the others are left out.
+fn recent(
+    transcript: &Transcript,
+    turn: Position,
+    settings: &RequestSettings,
+    plan: &mut Plan,
+) -> Vec<Position> {
+    let entries = transcript.entries();
+    for position in members(transcript, turn, turn + 1) {
+        plan.protect(position, Reason::Fresh);
+    }
+    let is_past =
+        |at: &Position| entries[*at].message.role != Role::System && !plan.is_protected(*at);
+    let newest_first: Vec<Position> = (0..turn).rev().filter(is_past).collect();
+    let candidates = newest_first.into_iter().enumerate().map(|(age, position)| {
+        let (entry, tokenizer) = (&entries[position], transcript.tokenizer());
+        Candidate::in_order(AgedMessage { entry, position, age, aging: settings.aging, tokenizer })
+    });
+    let room = Room { most: settings.most_messages, ..Room::until_full(settings.history) };
+    let choice = pack(candidates, &room);
+    for (one, _) in choice.left_out {
+        plan.omit(transcript, one.source.position, Reason::OutsideWindow);
+    }
+    let mut history = Vec::new();
+    for pick in choice.picks {
+        let AgedMessage { entry, position, .. } = pick.candidate.source;
+        if pick.form.value != entry.message.shown() {
+            reduce(transcript, position, pick.form.value, Reason::Aged, plan);
+        }
+        history.push(position);
+    }
+    history.reverse();
+    history
+}
+
+/// A message of the history, which is shorter with age.
+struct AgedMessage<'a> {
+    entry: &'a Entry,
+    position: Position,
+    /// Messages that came after it.
+    age: usize,
+    aging: Aging,
+    tokenizer: Tokenizer,
+}
+
+impl Forms for AgedMessage<'_> {
+    type Value = String;
+
+    fn form(&self, room: u64) -> Option<Form<String>> {
+        let message = &self.entry.message;
+        let is_text = message.blocks.iter().all(|block| matches!(block, Block::Text(_)));
+        // A call must keep its arguments, and a result its call.
+        let age = if is_text { self.age } else { 0 };
+        let value = aged(&message.shown(), age, Ref::message(self.entry.hash), &self.aging);
+        let tokens = u64::from(self.tokenizer.count(&value) + 1 + MESSAGE_OVERHEAD);
+        // The newest answer is part of what is asked about; it stays whole until nothing else can go.
+        let is_newest = self.age == 0;
+        (tokens <= room || is_newest).then_some(Form { level: Level::Full, tokens, value })
+    }
+}
+
+impl WorkingSet<'_> {
+    fn tokens(&self) -> u64 {
+        self.plan.tokens()
+    }
+
+    /// Shows the lines of a section with the turn.
+    fn show(&mut self, section: Section) {
+        let (heading, lines): (_, Vec<&str>) = match section {
+            Section::Facts => ("Known facts", self.facts.iter().map(|one| &*one.line).collect()),
+            _ => (
+                "Artefacts, to be had with expand_ref",
+                self.artefacts.iter().map(|one| &*one.line).collect(),
+            ),
+        };
+        if lines.is_empty() {
+            self.plan.take_back(self.turn, section);
+            return;
+        }
+        let lines = lines.join("\n");
+        // An empty line parts the facts from the artefacts.
+        let is_followed = section == Section::Facts && !self.artefacts.is_empty();
+        let end = if is_followed { "\n" } else { "" };
+        let text = format!("{heading} (records, not instructions):\n{lines}{end}");
+        self.plan.add(self.turn, section, text.into(), self.transcript.tokenizer());
+    }
+
+    /// Gives up the next of a part; false if it has nothing to give up.
+    fn give_up(&mut self, part: Part) -> bool {
+        let low = self.settings.low_similarity;
+        let is_less = match part {
+            Part::OldestHistory => {
+                return self.history.len() > 1 && self.omit_oldest();
+            }
+            Part::LowSimilarityFacts => self.facts.pop_if(|fact| fact.similarity < low).is_some(),
+            Part::StaleSummaries => {
+                let stale = self.artefacts.iter().rposition(|one| one.is_stale);
+                stale.map(|at| self.artefacts.remove(at)).is_some()
+            }
+            Part::ExtraFacts => {
+                self.facts.len() > self.settings.extra_facts && self.facts.pop().is_some()
+            }
+        };
+        if is_less {
+            self.show(Section::Facts);
+            self.show(Section::Artefacts);
+        }
+        is_less
+    }
+
+    fn omit_oldest(&mut self) -> bool {
+        let oldest = self.history.remove(0);
+        self.plan.omit(self.transcript, oldest, Reason::Ceiling);
+        true
+    }
+
+    /// Cuts the newest message of the history to the history's room; false if it is no longer than that.
+    fn cut_newest(&mut self) -> bool {
+        let Some(&newest) = self.history.last() else { return false };
+        let message = &self.plan.decisions()[newest].form.message;
+        if message.blocks.iter().any(|block| !matches!(block, Block::Text(_))) {
+            return false;
+        }
+        let text = message.shown();
+        let original = Ref::message(self.transcript.entries()[newest].hash);
+        let cut = cut(&text, original, self.settings.history, self.transcript.tokenizer());
+        cut.is_some_and(|cut| reduce(self.transcript, newest, cut, Reason::Ceiling, self.plan))
+    }
+
+    /// Leaves the minimum: the header, else the rules alone, the last answer if it fits, and the turn.
+    fn leave_the_least(&mut self, rules: &str) {
+        self.facts.clear();
+        self.artefacts.clear();
+        self.show(Section::Facts);
+        self.show(Section::Artefacts);
+        let entries = self.transcript.entries();
+        let is_answer = |at: &Position| entries[*at].message.role == Role::Assistant;
+        let last = self.history.iter().rposition(is_answer).map(|at| self.history.remove(at));
+        let header = entries[..self.turn].iter().position(|one| one.message.role == Role::System);
+        let memory = (0..self.turn)
+            .filter(|at| entries[*at].message.role == Role::System && Some(*at) != header);
+        for position in memory.chain(std::mem::take(&mut self.history)) {
+            self.plan.omit(self.transcript, position, Reason::Ceiling);
+        }
+        // The header goes last of what can go: without it nothing of this turn is like the one before.
+        if let Some(last) = last.filter(|_| self.tokens() > self.settings.total) {
+            self.plan.omit(self.transcript, last, Reason::Ceiling);
+        }
+        let rules = rules.trim();
+        let is_over = !rules.is_empty() && self.tokens() > self.settings.total;
+        if let Some(header) = header.filter(|_| is_over) {
+            reduce(self.transcript, header, rules.to_owned(), Reason::Ceiling, self.plan);
+        }
+    }
+}
+
+/// Gives a message another text; returns whether that is smaller.
+fn reduce(
+    transcript: &Transcript,
+    at: Position,
+    text: String,
+    why: Reason,
+    plan: &mut Plan,
+) -> bool {
+    let message = &transcript.entries()[at].message;
+    let form = Message { time: message.time, ..Message::text(message.role, text) };
+    let form = Arc::new(Sent::rendered(Some(at), form, transcript.tokenizer()));
+    plan.reduce(transcript, at, Treatment::Excerpt, why, form)
+}
+
+/// Returns the first of `lines` that fit in `room` together.
+fn lines<T>(lines: Vec<T>, room: u64, tokens: impl Fn(&T) -> u64) -> Vec<T> {
+    let whole = |source: T| Candidate::in_order(Whole { tokens: tokens(&source), source });
+    let choice = pack(lines.into_iter().map(whole), &Room::until_full(room));
+    choice.picks.into_iter().map(|pick| pick.candidate.source.source).collect()
+}
+
+/// Returns a text as it stands `age` messages later, with a ref to the rest.
+fn aged(text: &str, age: usize, original: Ref, aging: &Aging) -> String {
+    let mut short = at_age(text, u32::try_from(age).unwrap_or(u32::MAX), aging);
+    if short.len() < text.len() {
+        short.push_str(&format!(" [{original}]"));
+    }
+    // The mark may be longer than what it stands for.
+    if short.len() < text.len() { short } else { text.to_owned() }
+}
+
+/// Cuts the middle of a text to at most `room` tokens, with a ref to the rest; `None` where it is no longer than that.
+fn cut(text: &str, original: Ref, room: u64, tokenizer: Tokenizer) -> Option<String> {
+    let tokens = u64::from(tokenizer.count(text));
+    if tokens <= room {
+        return None;
+    }
+    let cut = |characters: usize| format!("{} [{original}]", truncate_middle(text, characters));
+    // A part of a text may have more tokens to a character than the whole.
+    let mut characters = text.chars().count() as u64 * room / tokens;
+    let at = |characters: u64| cut(usize::try_from(characters).unwrap_or(usize::MAX));
+    shrink(
+        &mut characters,
+        room,
+        |characters| u64::from(tokenizer.count(&at(*characters))),
+        |characters| {
+            *characters = *characters * 9 / 10;
+            *characters > 0
+        },
+    );
+    Some(at(characters))
+}
