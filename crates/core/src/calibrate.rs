@@ -1,4 +1,4 @@
-//! What a recorded session does not show and its usage tells: system prompt and tools, hidden thinking, the life of cache entries.
+//! Measures from a session's usage what its file does not show: system prompt and tools, hidden thinking, the life of entries.
 
 use serde::Serialize;
 
@@ -7,23 +7,23 @@ use crate::message::Usage;
 use crate::replay::Stretch;
 use crate::terms::{ClientMarks, Surroundings};
 
-/// Requests with usage below which nothing is measured (the scorer in use asks for as many).
+/// The fewest requests with usage for a measurement (as in the scorer in use).
 const LEAST_REQUESTS: usize = 8;
 
-/// A smaller scale says that the usage is not of this session (chosen).
+/// A smaller scale shows that the usage belongs to another session (chosen).
 const LEAST_SCALE: f64 = 0.5;
 
 /// A request whose usage was reported.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReportedRequest {
-    /// Tokens that are counted of its messages.
+    /// Counted tokens of its messages.
     pub counted: f64,
-    /// Answers of the model among them.
+    /// How many of its messages are answers of the model.
     pub answers: u32,
     pub usage: Usage,
 }
 
-/// What requests hold beside the messages that a session shows.
+/// The content of requests beside the messages that a session shows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RequestOverhead {
     /// Tokens of system prompt and tools.
@@ -34,15 +34,15 @@ pub struct RequestOverhead {
     pub shared: f64,
     /// The life that the client asks for.
     pub life: Life,
-    /// By what counted tokens must be multiplied so that they are no more than was sent: some of what a session shows was never
-    /// sent again, such as answers that broke off.
+    /// The factor for counted tokens, 1 at most: some messages of a session were never sent again, such as answers that broke
+    /// off.
     pub scale: f64,
-    /// Whether usage told it, or it is what the client usually has.
+    /// Whether it was measured from usage; else it is the client's usual overhead.
     pub measured: bool,
 }
 
 impl RequestOverhead {
-    /// Returns the surroundings of requests that have this around their messages.
+    /// Returns the surroundings of requests with this overhead.
     pub fn surroundings(&self) -> Surroundings {
         Surroundings {
             before: self.before,
@@ -71,10 +71,10 @@ pub fn reported<'a>(stretches: impl IntoIterator<Item = Stretch<'a>>) -> Vec<Rep
     found
 }
 
-/// Finds what requests hold beside their messages; `usual` is what the client has before them where too few were reported.
+/// Measures the overhead of requests; `usual` is the client's usual size before the messages if no request was reported.
 ///
-/// The first request says how much stands before the messages, and how much of it was in the cache already. What each answer
-/// adds is the slope of what is left over all requests (least squares): their last alone may be an odd one.
+/// The first request shows the size before the messages, and how much of it was in the cache already. The tokens that each
+/// answer adds are the slope of the remaining tokens over all requests (least squares), since a single request may be odd.
 pub fn unshown(requests: &[ReportedRequest], usual: f64) -> RequestOverhead {
     let life = life(requests);
     let Some(first) = requests.first() else {
@@ -93,7 +93,7 @@ pub fn unshown(requests: &[ReportedRequest], usual: f64) -> RequestOverhead {
     let mut unshown =
         RequestOverhead { before, unseen: 0.0, shared, scale: 1.0, life, measured: true };
     if requests.len() >= LEAST_REQUESTS {
-        // What stands between a prompt and the first, as it was reported and as it is counted.
+        // The growth of a prompt since the first, as reported and as counted.
         let grown = |request: &ReportedRequest| {
             (prompt(request) - prompt(first), request.counted - first.counted)
         };

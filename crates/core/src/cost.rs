@@ -1,7 +1,7 @@
-//! What a request costs: prices as data, the provider's cache by its own rules, and what follows for a change of old messages.
+//! The cost of a request: prices as data, and the provider's cache by its own rules.
 //!
-//! `prices` holds what one model costs, `pricing` finds it in a dated table, `name` reads models' names, `cache` tells what a
-//! request reads from the provider's cache, writes to it and pays in full.
+//! `prices` holds the prices of one model, `pricing` finds them in a dated table, `name` reads models' names, `cache` computes
+//! how much a request reads from the provider's cache, writes to it and pays in full.
 
 mod cache;
 mod name;

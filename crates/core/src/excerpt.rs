@@ -1,6 +1,6 @@
-//! Excerpts: exact lines of a result, with counts of what was left out.
+//! Excerpts: exact lines of a result, with counts of the lines between them.
 //!
-//! Kept are the first and last lines, those that report errors, and of the rest those that name most for their length.
+//! An excerpt keeps the first and last lines, lines that report errors, and the other lines with most names for their length.
 
 use crate::hash::Ref;
 use crate::message::{Block, Message, ToolResult};
@@ -14,13 +14,13 @@ const AT_EACH_END: usize = 3;
 const ERRORS_FROM_EACH_END: usize = 5;
 /// Bytes of a line above which it is data (a minified file, base64) and no excerpt holds it.
 const LONGEST_LINE: usize = 300;
-/// What a line costs beside its bytes when lines are compared by the names that they hold.
+/// The cost of a line beside its bytes, when lines are compared by the names that they hold.
 const PRICE_OF_A_LINE: f64 = 12.0;
 
-/// Returns `message` with its results cut to about `share` of their length; `None` where nothing is left out.
+/// Returns `message` with its results cut to about `share` of their length; `None` if every line stays.
 ///
-/// `must` says of a line whether it has to stay or to go, where that is decided: what others point to stays, and what is itself
-/// only pointed to counts as left out.
+/// `must` returns whether a line has to stay or to go, where that is decided already: lines that other messages point to stay,
+/// and lines that a pointer replaced are gone.
 pub(crate) fn excerpt(
     message: &Message,
     share: f64,

@@ -1,6 +1,6 @@
-//! JSON as text: white space and escapes, without reading it into values.
+//! JSON as text: its white space and escapes, and the strings of a value.
 //!
-//! So long numbers, repeated keys and their order stay as they were written.
+//! Text that is not read into values keeps long numbers, repeated keys and their order.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub fn compact(raw: &str) -> Arc<str> {
                     at += length;
                     start = at;
                 }
-                // Whatever follows the backslash is ASCII in valid JSON; the bound guards invalid input.
+                // In valid JSON an ASCII character follows the backslash; the bound guards invalid input.
                 None => at = (at + 2).min(bytes.len()),
             },
             b' ' | b'\n' | b'\r' | b'\t' if !in_string => {

@@ -27,7 +27,7 @@ use crate::policy::PreserveErrors;
 use crate::render;
 use crate::transcript::{Position, Transcript};
 
-/// Returns what is told of an earlier attempt of a call.
+/// Returns the short form of an earlier attempt of a call.
 pub(crate) fn attempt_of(
     transcript: &Transcript,
     position: Position,
@@ -55,7 +55,7 @@ pub(crate) fn stub_of(
     Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
 }
 
-/// Protects what no policy changes: system messages and the task.
+/// Protects system messages and the task, which no policy changes.
 pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Plan) {
     let entries = &transcript.entries()[..end];
     for (position, entry) in entries.iter().enumerate() {
@@ -68,7 +68,7 @@ pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Pl
     }
 }
 
-/// Protects the head, and what came since the model last spoke.
+/// Protects the head, and the messages since the model last spoke.
 pub(crate) fn protect_ends(transcript: &Transcript, end: Position, plan: &mut Plan) {
     protect_head(transcript, end, plan);
     for position in newest(transcript, end)..end {

@@ -1,6 +1,6 @@
-//! Rendering: the only place that writes text a model will see.
+//! Rendering: shorter forms of messages.
 //!
-//! Every form that is not the original says how much is missing and carries the ref that gives it back.
+//! Every form that is not the original says how much is missing and carries the ref of the original.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::json_text::each_text_mut;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::text::{Limit, error_lines, head, left_out, one_line, plural, push_shortened, tail};
 
-/// Stands in the place of a result where a call was never answered.
+/// Replaces the result of a call that was never answered.
 pub const NO_RESULT: &str = "[no result was recorded]";
 
 /// Characters of old reasoning that are kept (`auto-context.md`, `_process_older_message`).
@@ -23,9 +23,9 @@ const FIRST_LINE_IN_STUB: usize = 120;
 const ERRORS_IN_STUB: usize = 5;
 const ERROR_WIDTH: usize = 300;
 
-/// Returns `message` with each tool result's text replaced by what `text` makes of it; images are left out.
+/// Returns `message` with `text` applied to each tool result, and without the results' images.
 ///
-/// Returns `None` where there is no result.
+/// Returns `None` if there is no result.
 pub fn replace_results(
     message: &Message,
     mut text: impl FnMut(&ToolResult) -> String,
@@ -75,7 +75,7 @@ pub fn stub_text(
     out
 }
 
-/// Writes what is told of an earlier attempt: its number and its first error line.
+/// Writes the stub of an earlier attempt: its number and its first error line.
 pub fn attempt_text(result: &ToolResult, number: u32, original: Ref) -> String {
     let mut out = format!("[attempt {number} of this call failed");
     if let Some(line) = error_lines(&result.text).next() {
@@ -86,7 +86,7 @@ pub fn attempt_text(result: &ToolResult, number: u32, original: Ref) -> String {
     out
 }
 
-/// Writes what stands in the place of a result that is cleared in a batch.
+/// Writes the stub of a result that is cleared in a batch.
 pub fn cleared_text(original: Ref) -> String {
     format!("[Old tool result content cleared; {original}]")
 }
@@ -111,7 +111,7 @@ pub fn stub_reasoning(message: &Message, original: Ref) -> Option<Message> {
     })
 }
 
-/// Replaces text blocks for which `change` has something else; `None` where nothing changed.
+/// Replaces the text blocks for which `change` returns another text; `None` if it returns none.
 pub fn replace_texts(
     message: &Message,
     mut change: impl FnMut(&str) -> Option<String>,
@@ -122,10 +122,10 @@ pub fn replace_texts(
     })
 }
 
-/// Shortens long values in the arguments of a message's calls to `keep` characters each; `None` where nothing is longer.
+/// Shortens long values in the arguments of a message's calls to `keep` characters each; `None` if none is longer.
 ///
-/// Shape: arguments that were a JSON object are one again, with the same keys in the same order, so that the API and the
-/// tool's own reader accept them; arguments that were free text stay text.
+/// Shape: a JSON object stays an object with the same keys in the same order, so that the API and the tool accept it; free
+/// text stays text.
 pub fn shorten_arguments(message: &Message, keep: usize, original: Ref) -> Option<Message> {
     message.with_blocks(|_, block| {
         let Block::ToolCall(call) = block else { return None };
@@ -135,7 +135,7 @@ pub fn shorten_arguments(message: &Message, keep: usize, original: Ref) -> Optio
 }
 
 fn short_arguments(arguments: &Arc<str>, keep: usize, original: Ref) -> Option<Arc<str>> {
-    // A value is only worth cutting where the marker is small beside what it replaces.
+    // Cutting a value only pays where the marker is small beside the text that it replaces.
     if arguments.len() < 2 * keep {
         return None;
     }
@@ -150,13 +150,13 @@ fn short_arguments(arguments: &Arc<str>, keep: usize, original: Ref) -> Option<A
             });
             changed.then(|| value.to_string().into())
         }
-        // Not an object: a list or number is left alone, free text is cut as text.
+        // A list or number stays; free text is cut as text.
         Ok(_) => None,
         Err(_) => Some(cut_middle(arguments, keep, original).into()),
     }
 }
 
-/// Keeps the beginning and the end of `text`, whole lines where there are some, `keep` bytes in all.
+/// Keeps the beginning and the end of `text`, `keep` bytes in all, as whole lines where possible.
 pub fn cut_middle(text: &str, keep: usize, original: Ref) -> String {
     let first = back_to_line(head(text, Limit::Bytes(keep * 2 / 3)));
     let last = forward_to_line(tail(text, Limit::Bytes(keep / 3)));
@@ -191,11 +191,11 @@ pub struct Attempt {
     pub reason: String,
 }
 
-/// Characters of an attempt's output that a retry is told (`auto-context.md`, `_build_loop_retry_context`).
+/// Characters of an attempt's output in the context of a retry (`auto-context.md`, `_build_loop_retry_context`).
 const ATTEMPT_KEPT: usize = 500;
 
-/// Builds the context of a loop's retry: system prompt, original task, the last attempts with the validator's words, and
-/// the line that asks again.
+/// Builds the context of a loop's retry: system prompt, original task, the last attempts with the validator's reasons, and
+/// the request to try again.
 ///
 /// Shape: messages in the order and wording of `auto-context.md`; `limit` attempts at most, the newest.
 pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32) -> Vec<Message> {

@@ -1,4 +1,4 @@
-//! The model of the cache, held against what a provider reported.
+//! Compares the model of the cache with the usage that a provider reported.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ impl Sums {
     }
 }
 
-/// A session's bill as it was reported and as the model of the cache has it.
+/// A session's bill as reported and as the model of the cache computes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Verification {
     pub requests: u32,
@@ -37,7 +37,7 @@ pub struct Verification {
     pub modelled: Sums,
 }
 
-/// One request of it.
+/// One request of a session, as reported and as modelled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VerifiedRequest {
     pub reported: Charge,
@@ -45,9 +45,9 @@ pub struct VerifiedRequest {
     pub time: Option<MillisSinceEpoch>,
 }
 
-/// Charges every request of a session whose usage was reported, as its client sent it, and sums up both.
+/// Charges every request of a session with reported usage as its client sent it, and sums up both sides.
 ///
-/// Output is taken as reported on both sides. `model` is taken where a message names none.
+/// Both sides take the output as reported. `model` stands in for messages that name none.
 pub fn verify<'a>(
     stretches: impl IntoIterator<Item = Stretch<'a>>,
     unshown: &RequestOverhead,
@@ -56,7 +56,7 @@ pub fn verify<'a>(
     mut each: impl FnMut(VerifiedRequest),
 ) -> Verification {
     let mut verified = Verification::default();
-    // Models do not share what they have read.
+    // Each model has a cache of its own.
     let mut caches: HashMap<String, Cache> = HashMap::new();
     let mut life = unshown.life;
     for stretch in stretches {

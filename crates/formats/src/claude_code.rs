@@ -8,7 +8,7 @@ use plimsoll_core::{Block, MillisSinceEpoch, Role};
 
 use crate::anthropic::usage_of;
 use crate::content::{self, is_content};
-use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft};
+use crate::draft::{RecordedMessage, RecordedRequest, SessionDraft};
 use crate::note::NoteKind;
 use crate::object::Object;
 use crate::session::{Compaction, ReadOptions};
@@ -156,7 +156,9 @@ impl ClaudeCodeReader {
             _ => return,
         }
         let Some(message) = line.object("message") else {
-            return draft.skip(number, "it has no message");
+            let is_there = line.has("message");
+            let why = if is_there { "its message is not an object" } else { "it has no message" };
+            return draft.skip(number, why);
         };
         let is_sidechain = line.is_true("isSidechain") || self.lines == LineSelection::Sidechain;
         self.main |= !is_sidechain;
@@ -221,13 +223,13 @@ impl ClaudeCodeReader {
             let request = line.text("requestId").unwrap_or_default();
             let key = id.as_deref().map(|id| format!("{id} {request}"));
             let own = key.or_else(|| line.owned("uuid")).map(Arc::from);
-            draft.requests.push(ReportedRequest {
+            draft.requests.push(RecordedRequest {
                 before: index,
                 source: number,
                 id: own,
                 time,
                 model,
-                ..ReportedRequest::default()
+                ..RecordedRequest::default()
             });
             draft.requests.len() - 1
         });

@@ -8,7 +8,7 @@ use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, MillisSinceEpoch, Role, ToolCall, ToolResult, Usage};
 
 use crate::content::{self, either, is_content, opaque, text_and_images};
-use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft, usage};
+use crate::draft::{RecordedMessage, RecordedRequest, SessionDraft, usage};
 use crate::object::Object;
 use crate::session::{Compaction, ReadOptions};
 
@@ -16,10 +16,10 @@ use crate::session::{Compaction, ReadOptions};
 #[derive(Default)]
 struct UsageAccount {
     /// From `token_count` events. A repeated event has the total of the one before it.
-    counted: Vec<ReportedRequest>,
+    counted: Vec<RecordedRequest>,
     last_total: Option<TokenCounts>,
     /// From `token_usage_record` lines, one for each response. They are exact, so they replace `counted`.
-    recorded: Vec<ReportedRequest>,
+    recorded: Vec<RecordedRequest>,
     model: Option<Arc<str>>,
     /// The number of messages up to the last reported request.
     messages: usize,
@@ -50,18 +50,18 @@ impl UsageAccount {
         number: u32,
         time: Option<MillisSinceEpoch>,
         counts: &TokenCounts,
-    ) -> Option<ReportedRequest> {
+    ) -> Option<RecordedRequest> {
         // The response is the first assistant message since the last request.
         let mut new = draft.messages.iter().enumerate().skip(self.messages);
         let answer = new.find(|(_, recorded)| recorded.message.role == Role::Assistant);
-        Some(ReportedRequest {
+        Some(RecordedRequest {
             before: answer.map_or(draft.messages.len(), |(index, _)| index),
             source: number,
             time,
             model: self.model.clone(),
             usage: counts.usage?,
             thinking_tokens: Some(counts.reasoning),
-            ..ReportedRequest::default()
+            ..RecordedRequest::default()
         })
     }
 }
@@ -84,21 +84,25 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
             }
             return;
         }
-        let Some(payload) = line.object("payload") else {
-            return draft.skip(number, "its payload is not an object");
-        };
-        match &*line.text("type").unwrap_or_default() {
-            "response_item" => item(draft, &mut pending, number, time, &payload),
-            "session_meta" | "turn_context" => {
+        match (&*line.text("type").unwrap_or_default(), line.object("payload")) {
+            ("response_item", Some(payload)) => item(draft, &mut pending, number, time, &payload),
+            ("session_meta" | "turn_context", Some(payload)) => {
                 meta(draft, &payload);
                 account.model = draft.header.model.as_deref().map(Arc::from);
             }
-            "event_msg" => event(draft, &mut account, number, time, &payload),
-            "token_usage_record" => usage_record(draft, &mut account, number, time, &payload),
-            "compacted" if options.compaction == Compaction::Honour => {
+            ("event_msg", Some(payload)) => event(draft, &mut account, number, time, &payload),
+            ("token_usage_record", Some(payload)) => {
+                usage_record(draft, &mut account, number, time, &payload);
+            }
+            ("compacted", Some(payload)) if options.compaction == Compaction::Honour => {
                 honour(draft, &mut pending, number, time, &payload);
             }
-            "compacted" => draft.compacted(number, None),
+            ("compacted", Some(_)) => draft.compacted(number, None),
+            (
+                "response_item" | "session_meta" | "turn_context" | "event_msg"
+                | "token_usage_record" | "compacted",
+                None,
+            ) => draft.skip(number, "its payload is not an object"),
             _ => {}
         }
     });
@@ -159,7 +163,7 @@ fn usage_record(
     }
     let counts = TokenCounts::of(&record.object("usage").unwrap_or_default());
     if let Some(request) = account.request(draft, number, time, &counts) {
-        account.recorded.push(ReportedRequest { id, ..request });
+        account.recorded.push(RecordedRequest { id, ..request });
         account.messages = draft.messages.len();
     }
     answered(draft, account, &counts);
@@ -182,6 +186,9 @@ fn honour(
     time: Option<MillisSinceEpoch>,
     compacted: &Object<'_>,
 ) {
+    if compacted.value("replacement_history").is_some_and(|raw| !raw.starts_with('[')) {
+        return draft.skip(number, "its replacement history is not a list");
+    }
     draft.forget();
     pending.clear();
     draft.compacted(number, None);

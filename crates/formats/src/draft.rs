@@ -64,7 +64,7 @@ impl RecordedMessage {
 
 /// A request to a model, as the file reports it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ReportedRequest {
+pub(crate) struct RecordedRequest {
     /// The index of its response; the messages before that index were its prompt.
     pub(crate) before: usize,
     pub(crate) source: u32,
@@ -79,7 +79,7 @@ pub(crate) struct ReportedRequest {
 /// A request on a branch of the conversation that the user left.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BranchRequest {
-    pub(crate) request: ReportedRequest,
+    pub(crate) request: RecordedRequest,
     /// The line of the request whose conversation it continues.
     pub(crate) continues: Option<u32>,
     pub(crate) compacted: bool,
@@ -95,7 +95,7 @@ pub(crate) struct SessionDraft {
     pub(crate) notes: Vec<SessionNote>,
     pub(crate) compactions: Vec<RecordedCompaction>,
     /// Requests of the main conversation, where the file reports them apart from its messages.
-    pub(crate) requests: Vec<ReportedRequest>,
+    pub(crate) requests: Vec<RecordedRequest>,
     pub(crate) branches: Vec<BranchRequest>,
     /// The conversations of sub-agents in the same file.
     pub(crate) threads: Vec<Self>,

@@ -7,7 +7,7 @@ use plimsoll_core::{Block, Role, Thinking, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
 use crate::content::{self, either, joined};
-use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft, usage};
+use crate::draft::{RecordedMessage, RecordedRequest, SessionDraft, usage};
 use crate::error::ReadError;
 use crate::object::Object;
 
@@ -61,14 +61,14 @@ fn gemini(draft: &mut SessionDraft, number: u32, message: &Object<'_>) {
         draft.header.model = Some(model.into_owned());
     }
     if let Some(usage) = recorded.message.usage {
-        draft.requests.push(ReportedRequest {
+        draft.requests.push(RecordedRequest {
             before: draft.messages.len(),
             source: number,
             time,
             model: recorded.message.model.clone(),
             usage,
             thinking_tokens: Some(thoughts),
-            ..ReportedRequest::default()
+            ..RecordedRequest::default()
         });
     }
     draft.messages.push(recorded);

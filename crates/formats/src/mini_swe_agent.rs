@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plimsoll_core::{Block, Role, ToolCall, ToolResult};
 
 use crate::content::joined;
-use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft};
+use crate::draft::{RecordedMessage, RecordedRequest, SessionDraft};
 use crate::error::ReadError;
 use crate::object::Object;
 use crate::openai;
@@ -38,7 +38,7 @@ fn answered(draft: &mut SessionDraft, number: u32, response: &Object<'_>) {
     let (message, model) = (&mut recorded.message, openai::model_of(response));
     message.usage = openai::usage_of(response);
     message.model = model.clone().or(message.model.take());
-    let request = message.usage.map(|usage| ReportedRequest {
+    let request = message.usage.map(|usage| RecordedRequest {
         before,
         source: number,
         id: response.text("id").map(Arc::from),
@@ -46,7 +46,7 @@ fn answered(draft: &mut SessionDraft, number: u32, response: &Object<'_>) {
         model: message.model.clone(),
         usage,
         thinking_tokens: openai::thinking_of(response),
-        ..ReportedRequest::default()
+        ..RecordedRequest::default()
     });
     draft.requests.extend(request);
     if let Some(model) = model {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, Image, Role, Thinking, ToolCall, ToolResult, Usage};
 
-use crate::draft::{RecordedMessage, ReportedRequest, SessionDraft, usage};
+use crate::draft::{RecordedMessage, RecordedRequest, SessionDraft, usage};
 use crate::error::ReadError;
 use crate::object::Object;
 
@@ -68,7 +68,7 @@ fn assistant(draft: &mut SessionDraft, number: u32, info: &Object<'_>, parts: &[
     let tokens = info.object("tokens").unwrap_or_default();
     message.usage = usage_of(&tokens);
     if let Some(usage) = message.usage {
-        draft.requests.push(ReportedRequest {
+        draft.requests.push(RecordedRequest {
             before: draft.messages.len(),
             source: number,
             id: info.text("id").map(|id| format!("{id} {number}").into()),
@@ -76,7 +76,7 @@ fn assistant(draft: &mut SessionDraft, number: u32, info: &Object<'_>, parts: &[
             model: message.model.clone(),
             usage,
             thinking_tokens: Some(tokens.tokens("reasoning")),
-            ..ReportedRequest::default()
+            ..RecordedRequest::default()
         });
     }
     if !message.blocks.is_empty() {

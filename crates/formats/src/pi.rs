@@ -8,7 +8,7 @@ use plimsoll_core::bill::AddedContent;
 use plimsoll_core::{MillisSinceEpoch, Role, ToolResult, Usage};
 
 use crate::content::{blocks, text_and_images};
-use crate::draft::{BranchRequest, RecordedMessage, ReportedRequest, SessionDraft, usage};
+use crate::draft::{BranchRequest, RecordedMessage, RecordedRequest, SessionDraft, usage};
 use crate::note::NoteKind;
 use crate::object::Object;
 use crate::requests::characters_by_kind;
@@ -22,7 +22,7 @@ struct PiEntry {
     recorded: Option<RecordedMessage>,
     model: Option<String>,
     compaction: Option<CompactionEntry>,
-    request: Option<ReportedRequest>,
+    request: Option<RecordedRequest>,
 }
 
 struct CompactionEntry {
@@ -54,6 +54,9 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
                 header.working_directory.take().or_else(|| line.owned("cwd"));
             header.model = header.model.take().or_else(|| line.owned("modelId"));
             header.started = header.started.or(line.time("timestamp"));
+        }
+        "message" if line.has("message") && line.object("message").is_none() => {
+            draft.skip(number, "its message is not an object");
         }
         kind => entries.push(entry(number, kind, line)),
     });
@@ -118,16 +121,16 @@ fn request_of(
     time: Option<MillisSinceEpoch>,
     id: Option<&str>,
     message: &Object<'_>,
-) -> Option<ReportedRequest> {
+) -> Option<RecordedRequest> {
     // The ids of entries are short. With the time, copies in the file of a forked session are recognised.
     let time_text = time.map_or(0, |time| time.0);
-    Some(ReportedRequest {
+    Some(RecordedRequest {
         source: number,
         id: id.map(|id| format!("{id} {time_text}").into()),
         time,
         model: message.text("model").map(Into::into),
         usage: usage_of(message)?,
-        ..ReportedRequest::default()
+        ..RecordedRequest::default()
     })
 }
 
@@ -346,7 +349,7 @@ fn take_all(entries: &mut [PiEntry], path: &[usize], draft: &mut SessionDraft) {
             draft.header.model = Some(model);
         }
         if let Some(request) = entry.request.take() {
-            draft.requests.push(ReportedRequest { before: draft.messages.len(), ..request });
+            draft.requests.push(RecordedRequest { before: draft.messages.len(), ..request });
         }
         if let Some(recorded) = entry.recorded.take() {
             draft.messages.push(recorded);

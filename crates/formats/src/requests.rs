@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_core::bill::{AddedContent, Request};
 use plimsoll_core::{Block, Message, Role};
 
-use crate::draft::{BranchRequest, ReportedRequest, SessionDraft};
+use crate::draft::{BranchRequest, RecordedRequest, SessionDraft};
 
 /// The least length of a repeated run in lines and in characters, and the length of the pointer in its place.
 const RUN: usize = 3;
@@ -19,12 +19,12 @@ const POINTER_CHARACTERS: u64 = 60;
 /// Returns the requests of the main conversation: those that the file reports, else those whose responses have a usage.
 pub(crate) fn of_main(
     messages: &[Arc<Message>],
-    reported: &[ReportedRequest],
+    reported: &[RecordedRequest],
     compacted: &[usize],
 ) -> Vec<Request> {
     let mut requests = Vec::new();
     if reported.is_empty() {
-        let own: Vec<ReportedRequest> =
+        let own: Vec<RecordedRequest> =
             messages.iter().enumerate().filter_map(of_message).collect();
         of_thread(messages, &own, compacted, 0, &mut requests);
     } else {
@@ -76,21 +76,21 @@ pub(crate) fn push_branches(branches: Vec<BranchRequest>, requests: &mut Vec<Req
     }
 }
 
-fn of_message((index, message): (usize, &Arc<Message>)) -> Option<ReportedRequest> {
-    Some(ReportedRequest {
+fn of_message((index, message): (usize, &Arc<Message>)) -> Option<RecordedRequest> {
+    Some(RecordedRequest {
         before: index,
         source: message.source.unwrap_or(0),
         id: message.id.clone(),
         time: message.time,
         model: message.model.clone(),
         usage: message.usage?,
-        ..ReportedRequest::default()
+        ..RecordedRequest::default()
     })
 }
 
 fn of_thread<M: Borrow<Message>>(
     messages: &[M],
-    reported: &[ReportedRequest],
+    reported: &[RecordedRequest],
     compacted: &[usize],
     thread: u32,
     requests: &mut Vec<Request>,

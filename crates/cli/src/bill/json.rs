@@ -69,7 +69,7 @@ impl Told {
             dollars: account.dollars(),
             usage: account.usage,
             history_read: account.history().into_iter().collect(),
-            rows: Row::ALL.into_iter().map(|row| (row.as_str(), account.amount(row))).collect(),
+            rows: Row::ALL.iter().map(|&row| (row.as_str(), account.amount(row))).collect(),
         }
     }
 }

@@ -96,7 +96,7 @@ fn head(out: &mut String, bill: &Bill) {
 fn went(out: &mut String, bill: &Bill) {
     let sum = bill.total.dollars();
     let _ = writeln!(out, "\n{BOLD}{:NAME$}{:>12}{:>7}{RESET}", "where it went", "cost", "share");
-    for row in Row::ALL {
+    for &row in Row::ALL {
         let amount = bill.total.amount(row);
         // What would be printed as nothing is left out.
         if dollars(amount.dollars, sum) == dollars(0.0, sum) {

@@ -1,12 +1,12 @@
-//! What a question was asked in: equal for equal surroundings, and for no others.
+//! The surroundings of a question, as a signature: equal surroundings have equal signatures, and no others.
 
 use crate::hash::ContentHash;
 
-/// All that an answer depends on besides its question.
+/// Everything that an answer depends on besides its question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerScope<'a> {
     pub tenant: &'a str,
-    /// Whose answers may be shared: a user, a team; never empty where answers depend on who asks.
+    /// The user or team that shares answers; not empty if answers depend on the person who asks.
     pub user: &'a str,
     pub model: &'a str,
     pub system_prompt: &'a str,
@@ -14,13 +14,13 @@ pub struct AnswerScope<'a> {
     pub tools: &'a str,
     /// Sampling, length, form of the answer.
     pub parameters: &'a str,
-    /// Hash of what stood before the question.
+    /// Hash of the messages before the question.
     pub context_hash: &'a str,
     pub policy_version: u32,
 }
 
 impl AnswerScope<'_> {
-    /// Returns the hash of it all, 64 hex digits: the signature within which questions are compared.
+    /// Returns the hash of all fields, 64 hex digits: only questions with equal signatures are compared.
     pub fn signature(&self) -> String {
         let version = self.policy_version.to_string();
         let hash = ContentHash::of_texts(&[

@@ -1,4 +1,4 @@
-//! Which requests may be answered from the cache, and which answers may be kept.
+//! Decides which requests may be answered from the cache, and which answers may be stored.
 
 use crate::safety;
 
@@ -6,7 +6,7 @@ use super::lexicon::TIME_BOUND;
 use super::settings::AnswerSettings;
 use super::split::split;
 
-/// What of a request decides whether its answer may come from the cache.
+/// The facts of a request that decide whether its answer may come from the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of the request by itself")]
 pub struct RequestFacts {
@@ -22,19 +22,19 @@ pub struct RequestFacts {
     pub temperature: Option<f32>,
 }
 
-/// What of an answer decides whether it may be kept.
+/// The facts of an answer that decide whether it may be stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of the answer by itself")]
 pub struct AnswerFacts {
     pub error: bool,
-    /// It ended for want of room, or the stream broke off.
+    /// It ended at the token limit, or the stream broke off.
     pub cut: bool,
-    /// The model, or a filter, would not.
+    /// The model or a filter refused.
     pub refused: bool,
     pub calls: bool,
 }
 
-/// Why the cache has no part in a request.
+/// Why a request or its answer is kept out of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheExclusion {
@@ -68,13 +68,13 @@ pub enum CacheExclusion {
     Secret,
 }
 
-/// Tells whether a request may be answered from the cache at all; the same holds for keeping its answer.
+/// Decides whether a request may be answered from the cache; the same holds for storing its answer.
 pub fn servable(
     question: &str,
     facts: &RequestFacts,
     settings: &AnswerSettings,
 ) -> Result<(), CacheExclusion> {
-    // What is no number is not known to be low.
+    // NaN is not known to be low.
     let is_varied = facts.temperature.is_some_and(|t| t.is_nan() || t > settings.most_temperature);
     let reasons = [
         (!settings.enabled, CacheExclusion::Off),
@@ -89,7 +89,7 @@ pub fn servable(
     first(&reasons)
 }
 
-/// Tells whether an answer may be kept under its question.
+/// Decides whether an answer may be stored under its question.
 pub fn keepable(question: &str, answer: &str, facts: &AnswerFacts) -> Result<(), CacheExclusion> {
     let holds_secret = |text| safety::find(text).iter().any(|found| !found.kind.is_personal());
     first(&[

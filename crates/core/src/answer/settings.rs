@@ -73,17 +73,17 @@ pub struct AgreementRules {
     pub names: bool,
     /// `not`, `never`, `without`.
     pub negation: bool,
-    /// What is asked for: `why`, `how`, `who`, or yes and no.
+    /// The question word: `why`, `how`, `who`, or yes and no.
     pub question: bool,
     /// Opposites (`before` and `after`), and what is compared (`more`, `best`).
     pub comparison: bool,
     /// `all`, `only`, `some`, `each`.
     pub quantity: bool,
-    /// Who is meant: `I`, `you`, `my`, `their`.
+    /// Persons: `I`, `you`, `my`, `their`.
     pub person: bool,
     /// `did`, `will`, `should`.
     pub tense: bool,
-    /// What stands in both stands in the same order, and the words of direction (`from`, `to`) too.
+    /// Words of both stand in the same order, and so do words of direction (`from`, `to`).
     pub order: bool,
     /// Nothing stands in one and not in the other.
     pub words: bool,

@@ -1,18 +1,18 @@
-//! Taking a request apart: the tokens that its provider reported, by what they were and why they were paid for.
+//! Splits a request's reported tokens by their content and by the reason why they were paid for.
 
 use crate::cost::{CacheKind, Charge, Life, Prices};
 use crate::message::Usage;
 
 use super::{AddedContent, Amount, Cause, Rate, Request, Row, rate};
 
-/// What a provider leaves out of the end of the last request: steps of up to 512 tokens with OpenAI and Gemini (measured).
+/// The end of the last request that a provider does not read: steps of up to 512 tokens with OpenAI and Gemini (measured).
 const STEP: f64 = 512.0;
-/// The same where entries end at marks: the few tokens behind the last one.
+/// The same for entries that end at marks: the few tokens behind the last mark.
 const BEHIND_MARK: f64 = 128.0;
-/// Fewer tokens than this are no sign that something was taken away or added unseen.
+/// A difference of fewer tokens is no sign of hidden changes.
 const NOTICED: f64 = 1000.0;
 
-/// The tokens of a request, by what they were. Those of the prompt add up to the reported prompt.
+/// The tokens of a request by content. Those of the prompt add up to the reported prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SplitTokens {
     pub system_read: f64,
@@ -38,6 +38,15 @@ impl SplitTokens {
         self.system_again + self.visible_again + self.unseen_again
     }
 
+    pub(super) fn visible_mut(&mut self) -> [&mut f64; 2] {
+        [&mut self.visible_read, &mut self.visible_again]
+    }
+
+    pub(super) fn history_mut(&mut self) -> [&mut f64; 4] {
+        let Self { visible_read, unseen_read, visible_again, unseen_again, .. } = self;
+        [visible_read, unseen_read, visible_again, unseen_again]
+    }
+
     /// Returns the tokens that were not read from the cache.
     pub fn fresh(&self) -> f64 {
         self.system_first + self.new + self.again()
@@ -49,7 +58,7 @@ impl SplitTokens {
     }
 }
 
-/// A request, taken apart.
+/// A request with its tokens split into parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
     pub usage: Usage,
@@ -57,7 +66,7 @@ pub struct Split {
     /// Whether the prices are those of another model.
     pub is_estimate: bool,
     pub tokens: SplitTokens,
-    /// Why something was sent again, if it was.
+    /// Why content was sent again, if it was.
     pub cause: Option<Cause>,
     /// Price of a token that was not read from the cache, plain input = 1.
     pub fresh_price: f64,
@@ -65,9 +74,9 @@ pub struct Split {
     pub pause: Option<i64>,
     /// Whether entries of the longer life were written in this conversation, up to this request.
     pub long_life: bool,
-    /// Tokens of what the file shows of the whole conversation, up to this request.
+    /// Tokens of the conversation up to this request that the file shows.
     pub shown: f64,
-    /// The shares of text, calls and results in it; all 0 where nothing is shown.
+    /// The shares of text, calls and results in `shown`; all 0 if nothing is shown.
     pub kinds: [f64; 3],
 }
 
@@ -103,17 +112,17 @@ impl Split {
     }
 }
 
-/// What is known of a conversation at a request.
+/// The state of a conversation at a request.
 #[derive(Debug, Clone, Copy, Default)]
 struct ConversationState {
     /// Tokens of system prompt and tools.
     system: f64,
-    /// What the file shows, since the last compaction.
+    /// Content that the file shows since the last compaction.
     shown: AddedContent,
     long_life: bool,
 }
 
-/// Takes each request apart; `prices` are those of each, with whether they are an estimate.
+/// Splits each request; `prices` are the prices of each, and whether they are an estimate.
 ///
 /// Shape: one split for each request, in the same order; requests beyond the end of `prices` are left out.
 pub fn split(requests: &[Request], prices: &[(Prices, bool)]) -> Vec<Split> {
@@ -175,7 +184,7 @@ fn one(
         }
         Some((earlier, _)) => {
             let grown = prompt - earlier.usage.prompt_tokens as f64;
-            // A prompt that grew by less than was said lost something: then what was said is the better figure.
+            // A prompt that grew by less than the added content lost something; then the added content is the better figure.
             let new = if request.compacted || grown < said / 2.0 { said } else { grown };
             tokens.new = new.clamp(0.0, fresh - system_fresh);
             let again = fresh - system_fresh - tokens.new;
@@ -216,7 +225,7 @@ fn kinds(shown: &AddedContent) -> [f64; 3] {
     [shown.text, shown.calls, shown.results].map(|part| part as f64 / all)
 }
 
-/// Tells why content was sent again, if it was.
+/// Returns why content was sent again, if it was.
 fn cause(
     request: &Request,
     earlier: &Request,
@@ -247,7 +256,7 @@ fn cause(
     } else if tokens.system_again > edge
         && grown - said - earlier.usage.output_tokens as f64 > noticed
     {
-        // Something that the file does not show was added, and nothing behind it was found in the cache.
+        // Hidden content was added, and the provider read nothing behind it from the cache.
         Cause::Tools
     } else {
         Cause::Unknown

@@ -1,18 +1,18 @@
-//! Facts in a summary, held to their source: ids, URLs, paths and numbers, in the same form or not at all.
+//! Checks the facts of a summary against its source: ids, URLs, paths and numbers must stand there in the same form.
 
 use thiserror::Error;
 
-/// Why a model's summary is not kept.
+/// Why a model's summary is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SummaryError {
-    /// It is not quoted: it may be what a secret was turned into.
+    /// The error does not quote the fact: it may be a changed secret.
     #[error("it holds {0} that what it summarises does not hold")]
     FactKind(FactKind),
     #[error("it is empty")]
     Nothing,
 }
 
-/// What kind of fact was invented.
+/// The kind of an invented fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactKind {
     Url,
@@ -75,9 +75,9 @@ fn number(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
-/// Tells whether `word` stands in `text` and is not part of a longer one, as 12 is of 12.50 and a/b of a/b/c.
+/// Returns whether `word` stands in `text` and is not part of a longer word, as 12 is of 12.50 and a/b of a/b/c.
 ///
-/// `joints` are the signs by which a word goes on where a letter or digit is behind them.
+/// `joints` are the signs that continue a word if a letter or digit follows.
 fn holds(text: &str, word: &str, joints: &str) -> bool {
     let mut at = 0;
     while let Some(found) = text[at..].find(word) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::pricing::{ModelPrice, PriceMatch};
+use crate::text::shortened;
 
 /// The most characters of a model's name in a warning; the name comes from a request.
 const MOST_CHARACTERS: usize = 80;
@@ -37,15 +38,8 @@ impl UnlistedModels {
 
 /// Returns a name on one line, without characters that move a cursor.
 fn plain(name: &str) -> String {
-    let mut plain: String = name
-        .chars()
-        .take(MOST_CHARACTERS)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if name.chars().nth(MOST_CHARACTERS).is_some() {
-        plain.push('…');
-    }
-    plain
+    let short = shortened(name, MOST_CHARACTERS);
+    short.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Calibration: how far recorded confidence and recorded outcomes agree.
+//! Calibration: the agreement of recorded confidence with recorded outcomes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::memory::Outcome;
 
-/// A reviewed decision, as calibration sees it.
+/// The confidence and the outcome of a reviewed decision.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ReviewedDecision {
     /// 0 to 1, as recorded before the work.
@@ -30,13 +30,13 @@ impl Default for CalibrationSettings {
     }
 }
 
-/// What outcomes say of confidence.
+/// How well confidence predicted outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ConfidenceCalibration {
     pub reviewed: usize,
     /// The mean of outcomes: a success is 1, a partial one ½.
     pub accuracy: f64,
-    /// The mean squared distance of confidence and outcome; 0 is perfect, always saying ½ gives ¼.
+    /// The mean squared distance of confidence and outcome; 0 is perfect, a constant ½ gives ¼.
     ///
     /// Source: Brier, Verification of forecasts expressed in terms of probability, 1950; with outcomes of 0 and 1.
     pub brier: f64,
@@ -44,7 +44,7 @@ pub struct ConfidenceCalibration {
     pub bias: f64,
 }
 
-/// Measures reviewed decisions; pending ones are passed over.
+/// Measures reviewed decisions; pending ones are ignored.
 ///
 /// Shape: `None` with fewer than `least_reviewed`, or none.
 pub fn calibration(
@@ -82,7 +82,7 @@ pub fn calibration(
 }
 
 impl ConfidenceCalibration {
-    /// Returns the note as the model reads it.
+    /// Returns the note for the model.
     pub fn advice(&self, settings: &CalibrationSettings) -> String {
         let off = self.bias.abs();
         let advice = match (off > settings.slight, off > settings.marked, self.bias > 0.0) {

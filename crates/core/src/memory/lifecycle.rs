@@ -1,7 +1,7 @@
-//! Lifecycles: what an event makes of a record, for each kind as `memory-context.md` draws it.
+//! Lifecycles: how events change a record, for each kind as in `memory-context.md`.
 //!
-//! A transition takes a record, an event and the time, and returns the record after it or why it can't be. Nothing is
-//! deleted here and there is no event that would; earlier states (`as of` a date) are kept by the store.
+//! A transition takes a record, an event and the time, and returns the changed record or an error. No event deletes a
+//! record; the store keeps earlier states (`as of` a date).
 
 mod censor;
 mod chain;
@@ -58,8 +58,8 @@ impl Default for LifecycleSettings {
             least_activations: 5,
             effective_above: 0.6,
             ineffective_below: 0.4,
-            // The document names no numbers for censors. Chosen: once may be chance; as many activations as tell
-            // something of a procedure; and three wrong alarms are forgiven.
+            // The document names no numbers for censors. Chosen: one activation may be chance; a censor escalates after as many
+            // activations as rate a procedure; three false alarms are forgiven.
             activations_to_active: 2,
             escalate_above: 5,
             retire_above_false_positives: 3,
@@ -67,7 +67,7 @@ impl Default for LifecycleSettings {
     }
 }
 
-/// Something that happened to a record.
+/// An event in the life of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -75,27 +75,27 @@ pub enum Event {
     Confirmed,
     /// Somebody marked a fact as core.
     Marked,
-    /// A newer record, by its id, says otherwise or takes its place.
+    /// A newer record, by its id, contradicts or replaces it.
     SupersededBy(String),
     /// A fact was proven wrong.
     Disproved,
     /// A procedure was used.
     Activated { worked: bool },
-    /// A censor spoke.
+    /// A censor was triggered.
     Triggered,
-    /// A censor spoke where it should not have.
+    /// A censor was triggered wrongly.
     FalsePositive,
     /// Somebody took a procedure or a censor out of use.
     Retired,
-    /// What was decided has been done.
+    /// A decision was carried out.
     WorkDone,
-    /// It is known what came of a decision.
+    /// The outcome of a decision is known.
     Reviewed(Outcome),
-    /// Nothing but time; every record can be told.
+    /// Time passed; every record accepts this event.
     TimePassed,
 }
 
-/// Why an event can't happen to a record.
+/// Why a record refuses an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a {kind} that is {}: {why}", state.as_str())]
 pub struct TransitionError {
@@ -105,9 +105,9 @@ pub struct TransitionError {
     pub why: String,
 }
 
-/// A record as its lifecycle sees it.
+/// The fields of a record that its lifecycle reads and changes.
 ///
-/// Shape: the fields of each kind are those of a stored record's `details`; unknown ones there are passed over.
+/// Shape: the fields of each kind are those of a stored record's `details`; unknown fields there are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Lifecycle {
@@ -119,7 +119,7 @@ pub enum Lifecycle {
 }
 
 impl Lifecycle {
-    /// Returns what `event` makes of the record.
+    /// Returns the record after `event`.
     ///
     /// Errors: [`TransitionError`] if the kind has no such event, or not in this state; the record stays as it is.
     pub fn after(
@@ -137,7 +137,7 @@ impl Lifecycle {
         })
     }
 
-    /// Returns where it stands.
+    /// Returns the state of the record.
     pub fn state(&self) -> MemoryState {
         match self {
             Self::Fact(fact) => fact.state,

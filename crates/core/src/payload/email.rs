@@ -1,10 +1,10 @@
-//! A list of e-mails, as Gmail, Microsoft Graph and the tools around them answer it.
+//! A list of e-mails, as Gmail, Microsoft Graph and the tools around them return it.
 
 use serde_json::Value;
 
 use super::{ITEMS, Omissions, View, cut, first, text_of};
 
-/// The e-mails of a payload: a list at its top or under a usual name, each with a sender and a subject.
+/// Returns the e-mails of a payload: a list at its top or under a usual name, each with a sender and a subject.
 pub(super) fn items(value: &Value) -> Option<&[Value]> {
     let list = match value {
         Value::Array(items) => items,
@@ -78,7 +78,7 @@ fn date(item: &Value) -> Option<Value> {
         .or_else(|| header(item, "date").map(Value::from))
 }
 
-/// One address or several, as they are written.
+/// Returns one address or several, as they are written.
 fn address(item: &Value, keys: &[&str], name: &str) -> Option<String> {
     match first(item, keys) {
         Some(found) => written(found),
@@ -107,7 +107,7 @@ fn written(value: &Value) -> Option<String> {
     }
 }
 
-/// A header in the form of Gmail: `payload.headers`, a list of names and values.
+/// Returns a header in the form of Gmail: `payload.headers`, a list of names and values.
 fn header(item: &Value, name: &str) -> Option<String> {
     let headers = item.get("payload")?.get("headers")?.as_array()?;
     let named = |header: &&Value| {

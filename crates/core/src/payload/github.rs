@@ -1,10 +1,10 @@
-//! GitHub's search, issue and pull request, as its REST API answers them.
+//! GitHub's search, issue and pull request, as its REST API returns them.
 
 use serde_json::Value;
 
 use super::{ITEMS, Omissions, View, cut, day, first, text_of};
 
-/// A list of items with URLs of the site, under `items`.
+/// Returns whether `items` is a list of items with URLs of the site.
 pub(super) fn is_search(value: &Value) -> bool {
     let Some(items) = value.get("items").and_then(Value::as_array) else { return false };
     let is_hit = |item: &Value| {
@@ -117,7 +117,7 @@ fn people_and_times(value: &Value, view: &mut View) {
         .put_day("closed", value, &["closed_at"]);
 }
 
-/// The names of a list of objects, or of a list that is names already; `None` for an empty one.
+/// Returns the names of a list of objects, or of a list of names; `None` for an empty list.
 fn names(value: &Value, list: &str, key: &str) -> Option<Vec<String>> {
     let items = value.get(list)?.as_array()?;
     let name = |item: &Value| item.as_str().or_else(|| text_of(item, &[key])).map(str::to_owned);

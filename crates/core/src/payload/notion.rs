@@ -1,4 +1,4 @@
-//! A page of Notion: its structure without its content (`context-strategy.md` 6.1, `compress_notion_page`).
+//! A Notion page: its structure without its content (`context-strategy.md` 6.1, `compress_notion_page`).
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub(super) fn page(value: &Value, left_out: &mut Omissions) -> Value {
         .done()
 }
 
-/// The title: a property of the type title, or a field of that name.
+/// Returns the title: a property of the type title, or a field of that name.
 fn title(value: &Value) -> String {
     let property = value.get("properties").and_then(Value::as_object).and_then(|properties| {
         let is_title = |property: &&Value| property.get("type").is_some_and(|kind| kind == "title");

@@ -1,9 +1,9 @@
-//! Words: what texts are indexed and searched by, the same everywhere.
+//! Words: the units by which every backend indexes and searches texts.
 
-/// Splits text into the words that are searched by, in lower case and in order.
+/// Splits text into words for search, in lower case and in order.
 ///
 /// A word is a run of letters and digits; scripts written without spaces (Han, kana, Hangul, Thai) give each letter as a
-/// word, so that a part of a sentence is found. Every backend indexes and asks by these words.
+/// word, so that a part of a sentence is found.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
     let mut words = Vec::new();
     each_word(text, |word| words.push(word.to_owned()));
@@ -17,7 +17,7 @@ fn stands_alone(character: char) -> bool {
         | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// Calls `take` with each word of [`words`], without making a text of each.
+/// Calls `take` with each word of [`words`], without allocating a string for each.
 pub(crate) fn each_word(text: &str, mut take: impl FnMut(&str)) {
     let mut word = String::new();
     let mut end = |word: &mut String| {

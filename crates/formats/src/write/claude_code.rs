@@ -65,7 +65,7 @@ impl ClaudeCodeWriter<'_> {
             };
             let mut parent = self.tree.kept(object.owned("parentUuid").as_deref());
             for inserted in self.plan.inserted_before(Some(line.number)) {
-                let (entry, id) = self.new_line(inserted, parent, &object);
+                let (entry, id) = self.new_line(inserted, parent.as_deref(), &object);
                 output.put(&entry);
                 self.tree.put_before(line.number, id.clone());
                 parent = Some(id);
@@ -87,7 +87,7 @@ impl ClaudeCodeWriter<'_> {
         for inserted in self.plan.inserted_before(None) {
             let template = last_line.as_deref().unwrap_or("{}");
             let Some(template) = Object::parse(template) else { continue };
-            let (entry, id) = self.new_line(inserted, last, &template);
+            let (entry, id) = self.new_line(inserted, last.as_deref(), &template);
             output.put(&entry);
             last = Some(id);
         }
@@ -123,15 +123,15 @@ impl ClaudeCodeWriter<'_> {
     fn new_line(
         &mut self,
         inserted: &InsertedMessage<'_>,
-        parent: Option<String>,
+        parent: Option<&str>,
         neighbour: &Object<'_>,
     ) -> (String, String) {
         let text = inserted.message.shown();
         let seed = format!("{parent:?}\n{text}");
         let hash = ContentHash::of(&Message::text(Role::User, seed)).full();
         let id = uuid(&hash);
-        self.tree.add(id.clone(), parent.clone(), false);
-        let mut fields = quoted_or_null(parent.as_deref());
+        self.tree.add(id.clone(), parent.map(str::to_owned), false);
+        let mut fields = quoted_or_null(parent);
         for key in ENVELOPE {
             if let Some(value) = neighbour.get(key) {
                 fields = format!("{fields},{}:{value}", quoted(key));

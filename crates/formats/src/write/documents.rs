@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use plimsoll_core::text::EARLIER_LEFT_OUT;
 use plimsoll_core::{Block, Message, Role};
 use serde_json::value::RawValue;
 
@@ -21,9 +22,6 @@ pub(crate) enum Dialect {
     OpenAi,
     Anthropic,
 }
-
-/// The first message of a context that begins with a response, which Anthropic's interface refuses.
-const LEFT_OUT: &str = "[earlier messages were left out]";
 
 /// Writes the plan.
 pub(crate) fn write(
@@ -80,7 +78,7 @@ fn elements<'a>(
             continue;
         };
         if index == 0 && dialect == Dialect::Anthropic && written.message.role == Role::Assistant {
-            let first = Message::text(Role::User, LEFT_OUT);
+            let first = Message::text(Role::User, EARLIER_LEFT_OUT);
             out.push(Cow::Owned(new_message(&first, dialect)));
         }
         if !done.insert(record) {

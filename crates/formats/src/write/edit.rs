@@ -69,7 +69,7 @@ fn block(raw: &str, now: &Block) -> Option<String> {
     let mut object = Object::parse(raw)?;
     match now {
         Block::Text(text) if object.get("text").is_some() => {
-            object.set("text", quoted(nonblank(text)))
+            object.set("text", quoted(nonblank(text)));
         }
         Block::Text(text) => return Some(text_block(text)),
         Block::ToolCall(call) => {

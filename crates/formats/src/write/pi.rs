@@ -74,7 +74,7 @@ impl PiWriter<'_> {
             };
             let mut parent = self.tree.kept(object.owned("parentId").as_deref());
             for inserted in self.plan.inserted_before(Some(line.number)) {
-                let (entry, id) = self.new_entry(inserted, parent, &object, entries);
+                let (entry, id) = self.new_entry(inserted, parent.as_deref(), &object, entries);
                 output.put(&entry);
                 entries += 1;
                 parent = id;
@@ -111,7 +111,7 @@ impl PiWriter<'_> {
         let with_ids = Object::parse(if parent.is_some() { r#"{"id":""}"# } else { "{}" });
         let Some(template) = with_ids else { return };
         for inserted in self.plan.inserted_before(None) {
-            let (entry, id) = self.new_entry(inserted, parent, &template, entries);
+            let (entry, id) = self.new_entry(inserted, parent.as_deref(), &template, entries);
             output.put(&entry);
             last_id.clone_from(&id);
             parent = id;
@@ -166,7 +166,7 @@ impl PiWriter<'_> {
     fn new_entry(
         &mut self,
         inserted: &InsertedMessage<'_>,
-        parent: Option<String>,
+        parent: Option<&str>,
         next: &Object<'_>,
         entries: usize,
     ) -> (String, Option<String>) {
@@ -174,11 +174,11 @@ impl PiWriter<'_> {
         let text = inserted.message.shown();
         let id = with_ids.then(|| self.new_id(&format!("{parent:?}\n{text}")));
         if let Some(id) = &id {
-            self.tree.add(id.clone(), parent.clone(), false);
+            self.tree.add(id.clone(), parent.map(str::to_owned), false);
         }
         let time = timestamp(inserted.time);
         let links = id.as_ref().map_or_else(String::new, |id| {
-            let parent = quoted_or_null(parent.as_deref());
+            let parent = quoted_or_null(parent);
             format!(",\"id\":{},\"parentId\":{parent}", quoted(id))
         });
         let entry = if inserted.leads && inserted.message.role != Role::Assistant {

@@ -1,4 +1,4 @@
-//! Facts that a model found in a message, held to what it read.
+//! Facts that a model found in a message, checked against the message.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::memory::MemoryKind;
 use crate::message::Role;
 use crate::text::{Limit, head};
 
-/// Characters of a message that a model is sent (chosen: what a summary is made of, four times).
+/// Characters of a message that a model is sent (chosen: four times the input of a summary).
 const INPUT: usize = 12_000;
 
 /// The schema of a model's answer.
@@ -28,11 +28,11 @@ struct Answer {
     facts: Vec<serde_json::Value>,
 }
 
-/// What a model's answer gave.
+/// The facts of a model's answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelFacts {
     pub kept: Vec<ModelFact>,
-    /// Facts that were not kept: of no known kind, too long, twice, a secret, or holding what the message does not.
+    /// Rejected facts: of unknown kind, too long, repeated, with a secret, or with ids and numbers that the message lacks.
     pub refused: usize,
 }
 
@@ -52,7 +52,7 @@ pub fn facts_request(role: Role, content: &str, settings: &Extraction) -> String
     )
 }
 
-/// Reads a model's answer about `source`; `None` if it is not of the schema.
+/// Reads a model's answer about `source`; `None` if it does not fit the schema.
 pub fn read_facts(answer: &str, source: &str, settings: &Extraction) -> Option<ModelFacts> {
     let answer: Answer = serde_json::from_str(answer.trim()).ok()?;
     let mut read = ModelFacts::default();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Event, LifecycleSettings, TransitionError, check_state};
 use crate::memory::MemoryState;
 
-/// What a censor does when its pattern is met.
+/// The effect of a censor whose pattern matches.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -16,7 +16,7 @@ pub enum Severity {
     Block,
 }
 
-/// What the lifecycle of a censor knows of it.
+/// The lifecycle fields of a censor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CensorLifecycle {
@@ -24,7 +24,7 @@ pub struct CensorLifecycle {
     pub severity: Severity,
     pub activations: u32,
     pub false_positives: u32,
-    /// The id of the censor that took its place.
+    /// The id of the censor that replaced it.
     pub superseded_by: Option<String>,
 }
 

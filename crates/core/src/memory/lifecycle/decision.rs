@@ -6,14 +6,14 @@ use super::{Event, TransitionError, check_state};
 use crate::MillisSinceEpoch;
 use crate::memory::{MemoryState, Outcome};
 
-/// What the lifecycle of a decision knows of it.
+/// The lifecycle fields of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DecisionLifecycle {
     pub state: MemoryState,
     pub outcome: Outcome,
     pub reviewed_at: Option<MillisSinceEpoch>,
-    /// The id of a newer decision on the same question; the state stays, for what was decided stays true.
+    /// The id of a newer decision on the same question; the state stays, since the decision was taken.
     pub superseded_by: Option<String>,
 }
 

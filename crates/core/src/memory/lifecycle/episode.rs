@@ -6,16 +6,16 @@ use super::{DAY, Event, LifecycleSettings, TransitionError, check_state};
 use crate::MillisSinceEpoch;
 use crate::memory::MemoryState;
 
-/// What the lifecycle of an episode knows of it.
+/// The lifecycle fields of an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EpisodeLifecycle {
     pub state: MemoryState,
-    /// When it happened, not when it was recorded.
+    /// The time of the episode, not of its recording.
     pub happened_at: MillisSinceEpoch,
-    /// Whether there is a summary to stand for the detail; without one the detail stays.
+    /// Whether a summary can replace the detail; without one the detail stays.
     pub has_summary: bool,
-    /// Whether its facts and decisions have been taken out; before that it is not put away.
+    /// Whether its facts and decisions were extracted; it is archived only after that.
     pub extracted: bool,
 }
 

@@ -6,12 +6,12 @@ use super::{Event, LifecycleSettings, TransitionError, check_state};
 use crate::MillisSinceEpoch;
 use crate::memory::MemoryState;
 
-/// What the lifecycle of a fact knows of it.
+/// The lifecycle fields of a fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FactLifecycle {
     pub state: MemoryState,
-    /// How often it was met again.
+    /// How often another source confirmed it.
     pub confirmations: u32,
     pub last_confirmed: Option<MillisSinceEpoch>,
     /// The id of the newer fact that contradicts it.
@@ -30,7 +30,7 @@ impl Default for FactLifecycle {
 }
 
 impl FactLifecycle {
-    /// Returns the fact without its last confirmation, whose source is gone: where that made its state, back where it was before.
+    /// Returns the fact without its last confirmation, whose source is gone, and in the state before it if that raised the state.
     #[must_use]
     pub fn unconfirmed(&self, numbers: &LifecycleSettings) -> Self {
         use MemoryState::{Confirmed, Core, New};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Event, LifecycleSettings, TransitionError, check_state};
 use crate::memory::MemoryState;
 
-/// What the lifecycle of a procedure knows of it.
+/// The lifecycle fields of a procedure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcedureLifecycle {
@@ -13,7 +13,7 @@ pub struct ProcedureLifecycle {
     pub activations: u32,
     /// Activations that worked.
     pub successes: u32,
-    /// The id of the procedure that took its place.
+    /// The id of the procedure that replaced it.
     pub superseded_by: Option<String>,
 }
 
@@ -24,7 +24,7 @@ impl Default for ProcedureLifecycle {
 }
 
 impl ProcedureLifecycle {
-    /// Returns the share of activations that worked; `None` before there are enough to tell.
+    /// Returns the share of activations that worked; `None` before there are enough activations.
     pub fn effectiveness(&self, numbers: &LifecycleSettings) -> Option<f64> {
         (self.activations >= numbers.least_activations.max(1))
             .then(|| f64::from(self.successes.min(self.activations)) / f64::from(self.activations))
@@ -51,7 +51,7 @@ impl ProcedureLifecycle {
             Event::Activated { worked } => {
                 procedure.activations = self.activations.saturating_add(1);
                 procedure.successes = self.successes.saturating_add(u32::from(*worked));
-                // Between the two marks it stays what it was: a mark that flips at every use tells nobody anything.
+                // Between the two limits the state stays: one that flips at every use is of no use.
                 match procedure.effectiveness(numbers) {
                     Some(share) if share > numbers.effective_above => procedure.state = Effective,
                     Some(share) if share < numbers.ineffective_below => {
