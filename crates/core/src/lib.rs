@@ -50,6 +50,7 @@ pub mod text;
 pub mod tokens;
 mod transcript;
 mod trim;
+mod value_or_word;
 pub mod verify;
 
 pub use allocation::{
@@ -71,3 +72,4 @@ pub use text::words;
 pub use tokens::{Calibration, Tokenizer};
 pub use transcript::{Entry, Exchange, Position, Transcript};
 pub use trim::{KEPT_PRIORITY, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim};
+pub use value_or_word::ValueOrWord;

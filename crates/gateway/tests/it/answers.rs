@@ -12,7 +12,7 @@ use plimsoll_gateway::{Answers, KeptAnswer, KeyConfig, Mode};
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::upstream::{Scripted, Upstream};
 use plimsoll_wire::{
-    Answer as Said, AnswerUsage, Ending, Events, Moment, Question, Watch, Wire, check,
+    AnswerUsage, CacheQuestion, Ending, Events, Moment, ProviderAnswer as Said, Watch, Wire, check,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -68,8 +68,8 @@ impl Shelf {
     }
 }
 
-fn key(tenant: &TenantId, question: &Question) -> String {
-    let Question { text, user, model, surroundings, .. } = question;
+fn key(tenant: &TenantId, question: &CacheQuestion) -> String {
+    let CacheQuestion { text, user, model, surroundings, .. } = question;
     let all = json!([tenant.as_str(), text, user, model, surroundings]).to_string();
     hex(&all)
 }
@@ -83,11 +83,11 @@ fn hex(text: &str) -> String {
 
 #[async_trait]
 impl Answers for Shelf {
-    fn takes(&self, question: &Question) -> bool {
+    fn takes(&self, question: &CacheQuestion) -> bool {
         servable(&question.text, &question.facts, &self.settings).is_ok()
     }
 
-    async fn find(&self, tenant: &TenantId, question: &Question) -> Option<KeptAnswer> {
+    async fn find(&self, tenant: &TenantId, question: &CacheQuestion) -> Option<KeptAnswer> {
         self.pass(Work::Find).await;
         let key = key(tenant, question);
         let kept = self.kept.lock().expect("no test panics while it holds this");
@@ -97,7 +97,7 @@ impl Answers for Shelf {
     async fn keep(
         &self,
         tenant: &TenantId,
-        question: &Question,
+        question: &CacheQuestion,
         answer: &str,
         facts: &AnswerFacts,
     ) -> bool {

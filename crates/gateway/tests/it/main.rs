@@ -17,5 +17,4 @@ mod routes;
 mod sessions;
 mod settings;
 mod talk;
-#[cfg(feature = "otlp")]
 mod traces;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_gateway::{Access, KeyConfig, Mode, ROUTES};
+use plimsoll_gateway::{KeyConfig, Mode, ROUTES, RouteAccess};
 use plimsoll_testkit::upstream::{Scripted, Upstream};
 
 use crate::harness::Running;
@@ -17,15 +17,15 @@ async fn no_route_is_without_a_policy() {
     let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| config.keys = keys()).await;
     let others = [
-        ("POST", "/v1/messages", Access::Key),
-        ("POST", "/v1/chat/completions", Access::Key),
-        ("GET", "/v1/models", Access::Key),
-        ("GET", "/anything", Access::Key),
-        ("POST", "/healthz", Access::Key),
-        ("POST", "/metrics", Access::Key),
-        ("DELETE", "/", Access::Key),
-        ("GET", "//healthz", Access::Key),
-        ("GET", "/upstream/openai/v1/models", Access::Key),
+        ("POST", "/v1/messages", RouteAccess::Key),
+        ("POST", "/v1/chat/completions", RouteAccess::Key),
+        ("GET", "/v1/models", RouteAccess::Key),
+        ("GET", "/anything", RouteAccess::Key),
+        ("POST", "/healthz", RouteAccess::Key),
+        ("POST", "/metrics", RouteAccess::Key),
+        ("DELETE", "/", RouteAccess::Key),
+        ("GET", "//healthz", RouteAccess::Key),
+        ("GET", "/upstream/openai/v1/models", RouteAccess::Key),
     ];
     let known = ROUTES.map(|(method, path, _, access)| (method, path, access));
     for (method, path, access) in known.into_iter().chain(others) {
@@ -33,7 +33,7 @@ async fn no_route_is_without_a_policy() {
         let bearer = [("authorization", "Bearer a key of the gateway")];
         for headers in [&[][..], &bad, &bearer] {
             let answer = gateway.send(method, path, headers, b"").await;
-            let expected = if access == Access::Open { 200 } else { 401 };
+            let expected = if access == RouteAccess::Open { 200 } else { 401 };
             assert_eq!(answer.status, expected, "{method} {path} {headers:?}");
         }
     }

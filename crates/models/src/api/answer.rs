@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use plimsoll_core::{Block, ToolCall};
 use plimsoll_engine::{ChatEvent, ChatReply, ChatUsage, StopReason};
-use plimsoll_wire::{Answer, AnswerUsage, Ending, Event, Failure, Moment, Piece, Watch, Wire};
+use plimsoll_wire::{
+    AnswerPiece, AnswerUsage, Ending, Failure, Moment, ProviderAnswer, StreamEvent, Watch, Wire,
+};
 use serde::de::IgnoredAny;
 
 /// What is wrong with an answer.
@@ -20,7 +22,7 @@ pub(crate) enum Wrong {
 
 /// Reads a whole answer.
 pub(crate) fn reply(wire: Wire, body: &[u8]) -> Result<ChatReply, Wrong> {
-    let answer = Answer::of_body(wire, body);
+    let answer = ProviderAnswer::of_body(wire, body);
     match &answer.ending {
         Ending::Complete => Ok(reply_of(wire, &answer, &[])),
         Ending::Failed(failure) => Err(Wrong::Told(failure.clone())),
@@ -49,7 +51,7 @@ impl Assembly {
     /// Takes an event and appends the pieces that it brings, [`ChatEvent::Done`] last.
     pub(crate) fn take(
         &mut self,
-        event: &Event,
+        event: &StreamEvent,
         pieces: &mut VecDeque<ChatEvent>,
     ) -> Result<(), Wrong> {
         if !event.is_whole {
@@ -86,17 +88,17 @@ impl Assembly {
         Ok(())
     }
 
-    fn piece(&mut self, piece: Piece) -> ChatEvent {
+    fn piece(&mut self, piece: AnswerPiece) -> ChatEvent {
         match piece {
-            Piece::Text(text) => ChatEvent::Text(text),
-            Piece::Reasoning(text) => ChatEvent::Reasoning(text),
-            Piece::CallBegun { index, id, name } => {
+            AnswerPiece::Text(text) => ChatEvent::Text(text),
+            AnswerPiece::Reasoning(text) => ChatEvent::Reasoning(text),
+            AnswerPiece::CallBegun { index, id, name } => {
                 let ToolCall { id, name, .. } =
                     usable(index, ToolCall { id, name, arguments: "".into() });
                 ChatEvent::CallBegun { index, id, name }
             }
-            Piece::CallArguments { index, text } => ChatEvent::CallArguments { index, text },
-            Piece::Call { index, call } => {
+            AnswerPiece::CallArguments { index, text } => ChatEvent::CallArguments { index, text },
+            AnswerPiece::Call { index, call } => {
                 let call = usable(index, call);
                 self.calls.push((index, call.clone()));
                 ChatEvent::Call { index, call }
@@ -106,7 +108,7 @@ impl Assembly {
 }
 
 /// Makes a reply of an answer; calls that were told keep the arguments in which they were told.
-fn reply_of(wire: Wire, answer: &Answer, told: &[(u32, ToolCall)]) -> ChatReply {
+fn reply_of(wire: Wire, answer: &ProviderAnswer, told: &[(u32, ToolCall)]) -> ChatReply {
     let mut calls = 0..;
     let blocks = answer.blocks(wire).into_iter().map(|block| match (block, calls.start) {
         (Block::ToolCall(call), index) => {
@@ -136,14 +138,14 @@ fn usable(index: u32, mut call: ToolCall) -> ToolCall {
 
 fn usage_of(usage: AnswerUsage) -> ChatUsage {
     ChatUsage {
-        input: usage.input,
-        cached: usage.cached,
-        cache_written: usage.written,
-        output: usage.output,
+        input: usage.tokens.prompt_tokens,
+        cached: usage.tokens.cached_tokens,
+        cache_written: usage.tokens.written_tokens,
+        output: usage.tokens.output_tokens,
     }
 }
 
-fn stop_reason(wire: Wire, answer: &Answer, blocks: &[Block]) -> StopReason {
+fn stop_reason(wire: Wire, answer: &ProviderAnswer, blocks: &[Block]) -> StopReason {
     let word = answer.stop.as_deref().unwrap_or_default();
     let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
     match (wire, word) {
