@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::count::Count;
-use super::template::{Template, Templated};
+use super::template::Templated;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
+use crate::template::Template;
 
 /// What answers `{valid, reason}` for an output.
 #[derive(Debug, Clone, PartialEq)]

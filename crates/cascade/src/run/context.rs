@@ -12,8 +12,9 @@ use super::error::RunError;
 use super::state::{Ran, RunState, text_of};
 use crate::definition::{
     AsRole, Context, ContextRetention, ImagesFilter, Include, MessagesFilter, Phase, Source,
-    SourcePhase, Template,
+    SourcePhase,
 };
+use crate::template::Template;
 
 /// What a phase sees of what went before.
 #[derive(Debug, Clone, Default)]

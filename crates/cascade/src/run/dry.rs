@@ -12,7 +12,8 @@ use super::phase::begin;
 use super::state::{Ran, RunState};
 use super::turns::own_message;
 use super::values::{failed, values};
-use crate::definition::{Cascade, Template};
+use crate::definition::Cascade;
+use crate::template::Template;
 
 /// A phase of a dry run.
 #[derive(Debug, Clone)]

@@ -8,7 +8,8 @@ use super::error::RunError;
 use super::journal::Journal;
 use super::phase::Ended;
 use super::state::{Ran, RunState};
-use crate::definition::{OnError, Phase, Template};
+use crate::definition::{OnError, Phase};
+use crate::template::Template;
 
 impl Run {
     /// Meets a failure as the phase says.

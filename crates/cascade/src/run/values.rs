@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::Run;
 use super::error::RunError;
 use super::state::RunState;
-use crate::definition::{Cascade, Count, Phase, Template};
-use crate::template::Values;
+use crate::definition::{Cascade, Count, Phase};
+use crate::template::{Template, Values};
 
 impl Run {
     /// Renders a template with the run's values and some more.
