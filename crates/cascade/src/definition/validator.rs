@@ -65,6 +65,25 @@ impl Decode for PromptValidator {
     }
 }
 
+impl Validator {
+    /// Returns the name for the log.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Named(name) => name,
+            Self::Tool { tool, .. } => tool,
+            Self::Code { language, .. } => language.as_str(),
+            Self::Prompt(_) => "prompt",
+        }
+    }
+}
+
+impl Language {
+    /// Returns the name of the tool that runs programs of this language.
+    pub fn tool(self) -> String {
+        format!("run_{}", self.as_str())
+    }
+}
+
 const LANGUAGES: [Language; 5] =
     [Language::Bash, Language::Python, Language::Javascript, Language::Sql, Language::Clojure];
 
