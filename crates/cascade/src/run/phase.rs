@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::render::{Attempt, retry_context};
+use plimsoll_core::render::{Attempt, retry_context, retry_request};
 use plimsoll_core::{Message, Role};
 use serde_json::Value;
 
@@ -127,24 +127,20 @@ impl Visit<'_> {
             }
             None => None,
         };
-        let intra = self.run.intra_phase(self.phase);
-        let intra = intra.filter(|intra| intra.enabled && intra.compress_loops);
-        let again = format!(
-            "Please try again (Attempt #{}). Address the validation issues noted above.",
-            failed.len() + 1
-        );
+        let again = retry_request(failed.len());
         let mut text = format!("[Validation Failed]\n{}\n{again}", last.reason);
         if let Some(instructions) = &instructions {
             text.push('\n');
             text.push_str(instructions);
         }
         let message = self.say(Role::User, text).await?;
-        let Some(intra) = intra else {
+        let intra = self.run.intra_phase(self.phase);
+        let short = intra.and_then(|intra| retry_context(prompts, failed, &intra));
+        let Some(mut short) = short else {
             conversation.push(message);
             return Ok(());
         };
         conversation.push_unsent(message);
-        let mut short = retry_context(prompts, failed, intra.loop_history_limit);
         if let (Some(instructions), Some(ask)) = (instructions, short.last_mut()) {
             *ask = Message::text(Role::User, format!("{}\n{instructions}", ask.shown()));
         }
