@@ -17,7 +17,6 @@ use crate::load::{self, Loaded, load_bytes, read_file};
 use crate::models;
 use crate::output::{self, thousands};
 use crate::progress::Progress;
-use crate::work::chat;
 use crate::write_file::{Existing, refuse, write_file};
 
 /// What was done.
@@ -172,7 +171,7 @@ fn summarised(
     if name.is_empty() {
         output::note(&format!("`cards.summarizer_model` names no model: {WITHOUT}"));
     }
-    let Some(model) = chat(&models::open(config.models)?, name, WITHOUT) else {
+    let Some(model) = models::chat(&models::open(&config.models)?, name, WITHOUT) else {
         return Ok(trimmed);
     };
     let runtime =
