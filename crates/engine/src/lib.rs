@@ -13,6 +13,7 @@ mod clock;
 mod embedder;
 mod error;
 pub mod expand;
+mod forget;
 mod history;
 mod id;
 mod import;
@@ -44,6 +45,7 @@ pub use chat::{
 pub use clock::Clock;
 pub use embedder::Embedder;
 pub use error::StoreError;
+pub use forget::forget;
 pub use history::{
     Appended, Bill, Bills, Efficiency, Gathering, HistoryBatch, HistoryStore, LogQuery, LogRow,
     MessageRecord, Rebuilt, ReceiptRecord, SelectionType, SessionSummary,

@@ -3,6 +3,7 @@
 mod append;
 mod cards;
 mod client;
+mod forget;
 mod log;
 mod messages;
 mod receipts;
@@ -12,9 +13,9 @@ mod search;
 
 use async_trait::async_trait;
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
-    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
-    StoreError, TenantId,
+    Appended, ContextCard, Efficiency, Forgotten, Gathering, HistoryBatch, HistoryStore, Hit,
+    LogQuery, LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId,
+    SessionSummary, StoreError, TenantId,
 };
 use tokio::sync::Mutex;
 
@@ -105,7 +106,15 @@ impl HistoryStore for ClickHouseStore {
         tenant: &TenantId,
         limit: usize,
     ) -> Result<Vec<SessionSummary>, StoreError> {
-        log::sessions(&self.client, tenant, limit).await
+        log::sessions(&self.client, tenant, None, limit).await
+    }
+
+    async fn session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Option<SessionSummary>, StoreError> {
+        Ok(log::sessions(&self.client, tenant, Some(session), 1).await?.pop())
     }
 
     async fn receipts(
@@ -143,6 +152,15 @@ impl HistoryStore for ClickHouseStore {
         by: Gathering,
     ) -> Result<Vec<Efficiency>, StoreError> {
         receipts::efficiency(&self.client, tenant, by).await
+    }
+
+    async fn forget_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Forgotten, StoreError> {
+        let _alone = self.stripe(tenant).lock().await;
+        forget::forget_session(&self.client, tenant, session).await
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

@@ -15,12 +15,14 @@ WHERE tenant = {tenant:String} AND node_type IN {node_types:Array(String)}
     AND toUnixTimestamp64Milli(at) >= {since:Int64}
 ORDER BY at_ms DESC, arrival DESC LIMIT {limit:UInt64} FORMAT JSONEachRow";
 
+/// Sessions; an empty `session` means all of the tenant's.
 const SESSIONS: &str = "
 SELECT session_id, countIf(node_type = 'message') AS messages,
     sumIf(tokens, node_type = 'message') AS sum_tokens,
     toUnixTimestamp64Milli(min(at)) AS first_ms, toUnixTimestamp64Milli(max(at)) AS last_ms
 FROM unified_logs FINAL
 WHERE tenant = {tenant:String} AND node_type IN ('message', 'context_selection')
+    AND ({session:String} = '' OR session_id = {session:String})
 GROUP BY session_id
 ORDER BY last_ms DESC, session_id LIMIT {limit:UInt64} FORMAT JSONEachRow";
 
@@ -82,9 +84,13 @@ fn shown(row: Row) -> LogRow {
 pub(super) async fn sessions(
     client: &Client,
     tenant: &TenantId,
+    session: Option<&SessionId>,
     limit: usize,
 ) -> Result<Vec<SessionSummary>, StoreError> {
-    let parameters = Parameters::new().text("tenant", tenant.as_str()).limit(limit);
+    let parameters = Parameters::new()
+        .text("tenant", tenant.as_str())
+        .text("session", session.map_or("", SessionId::as_str))
+        .limit(limit);
     let rows: Vec<SessionRow> = client.select(SESSIONS, &parameters).await?;
     let summary = |row: SessionRow| SessionSummary {
         session: row.session_id,

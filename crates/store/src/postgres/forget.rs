@@ -29,7 +29,7 @@ pub(super) async fn forget(
     count_removal(&transaction, tenant, memories).await?;
     let mut forgotten = Forgotten { memories, ..Forgotten::default() };
     if let Some(session) = scope.session_alone() {
-        forget_session(&transaction, tenant, session, &mut forgotten).await?;
+        forget_all_of_session(&transaction, tenant, session, &mut forgotten).await?;
     }
     transaction.commit().await.map_err(of_commit)?;
     Ok(forgotten)
@@ -72,12 +72,26 @@ async fn count_removal(
     Ok(())
 }
 
-async fn forget_session(
+/// Removes the messages, receipts and cards of a session.
+pub(super) async fn forget_session(
+    client: &mut Object,
+    tenant: &TenantId,
+    session: &SessionId,
+) -> Result<Forgotten, StoreError> {
+    let transaction = client.transaction().await.map_err(of_client)?;
+    let mut forgotten = Forgotten::default();
+    forget_history(&transaction, tenant, session, &mut forgotten).await?;
+    transaction.commit().await.map_err(of_commit)?;
+    Ok(forgotten)
+}
+
+/// Removes messages, receipts and cards and returns the messages' refs.
+async fn forget_history(
     transaction: &Transaction<'_>,
     tenant: &TenantId,
     session: &SessionId,
     forgotten: &mut Forgotten,
-) -> Result<(), StoreError> {
+) -> Result<Vec<String>, StoreError> {
     let values: super::Values<'_> = &[&tenant.as_str(), &session.as_str()];
     // First the row that whoever appends to the session holds.
     let sql = "DELETE FROM sessions WHERE tenant = $1 AND session_id = $2";
@@ -95,6 +109,17 @@ async fn forget_session(
     forgotten.cards = change(transaction, sql, values).await?;
     let sql = "DELETE FROM log_words WHERE tenant = $1 AND session_id = $2";
     change(transaction, sql, values).await?;
+    Ok(refs)
+}
+
+async fn forget_all_of_session(
+    transaction: &Transaction<'_>,
+    tenant: &TenantId,
+    session: &SessionId,
+    forgotten: &mut Forgotten,
+) -> Result<(), StoreError> {
+    let mut refs = forget_history(transaction, tenant, session, forgotten).await?;
+    let values: super::Values<'_> = &[&tenant.as_str(), &session.as_str()];
     let sql = "DELETE FROM summarize_jobs WHERE tenant = $1 AND session_id = $2";
     forgotten.jobs = change(transaction, sql, values).await?;
     artefacts::lock_contents(transaction, tenant).await?;

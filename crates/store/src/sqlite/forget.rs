@@ -20,8 +20,7 @@ pub(super) fn forget(
         ..Forgotten::default()
     };
     if let Some(session) = scope.session_alone() {
-        let mut refs = messages(connection, tenant, number, session, &mut forgotten)?;
-        forgotten.cards = cards(connection, tenant, number, session)?;
+        let mut refs = history(connection, tenant, number, session, &mut forgotten)?;
         refs.extend(of_artefacts(connection, tenant, session, &mut forgotten)?);
         forgotten.jobs = connection
             .prepare_cached("DELETE FROM summarize_jobs WHERE tenant = ?1 AND session_id = ?2")?
@@ -31,6 +30,21 @@ pub(super) fn forget(
         }
     }
     if forgotten.memories + forgotten.cards > 0 {
+        tenants::next_epoch(connection, tenant)?;
+    }
+    Ok(forgotten)
+}
+
+/// Removes the messages, receipts and cards of a session.
+pub(super) fn forget_session(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+) -> Result<Forgotten, Failure> {
+    let mut forgotten = Forgotten::default();
+    let Some(number) = tenants::find(connection, tenant)? else { return Ok(forgotten) };
+    history(connection, tenant, number, session, &mut forgotten)?;
+    if forgotten.cards > 0 {
         tenants::next_epoch(connection, tenant)?;
     }
     Ok(forgotten)
@@ -114,8 +128,8 @@ fn remove(
     Ok(gone.len() as u64)
 }
 
-/// Removes messages and receipts and returns the messages' refs.
-fn messages(
+/// Removes messages, receipts and cards and returns the messages' refs.
+fn history(
     connection: &Connection,
     tenant: &TenantId,
     number: TenantNumber,
@@ -142,6 +156,7 @@ fn messages(
     if forgotten.messages > 0 {
         text::purge(connection, number, &text::MESSAGES)?;
     }
+    forgotten.cards = cards(connection, tenant, number, session)?;
     Ok(refs)
 }
 

@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Gathering, HistoryBatch, HistoryStore, LogQuery, MessageRecord, SearchQuery, StoreError,
+    Gathering, HistoryBatch, HistoryStore, KnowledgeStore, LogQuery, MessageRecord, SearchQuery,
+    StoreError,
 };
-use plimsoll_store::{ClickHouseConfig, ClickHouseStore};
+use plimsoll_store::{ClickHouseConfig, ClickHouseStore, SqliteStore};
 use plimsoll_testkit::sample::{HOSTILE, card, embedding, message, receipt, session, tenant};
 use plimsoll_testkit::{MemoryStore, conformance};
 use proptest::collection::vec;
 use proptest::strategy::{Strategy, ValueTree as _};
 use proptest::test_runner::TestRunner;
+use tempfile::TempDir;
 
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
@@ -84,7 +86,16 @@ async fn history_store() -> (Arc<dyn HistoryStore>, Option<Database>) {
     (Arc::new(store), Some(database))
 }
 
+/// The history on ClickHouse, the knowledge in a file.
+async fn both() -> ((Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>), (Option<Database>, TempDir)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let knowledge = SqliteStore::open(&folder.path().join("store.db")).await.expect("a store");
+    let (history, database) = history_store().await;
+    ((history, Arc::new(knowledge)), (database, folder))
+}
+
 plimsoll_testkit::history_conformance!(super::history_store);
+plimsoll_testkit::together_conformance!(super::both);
 
 fn batch(messages: Vec<MessageRecord>) -> HistoryBatch {
     HistoryBatch { messages, ..HistoryBatch::default() }

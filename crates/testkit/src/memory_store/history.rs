@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use plimsoll_core::ContentHash;
 use plimsoll_engine::{
-    Appended, Bills, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
-    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
-    StoreError, TenantId, hash_prefix, words,
+    Appended, Bills, ContextCard, Efficiency, Forgotten, Gathering, HistoryBatch, HistoryStore,
+    Hit, LogQuery, LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId,
+    SessionSummary, StoreError, TenantId, hash_prefix, words,
 };
 
 use super::{Arrival, MemoryStore, Records, rank};
@@ -81,6 +81,21 @@ impl Records {
             count(new);
         }
         appended
+    }
+}
+
+impl Records {
+    /// Removes the messages, receipts and cards of a session.
+    pub(super) fn forget_history(&mut self, session: &SessionId) -> Forgotten {
+        let messages = self.messages.remove(session.as_str()).map_or(0, |messages| messages.len());
+        self.receipts.retain(|_, receipt| receipt.session != *session);
+        self.arrivals.retain(|arrival| match arrival {
+            Arrival::Message(of, _) | Arrival::Receipt(of, _, _) => of != session.as_str(),
+        });
+        let before = self.cards.len();
+        self.cards.retain(|_, card| card.session != *session);
+        let cards = before - self.cards.len();
+        Forgotten { messages: messages as u64, cards: cards as u64, ..Forgotten::default() }
     }
 }
 
@@ -288,6 +303,14 @@ impl HistoryStore for MemoryStore {
                 })
                 .collect())
         })
+    }
+
+    async fn forget_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Forgotten, StoreError> {
+        self.with(tenant, |records| Ok(records.forget_history(session)))
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

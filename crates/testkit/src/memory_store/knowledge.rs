@@ -12,7 +12,7 @@ use plimsoll_engine::{
     MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema, digest, words,
 };
 
-use super::{Arrival, Memory, MemoryStore, Records, cosine, rank};
+use super::{Memory, MemoryStore, Records, cosine, rank};
 
 fn not_found(what: String) -> StoreError {
     StoreError::NotFound { what }
@@ -46,18 +46,11 @@ impl Records {
         forgotten.memories = (before - self.memories.len()) as u64;
         self.memory_version.epoch += i64::from(forgotten.memories > 0);
         let Some(session) = scope.session_alone() else { return forgotten };
-        let mut refs: HashSet<String> = HashSet::new();
-        if let Some(messages) = self.messages.remove(session.as_str()) {
-            forgotten.messages = messages.len() as u64;
-            refs.extend(messages.iter().map(|m| plimsoll_core::Ref::message(m.hash).to_string()));
-        }
-        self.receipts.retain(|_, receipt| receipt.session != *session);
-        self.arrivals.retain(|arrival| match arrival {
-            Arrival::Message(of, _) | Arrival::Receipt(of, _, _) => of != session.as_str(),
-        });
-        let before = self.cards.len();
-        self.cards.retain(|_, card| card.session != *session);
-        forgotten.cards = (before - self.cards.len()) as u64;
+        let messages = self.messages.get(session.as_str()).into_iter().flatten();
+        let mut refs: HashSet<String> =
+            messages.map(|m| plimsoll_core::Ref::message(m.hash).to_string()).collect();
+        let history = self.forget_history(session);
+        (forgotten.messages, forgotten.cards) = (history.messages, history.cards);
         let before = self.artefacts.len();
         self.artefacts.retain(|_, artefact| {
             let gone = artefact.session.as_ref() == Some(session);
