@@ -80,7 +80,7 @@ impl Desk {
         let config = crate::config::read(plain.config.as_deref())?;
         let models = models::open(config.models.clone())?;
         let embedder = embedder(&models);
-        Ok(Self { store: Store::open(plain.store.store.as_deref())?, config, embedder })
+        Ok(Self { store: Store::open(&plain.store, plain.config.as_deref())?, config, embedder })
     }
 
     /// Does work that writes.

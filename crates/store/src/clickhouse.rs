@@ -28,7 +28,8 @@ const STRIPES: usize = 32;
 /// Where the history is.
 #[derive(Debug, Clone)]
 pub struct ClickHouseConfig {
-    /// `http://[user[:password]@]host[:port][/database]`, or `https`; the database is made if it is missing.
+    /// `clickhouse://[user[:password]@]host[:port][/database]`, or the same with `http` or `https`; the port is 8123 for
+    /// `clickhouse`, the database `default`. A database that is missing is made.
     pub url: String,
     /// The dimension of the vectors that also enter an approximate index, for queries by hand over all sessions.
     ///
@@ -57,7 +58,7 @@ pub struct ClickHouseStore {
 }
 
 impl ClickHouseStore {
-    /// Connects, and makes the database and the tables that are missing.
+    /// Connects, and brings the tables to this program's version.
     ///
     /// Errors: [`StoreError::Invalid`] for a malformed URL, [`StoreError::Unsupported`] if the tables are of a newer version.
     pub async fn open(config: &ClickHouseConfig) -> Result<Self, StoreError> {

@@ -138,7 +138,7 @@ fn history(
 ) -> Result<Vec<String>, Failure> {
     let mut delete = connection.prepare_cached(
         "DELETE FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
-         RETURNING id, content_hash",
+         RETURNING id, digest",
     )?;
     let rows = delete
         .query_map([tenant.as_str(), session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;

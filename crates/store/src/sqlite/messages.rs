@@ -16,7 +16,7 @@ use super::text;
 /// Columns of a message as [`read`] expects them.
 macro_rules! message_columns {
     () => {
-        "session_id, number, content_hash, content_json, tokens, turn, recorded_at"
+        "session_id, number, digest, content_json, tokens, turn, recorded_at"
     };
 }
 
@@ -67,7 +67,7 @@ fn count(connection: &Connection, tenant: &TenantId, session: &SessionId) -> Res
 
 fn same(connection: &Connection, tenant: &TenantId, record: &MessageRecord) -> Result<(), Failure> {
     let mut query = connection.prepare_cached(
-        "SELECT content_hash FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
+        "SELECT digest FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
          AND node_type = 'message' AND number = ?3 AND strategy = ''",
     )?;
     let kept: Option<String> = query
@@ -93,7 +93,7 @@ fn insert(
         .map_err(|error| StoreError::Other(Box::new(error)))?;
     let mut statement = connection.prepare_cached(
         "INSERT INTO unified_logs (tenant, session_id, node_type, number, strategy, recorded_at,
-             content_hash, role, tokens, turn, content_json)
+             digest, role, tokens, turn, content_json)
          VALUES (?1, ?2, 'message', ?3, '', ?4, ?5, ?6, ?7, ?8, ?9)",
     )?;
     statement.execute((
@@ -170,8 +170,8 @@ pub(super) fn by_hash(
     // `g` sorts behind every hexadecimal digit.
     let end = format!("{prefix}g");
     let mut differing = connection.prepare_cached(
-        "SELECT min(content_hash), max(content_hash) FROM unified_logs
-         WHERE tenant = ?1 AND content_hash >= ?2 AND content_hash < ?3",
+        "SELECT min(digest), max(digest) FROM unified_logs
+         WHERE tenant = ?1 AND digest >= ?2 AND digest < ?3",
     )?;
     let (first, last): (Option<String>, Option<String>) = differing
         .query_row((tenant.as_str(), prefix, &end), |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -182,7 +182,7 @@ pub(super) fn by_hash(
     let mut query = connection.prepare_cached(concat!(
         "SELECT ",
         message_columns!(),
-        " FROM unified_logs WHERE tenant = ?1 AND content_hash >= ?2 AND content_hash < ?3
+        " FROM unified_logs WHERE tenant = ?1 AND digest >= ?2 AND digest < ?3
          ORDER BY recorded_at, session_id, number LIMIT 1"
     ))?;
     let mut rows = query.query((tenant.as_str(), prefix, &end))?;

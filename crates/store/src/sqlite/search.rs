@@ -160,8 +160,8 @@ fn messages_of_cards(
 ) -> Result<Scored, Failure> {
     let mut query = connection.prepare_cached(
         "SELECT l.id FROM context_cards AS c JOIN unified_logs AS l
-             ON l.tenant = c.tenant AND l.content_hash >= c.content_hash
-             AND l.content_hash < c.content_hash || 'g' AND l.session_id = c.session_id
+             ON l.tenant = c.tenant AND l.digest >= c.content_hash
+             AND l.digest < c.content_hash || 'g' AND l.session_id = c.session_id
          WHERE c.tenant = ?1 AND c.id = ?2 ORDER BY l.number LIMIT 1",
     )?;
     let mut found = Vec::new();
