@@ -43,6 +43,17 @@ pub struct Bill {
     pub estimate: bool,
 }
 
+impl Bill {
+    /// Makes a bill of three columns; `None` where one has no value.
+    pub fn from_columns(
+        billed: Option<f64>,
+        without: Option<f64>,
+        estimate: Option<bool>,
+    ) -> Option<Self> {
+        Some(Self { billed: billed?, without: without?, estimate: estimate? })
+    }
+}
+
 /// A context decision: a `context_selection` row of the unified log, with the fields of `auto-context.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReceiptRecord {

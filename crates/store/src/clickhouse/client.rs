@@ -21,6 +21,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("wait_end_of_query", "1"),
     ("output_format_json_quote_64bit_integers", "0"),
     ("output_format_json_validate_utf8", "0"),
+    // A column may be read under its own name in another form, and is still the column behind `WHERE` and `ORDER BY`.
+    ("prefer_column_name_to_alias", "1"),
     // A batch is one block, and so one part, which readers see whole or not at all.
     ("async_insert", "0"),
     ("input_format_parallel_parsing", "0"),

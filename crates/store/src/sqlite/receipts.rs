@@ -97,12 +97,8 @@ pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, Failure> {
         selected_hashes: strings(row, 11)?,
         tokens_saved: row.get(12)?,
         receipt: row.get(13)?,
-        bill: bill(row.get(14)?, row.get(15)?, row.get(16)?),
+        bill: Bill::from_columns(row.get(14)?, row.get(15)?, row.get(16)?),
     })
-}
-
-fn bill(billed: Option<f64>, without: Option<f64>, estimate: Option<bool>) -> Option<Bill> {
-    Some(Bill { billed: billed?, without: without?, estimate: estimate? })
 }
 
 /// The columns of an [`Efficiency`] behind those that it is gathered by.
