@@ -43,14 +43,14 @@ pub struct ClickHouseConfig {
 /// A batch's messages and receipts are one insert of one block into one table without partitions, so they are one part,
 /// which readers see whole or not at all; it is on the disk before the answer comes (`fsync_after_insert`).
 /// Cards stand in a second table, and are written first: they count only once the block of the log holds their commit row.
-/// A batch that ends between the two has left nothing that is read, and the same batch again completes it; a merge in
-/// between may drop the earlier state of a card that it was to replace, which making the card again brings back.
+/// If a batch ends between the two, readers see nothing of it, and appending it again completes it. A merge in between may
+/// drop the earlier state of a card that the batch was to replace; making the card again restores it.
 /// Appends of one tenant follow each other within a process. Between processes that is the caller's duty, a session at a
 /// time: two that append to one session in the same moment can both be told that they did, and readers then see, position
 /// by position, the one that arrived first.
 ///
 /// An error that is not [`StoreError::Unavailable`] may come after an insert whose answer was lost; appending the same batch
-/// again is safe and says what was kept. Times outside of 1900 to 2299 are [`StoreError::Invalid`].
+/// again is safe and returns which records were stored. Times outside of 1900 to 2299 are [`StoreError::Invalid`].
 #[derive(Debug)]
 pub struct ClickHouseStore {
     client: Client,

@@ -4,7 +4,7 @@ use plimsoll_engine::{ContextCard, Embedding, SessionId, StoreError, TenantId};
 use serde::{Deserialize, Serialize};
 
 use super::client::{Client, Parameters};
-use super::row::{LogInsert, Terms, Time};
+use super::row::{LogInsert, Time, WordCounts};
 
 /// The `node_type` of the row that is written last, with the rest of the batch, and makes its cards count.
 pub(super) const COMMIT: &str = "cards";
@@ -83,7 +83,7 @@ pub(super) fn row<'a>(
     card: &'a ContextCard,
 ) -> CardInsert<'a> {
     let keywords = card.keywords.iter().map(String::as_str);
-    let terms = Terms::of(keywords.chain([card.summary.as_str()]));
+    let terms = WordCounts::of(keywords.chain([card.summary.as_str()]));
     let embedding = card.embedding.as_ref();
     CardInsert {
         tenant: tenant.as_str(),

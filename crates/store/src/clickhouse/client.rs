@@ -15,7 +15,7 @@ const PORT: u16 = 8123;
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long a whole request may take (chosen: above any search measured, below a caller's patience).
 const REQUEST: Duration = Duration::from_mins(1);
-/// What every request sets, whatever the server's own profile says.
+/// Settings of every request; they override the server's own profile.
 const SETTINGS: &[(&str, &str)] = &[
     // An error comes as a status, never behind half of the rows.
     ("wait_end_of_query", "1"),
@@ -42,7 +42,7 @@ const TEMPORARY: &[u32] = &[
     745, // SERVER_OVERLOADED
 ];
 
-/// What a statement's `{name:Type}` stand for; the server parses them as values, so they are never part of its text.
+/// The values of a statement's `{name:Type}`. The server parses them as values, so they never become part of its text.
 pub(super) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
@@ -145,8 +145,8 @@ fn escape(value: &mut String, character: char) {
     }
 }
 
-/// What a request carries.
-enum Body<'a> {
+/// The content of a request.
+enum StatementBody<'a> {
     /// A statement with its parameters, as a form: servers in between take long bodies, and no long addresses.
     Form(&'a str, &'a Parameters),
     /// Rows for a statement, which then stands in the address.
@@ -208,7 +208,7 @@ impl Client {
             .map_err(|error| invalid(&error.to_string()))?;
         // This succeeds on any URL with a host.
         let _ = address.set_port(given.port().or(usual_port));
-        // Whoever was first has installed one already; any will do.
+        // Another client may have installed one already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .no_proxy()
@@ -223,7 +223,7 @@ impl Client {
     pub(super) async fn create_database(&self) -> Result<(), StoreError> {
         let parameters = Parameters::new().text("name", &self.database);
         let statement = "CREATE DATABASE IF NOT EXISTS {name:Identifier}";
-        self.send(None, Body::Form(statement, &parameters), Effect::Writes).await?;
+        self.send(None, StatementBody::Form(statement, &parameters), Effect::Writes).await?;
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl Client {
         statement: &str,
         parameters: &Parameters,
     ) -> Result<(), StoreError> {
-        let body = Body::Form(statement, parameters);
+        let body = StatementBody::Form(statement, parameters);
         self.send(Some(&self.database), body, Effect::Writes).await?;
         Ok(())
     }
@@ -244,7 +244,7 @@ impl Client {
         query: &str,
         parameters: &Parameters,
     ) -> Result<Vec<T>, StoreError> {
-        let body = Body::Form(query, parameters);
+        let body = StatementBody::Form(query, parameters);
         let rows = self.send(Some(&self.database), body, Effect::Reads).await?;
         rows.split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
@@ -267,14 +267,15 @@ impl Client {
             );
             lines.push('\n');
         }
-        self.send(Some(&self.database), Body::Rows(statement, lines), Effect::Writes).await?;
+        self.send(Some(&self.database), StatementBody::Rows(statement, lines), Effect::Writes)
+            .await?;
         Ok(())
     }
 
     async fn send(
         &self,
         database: Option<&str>,
-        body: Body<'_>,
+        body: StatementBody<'_>,
         effect: Effect,
     ) -> Result<Vec<u8>, StoreError> {
         let mut url = self.address.clone();
@@ -282,11 +283,11 @@ impl Client {
             .extend_pairs(database.map(|name| ("database", name)))
             .extend_pairs(SETTINGS);
         let mut request = match body {
-            Body::Form(statement, parameters) => {
+            StatementBody::Form(statement, parameters) => {
                 let (kind, form) = form(statement, parameters);
                 self.http.post(url).header(CONTENT_TYPE, kind).body(form)
             }
-            Body::Rows(statement, rows) => {
+            StatementBody::Rows(statement, rows) => {
                 url.query_pairs_mut().append_pair("query", statement);
                 self.http.post(url).body(rows)
             }
@@ -312,7 +313,7 @@ impl Client {
     /// Maps a request without an answer.
     fn lost(&self, error: reqwest::Error, effect: Effect) -> StoreError {
         if effect == Effect::Writes && !error.is_connect() && !error.is_builder() {
-            return StoreError::Other(Box::new(Lost(error.without_url())));
+            return StoreError::Other(Box::new(LostAnswer(error.without_url())));
         }
         let mut cause: &dyn std::error::Error = &error;
         while let Some(source) = cause.source() {
@@ -362,24 +363,24 @@ fn refused(status: StatusCode, code: Option<u32>, text: &str, effect: Effect) ->
     if passes {
         return StoreError::Unavailable { why: line, retry_after: None };
     }
-    StoreError::Other(Box::new(Refused { status: status.as_u16(), code, line }))
+    StoreError::Other(Box::new(ServerError { status: status.as_u16(), code, line }))
 }
 
 /// Returns the server's code of an error.
 pub(super) fn code(error: &StoreError) -> Option<u32> {
     match error {
-        StoreError::Other(error) => error.downcast_ref::<Refused>()?.code,
+        StoreError::Other(error) => error.downcast_ref::<ServerError>()?.code,
         _ => None,
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("the answer to an insert was lost; what it holds may be kept")]
-struct Lost(#[source] reqwest::Error);
+struct LostAnswer(#[source] reqwest::Error);
 
 #[derive(Debug, thiserror::Error)]
 #[error("ClickHouse answered {status}: {line}{}", hint(*code))]
-struct Refused {
+struct ServerError {
     status: u16,
     code: Option<u32>,
     line: String,

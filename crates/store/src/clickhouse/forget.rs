@@ -27,7 +27,7 @@ ALTER TABLE unified_logs DELETE WHERE tenant = {tenant:String} AND session_id = 
 SETTINGS mutations_sync = 2";
 
 #[derive(Deserialize)]
-struct Counts {
+struct ForgottenCounts {
     messages: u64,
     cards: u64,
 }
@@ -40,11 +40,11 @@ pub(super) async fn forget_session(
 ) -> Result<Forgotten, StoreError> {
     let parameters =
         Parameters::new().text("tenant", tenant.as_str()).text("session", session.as_str());
-    let counts: Vec<Counts> = client.select(COUNTS, &parameters).await?;
+    let counts: Vec<ForgottenCounts> = client.select(COUNTS, &parameters).await?;
     // Cards first: the log holds the messages that a forgetting which was interrupted begins with.
     client.execute(CARDS, &parameters).await?;
     client.execute(LOG, &parameters).await?;
-    let Counts { messages, cards } =
-        counts.into_iter().next().unwrap_or(Counts { messages: 0, cards: 0 });
+    let ForgottenCounts { messages, cards } =
+        counts.into_iter().next().unwrap_or(ForgottenCounts { messages: 0, cards: 0 });
     Ok(Forgotten { messages, cards, ..Forgotten::default() })
 }

@@ -91,9 +91,10 @@ pub(super) async fn of_session(
     let parameters =
         Parameters::new().text("tenant", tenant.as_str()).text("session", session.as_str());
     let rows: Vec<ReceiptRow> = client.select(OF_SESSION, &parameters).await?;
-    let record = |row: ReceiptRow| ReceiptRecord {
-        bill: Bill::from_columns(row.billed, row.billed_without, Some(row.billed_estimate)),
-        ..row.record
+    let record = |mut row: ReceiptRow| {
+        let estimate = Some(row.billed_estimate);
+        row.record.bill = Bill::from_columns(row.billed, row.billed_without, estimate);
+        row.record
     };
     Ok(rows.into_iter().map(record).collect())
 }

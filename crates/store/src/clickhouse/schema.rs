@@ -55,8 +55,8 @@ CREATE TABLE IF NOT EXISTS unified_logs (
 ORDER BY (tenant, session_id, node_type, number, strategy, batch)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1";
 
-/// What version 2 added: the input that a provider billed and what it would have been without Plimsoll, in US dollars, NULL where
-/// no usage was reported, and whether the model's price is not known.
+/// Version 2 adds the input that a provider billed, and its estimate without Plimsoll, in US dollars (NULL where no usage was
+/// reported), and whether the model's price is unknown.
 const BILLS: &str = "
 ALTER TABLE unified_logs
     ADD COLUMN IF NOT EXISTS billed Nullable(Float64),
@@ -106,7 +106,7 @@ const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS plimsoll_schema (version UInt32) ENGINE = ReplacingMergeTree ORDER BY version";
 
 #[derive(serde::Deserialize)]
-struct Newest {
+struct SchemaVersion {
     version: usize,
 }
 
@@ -147,7 +147,7 @@ pub(super) async fn prepare(client: &Client, dimension: Option<u16>) -> Result<(
 /// Returns the version of the tables, 0 where there are none.
 async fn version(client: &Client) -> Result<usize, StoreError> {
     let query = "SELECT max(version) AS version FROM plimsoll_schema FORMAT JSONEachRow";
-    match client.select::<Newest>(query, &Parameters::new()).await {
+    match client.select::<SchemaVersion>(query, &Parameters::new()).await {
         Ok(found) => Ok(found.first().map_or(0, |newest| newest.version)),
         Err(error) if MISSING.contains(&code(&error)) => Ok(0),
         Err(error) => Err(error),

@@ -106,7 +106,7 @@ impl HistoryStore for SqliteStore {
 
     async fn log(&self, tenant: &TenantId, query: &LogQuery) -> Result<Vec<LogRow>, StoreError> {
         let (tenant, query) = (tenant.clone(), query.clone());
-        self.read(move |connection| log::rows(connection, &tenant, &query)).await
+        self.read(move |connection| log::newest(connection, &tenant, &query)).await
     }
 
     async fn efficiency(

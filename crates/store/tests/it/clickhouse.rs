@@ -290,7 +290,7 @@ async fn a_server_out_of_reach_is_unavailable() {
     assert!(text.contains("ClickHouse at 127.0.0.1:9 does not answer: "), "{text}");
 }
 
-/// What happens to both stores.
+/// A step that both stores take.
 #[derive(Debug, Clone)]
 struct Step {
     tenant: usize,
