@@ -6,7 +6,8 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use plimsoll_core::context::{State, bound};
 use plimsoll_core::cost::Pricing;
-use plimsoll_core::policy::{Bounds, Cadence, IntraPhase, Policy, Settle};
+use plimsoll_core::policy::{Bounds, Budget, Cadence, IntraPhase, Need, Policy, Settle};
+use plimsoll_core::terms::Terms;
 use plimsoll_core::{Block, Message, Role, Tokenizer, ToolCall, Transcript};
 
 #[derive(Debug, Arbitrary)]
@@ -51,21 +52,22 @@ fuzz_target!(|input: Input<'_>| {
     let cadence = if input.every_turn { Cadence::EveryTurn } else { Cadence::CacheAware };
     let settle = Settle {
         least: 0,
-        least_saved: 0,
+        least_gain: 0.0,
         giant: u32::from(input.giant),
         caution: 0.0,
-        need_of_said: 0.0,
+        need: Need { reads: 0.0, finds: 0.0, runs: 0.0, others: 0.0 },
         ..Settle::default()
     };
     let policy = Policy::Bounded(Bounds {
-        budget: u64::from(input.budget),
+        budget: Budget::Tokens(u64::from(input.budget)),
         intra_phase: IntraPhase { cadence, ..IntraPhase::default() },
         settle,
+        ..Bounds::default()
     });
-    let (_, prices) = Pricing::shipped().of(None);
+    let terms = Terms::new(Pricing::shipped().of(None, None).prices);
     let mut state = State::default();
     for position in transcript.requests() {
-        let (context, receipt) = bound(&transcript, position, &policy, &prices, &mut state);
+        let (context, receipt) = bound(&transcript, position, &policy, &terms, &mut state);
         assert!(receipt.tokens <= receipt.full_tokens);
         assert_eq!(receipt.over_budget, receipt.tokens.saturating_sub(u64::from(input.budget)));
         for sent in context {

@@ -3,12 +3,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_core::{error_lines, names};
+use plimsoll_core::names;
+use plimsoll_core::text::is_error_line;
 
 fuzz_target!(|text: &str| {
     names::each_name(text, |name| assert!(text.contains(name)));
     names::each_run(text, |_, start, end| assert!(!text[start..end].is_empty()));
     for line in text.lines() {
-        let _ = error_lines::is_error_line(line);
+        let _ = is_error_line(line);
     }
 });

@@ -13,6 +13,7 @@ mod next;
 mod offer;
 mod output;
 mod phase;
+mod settings;
 mod soundings;
 mod state;
 mod sub_cascade;
@@ -23,11 +24,9 @@ mod validate;
 mod values;
 mod wards;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
-use plimsoll_core::safety::Safety;
 use plimsoll_engine::{
     ChatModel, Clock, Embedder, HistoryStore, KnowledgeStore, ModelError, SessionId, TenantId,
     ToolSource,
@@ -38,6 +37,7 @@ pub use context::PhaseContext;
 pub use dry::{DryPhase, dry_run};
 pub use error::RunError;
 pub use event::{Event, Observer, Unobserved};
+pub use settings::RunSettings;
 pub use state::{Ran, RunState};
 pub use toolbox::{Human, Nobody};
 
@@ -60,50 +60,6 @@ pub trait Library: Send + Sync + std::fmt::Debug {
     fn cascade(&self, reference: &str) -> Result<Arc<Cascade>, String>;
 }
 
-/// Settings of runs.
-#[expect(clippy::struct_excessive_bools, reason = "feature flags, each of its own")]
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// Turns of a phase with tools that says nothing (30, as the example of `auto-context.md` has it).
-    pub max_turns: u32,
-    /// Attempts of a loop that says nothing (chosen).
-    pub max_attempts: u32,
-    /// Cascades inside cascades (chosen).
-    pub max_depth: u32,
-    /// The most tokens of an answer.
-    pub max_tokens: u32,
-    /// Results of more characters become artefacts (chosen: what fits a screen is not looked up again).
-    pub artefact_from: usize,
-    /// The feature flags of `auto-context.md`.
-    pub intra_phase_enabled: bool,
-    pub inter_phase_enabled: bool,
-    pub llm_selection_enabled: bool,
-    /// What is taken out of what a selecting model is sent.
-    pub safety: Safety,
-    /// Where images are saved: `images/{session}/{phase}/` below it.
-    pub images: Option<PathBuf>,
-    /// Tools and validators that nobody has are answered instead of refused.
-    pub stubs: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            max_turns: 30,
-            max_attempts: 3,
-            max_depth: 8,
-            max_tokens: 4_096,
-            artefact_from: 2_000,
-            intra_phase_enabled: true,
-            inter_phase_enabled: true,
-            llm_selection_enabled: true,
-            safety: Safety::default(),
-            images: None,
-            stubs: false,
-        }
-    }
-}
-
 /// What runs need from outside.
 #[derive(Debug, Clone)]
 pub struct Runner {
@@ -119,7 +75,7 @@ pub struct Runner {
     pub clock: Arc<dyn Clock>,
     pub pricing: Arc<Pricing>,
     pub observer: Arc<dyn Observer>,
-    pub settings: Settings,
+    pub settings: RunSettings,
 }
 
 /// What a run gave.

@@ -17,10 +17,11 @@ use plimsoll_engine::tool_registry::registered_tools;
 use plimsoll_engine::{HistoryStore, KnowledgeStore, StoreError, TenantId};
 use serde::{Deserialize, Serialize};
 
+use crate::arguments::AssembleArguments;
 use crate::clock;
+use crate::config::Config;
 use crate::error::CommandError;
 use crate::load::tokenizer;
-use crate::memory::arguments::AssembleArguments;
 use crate::memory::{Desk, scope};
 use crate::output;
 
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
     };
     let config = &desk.config;
     let settings = config.memory.assemble(&config.request);
-    let frames = config.memory.frames()?;
+    let frames = config.frames()?;
     let tokenizer = tokenizer(&arguments.tokens)?;
     let assembled = desk.ask(async |history, knowledge, tenant| {
         let embedder = desk.embedder.as_deref();
@@ -96,13 +97,13 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
             rules: &config.memory.rules,
             profile: &config.memory.profile,
         };
-        let mut memories = Memories::new(config.memory.search.clone());
+        let memories = Memories::new(config.memory.search.clone());
         let assembled = if arguments.memory_only {
-            let memory = assembler.memory(&mut memories, &turn, None, turn.budget).await?;
+            let memory = assembler.memory(&memories, &turn, None, turn.budget).await?;
             Assembled::Memory(memory)
         } else {
             let tools = tools(knowledge, tenant, &config.lazy_tools, tokenizer).await?;
-            Assembled::Request(Box::new(assembler.request(&mut memories, &turn, &tools).await?))
+            Assembled::Request(Box::new(assembler.request(&memories, &turn, &tools).await?))
         };
         let took = began.elapsed().as_secs_f64() * 1e3;
         keep(history, tenant, &turn, &assembled, took).await?;
@@ -112,7 +113,7 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
         }
         Ok::<_, AssembleError>(assembled)
     })?;
-    let assembled = assembled.map_err(|error| failed(error, &config.memory))?;
+    let assembled = assembled.map_err(|error| failed(error, config))?;
     for warning in assembled.warnings() {
         output::warning(&warning);
     }
@@ -162,7 +163,7 @@ fn read_previous(path: &std::path::Path) -> Result<MemoryContext, CommandError> 
     Ok(read.memory)
 }
 
-fn failed(error: AssembleError, config: &crate::memory::MemoryConfig) -> CommandError {
+fn failed(error: AssembleError, config: &Config) -> CommandError {
     match &error {
         AssembleError::TooLarge(_) => CommandError::usage(error).hint(
             "give a larger --budget, or a shorter turn; nothing of what the user says is ever cut",

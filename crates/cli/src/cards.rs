@@ -11,10 +11,10 @@ use crate::arguments::CardsArguments;
 use crate::clock;
 use crate::config::{self, Config};
 use crate::error::CommandError;
-use crate::models;
+use crate::models::{self, chat, embedder};
 use crate::output::{self, BOLD, DIM, RESET, thousands};
 use crate::store::{Store, session_id};
-use crate::work::{Staff, chat, embedder};
+use crate::work::Staff;
 
 /// A card as JSON shows it: all but the numbers of its vector.
 #[derive(Debug, Serialize)]
@@ -129,7 +129,7 @@ fn selected(
     task: &str,
     json: bool,
 ) -> Result<(), CommandError> {
-    let models = models::open(config.models.clone())?;
+    let models = models::open(&config.models)?;
     let strategy = config.selection.strategy();
     let model = match strategy {
         Strategy::Llm | Strategy::Hybrid => {

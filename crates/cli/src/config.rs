@@ -4,25 +4,27 @@ pub(crate) mod files;
 
 use std::path::Path;
 
+use plimsoll_cascade::run::RunSettings;
 use plimsoll_core::ContextBudget;
 use plimsoll_core::answer::AnswerSettings;
 use plimsoll_core::lazy_tools::LazySettings;
+use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::policy::{
     BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy, RequestSettings, Settle,
 };
 use plimsoll_core::recall::RecallSettings;
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::SelectionConfig;
+use plimsoll_engine::MemoryConfig;
 use plimsoll_engine::cards::CardSettings;
 use plimsoll_gateway::GatewayConfig;
 use plimsoll_models::ModelsConfig;
 use plimsoll_store::{StoreAddress, StoreSettings};
+use plimsoll_tools::ToolsConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::PolicyArguments;
 use crate::error::CommandError;
-use crate::memory::MemoryConfig;
-use crate::run::{RunConfig, ToolsConfig};
 
 /// `PLIMSOLL_BUDGET`: the ceiling in tokens, or `auto`.
 pub(crate) const BUDGET: &str = "PLIMSOLL_BUDGET";
@@ -46,7 +48,7 @@ pub(crate) struct Config {
     pub(crate) newest: Newest,
     pub(crate) recall: RecallSettings,
     pub(crate) models: ModelsConfig,
-    pub(crate) run: RunConfig,
+    pub(crate) run: RunSettings,
     pub(crate) tools: ToolsConfig,
     pub(crate) cards: CardSettings,
     pub(crate) answers: AnswerSettings,
@@ -207,6 +209,12 @@ impl Config {
             }
             _ => Err(unknown()),
         }
+    }
+
+    /// Returns the frames to choose from.
+    pub(crate) fn frames(&self) -> Result<Frames, CommandError> {
+        let frames = self.memory.frames();
+        frames.map_err(|error| CommandError::usage(anyhow::Error::new(error).context("[memory]")))
     }
 
     fn bounds(&self, cadence: Option<Cadence>) -> Bounds {

@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll_core::Message;
 use plimsoll_core::safety::{Flags, add, handle_message, told};
 use plimsoll_engine::SessionId;
-use plimsoll_formats::{Note, NoteKind, Place, ReadOptions, read_dialogue};
+use plimsoll_formats::{NoteKind, ReadOptions, RecordPlace, SessionNote, read_dialogue};
 use serde::Serialize;
 
 use crate::arguments::ImportArguments;
@@ -28,8 +28,8 @@ struct Report {
 /// The messages of a file, each with its session and its line.
 struct Read {
     messages: Vec<(SessionId, Message)>,
-    places: Vec<Place>,
-    notes: Vec<Note>,
+    places: Vec<RecordPlace>,
+    notes: Vec<SessionNote>,
 }
 
 pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
             ));
         }
         let imported = store.import(read.messages)?;
-        read.notes.extend(imported.differing.iter().map(|place| Note {
+        read.notes.extend(imported.differing.iter().map(|place| SessionNote {
             place: read.places[*place],
             kind: NoteKind::Skipped { why: "its id is kept with another text".to_owned() },
         }));
@@ -96,10 +96,10 @@ fn read(path: &Path, arguments: &ImportArguments) -> Result<Read, CommandError> 
         match session {
             Ok(session) => {
                 messages.push((session, line.message));
-                places.push(Place::Line(line.line));
+                places.push(RecordPlace::Line(line.line));
             }
-            Err(error) => notes.push(Note {
-                place: Place::Line(line.line),
+            Err(error) => notes.push(SessionNote {
+                place: RecordPlace::Line(line.line),
                 kind: NoteKind::Skipped { why: format!("its session: {error}") },
             }),
         }
@@ -118,7 +118,7 @@ fn session(path: &Path, bytes: &[u8]) -> Result<Read, CommandError> {
         error.hint("or lines {\"id\", \"session\", \"speaker\", \"time\", \"text\"}")
     })?;
     let id = id_of(&session)?;
-    let place = |message: &Message| Place::Line(message.source.unwrap_or(0));
+    let place = |message: &Message| RecordPlace::Line(message.source.unwrap_or(0));
     Ok(Read {
         places: session.messages.iter().map(|message| place(message)).collect(),
         messages: session

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_core::calibrate::{Unshown, reported, unshown};
+use plimsoll_core::calibrate::{RequestOverhead, reported, unshown};
 use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::replay::Stretch;
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{Calibration, Message, Tokenizer, Transcript, tokens};
-use plimsoll_formats::{Compaction, Format, Note, ReadOptions, Session};
+use plimsoll_formats::{Compaction, ReadOptions, Session, SessionFormat, SessionNote};
 
 use crate::arguments::{PriceOverrides, ReadingArguments};
 use crate::error::CommandError;
@@ -25,7 +25,7 @@ pub(crate) struct Loaded {
     /// What the reported usage said, where it was asked.
     pub(crate) calibration: Option<Calibration>,
     /// What requests hold beside the messages.
-    pub(crate) unshown: Unshown,
+    pub(crate) unshown: RequestOverhead,
     /// The price family and its prices.
     pub(crate) family: String,
     /// Whether they are those of another model, so that figures in money are estimates.
@@ -202,9 +202,9 @@ pub(crate) fn compaction(honour: bool) -> Compaction {
 /// The medians of first requests of recorded sessions; else what the session itself says of its system prompt.
 fn usual_before(session: &Session, tokenizer: Tokenizer) -> f64 {
     match session.format {
-        Format::ClaudeCode => 42_000.0,
-        Format::Codex => 18_000.0,
-        Format::Pi => 1700.0,
+        SessionFormat::ClaudeCode => 42_000.0,
+        SessionFormat::Codex => 18_000.0,
+        SessionFormat::Pi => 1700.0,
         _ => {
             let instructions = session.header.instructions.as_deref();
             instructions.map_or(0.0, |text| f64::from(tokenizer.count(text)))
@@ -238,15 +238,17 @@ pub(crate) fn read_session(
 }
 
 /// Tells on standard error what was skipped or repaired.
-pub(crate) fn warn(path: &Path, notes: &[Note], verbose: bool) {
+pub(crate) fn warn(path: &Path, notes: &[SessionNote], verbose: bool) {
     let path = output::plain(&path.display().to_string());
     if verbose {
         for note in notes {
             output::warning(&format!("{path}: {note}"));
         }
     } else if let [first, ..] = notes {
-        let counts: Vec<String> =
-            Note::count(notes).iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let counts: Vec<String> = SessionNote::count(notes)
+            .iter()
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
         output::warning(&format!(
             "{path}: {} (first: {first}; `--verbose` lists them)",
             counts.join(", ")

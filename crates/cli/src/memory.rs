@@ -1,8 +1,6 @@
 //! `plimsoll memory`: what is known, written, asked for and forgotten.
 
 mod add;
-pub(crate) mod arguments;
-mod config;
 mod list;
 mod stats;
 mod transfer;
@@ -23,16 +21,14 @@ use plimsoll_engine::{
 use crate::clock;
 use crate::config::Config;
 use crate::error::CommandError;
-use crate::models;
+use crate::models::{self, embedder};
 use crate::output;
 use crate::store::{Store, session_id};
-use crate::work::embedder;
 
-use arguments::{
+use crate::arguments::{
     ExtractArguments, ForgetArguments, MemoryArguments, MemoryCommand, PlainArguments,
     ScopeArguments, SearchMemoryArguments, UsedArguments,
 };
-pub(crate) use config::MemoryConfig;
 
 pub(crate) fn run(arguments: &MemoryArguments) -> Result<(), CommandError> {
     use MemoryCommand as Command;
@@ -78,7 +74,7 @@ pub(crate) struct Desk {
 impl Desk {
     pub(crate) fn open(plain: &PlainArguments) -> Result<Self, CommandError> {
         let config = crate::config::read(plain.config.as_deref())?;
-        let models = models::open(config.models.clone())?;
+        let models = models::open(&config.models)?;
         let embedder = embedder(&models);
         Ok(Self { store: Store::open(&plain.store, plain.config.as_deref())?, config, embedder })
     }
@@ -176,7 +172,7 @@ fn search(arguments: &SearchMemoryArguments) -> Result<(), CommandError> {
             Some(embedder) => embedder.embed(&[&question]).await?.pop(),
             None => None,
         };
-        let mut memories = Memories::new(settings.clone());
+        let memories = Memories::new(settings.clone());
         let known = memories.of(knowledge, tenant).await?;
         let asked = AskedMemory {
             question: &question,

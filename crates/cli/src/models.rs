@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use plimsoll_engine::ModelError;
-use plimsoll_models::{Api, EmbedderConfig, Models, ModelsConfig, Provider, SpendingConfig};
+use plimsoll_engine::{ChatModel, Embedder, ModelError};
+use plimsoll_models::{
+    Api, BuiltInEmbedder, EmbedderConfig, Models, ModelsConfig, Provider, SpendingConfig,
+};
 use serde::Serialize;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -25,8 +27,35 @@ use crate::system::outside;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Opens the models of a configuration, with keys from the environment.
-pub(crate) fn open(config: ModelsConfig) -> Result<Models, CommandError> {
-    Models::new(config, pricing(None)?, outside(), &environment).map_err(CommandError::usage)
+pub(crate) fn open(config: &ModelsConfig) -> Result<Models, CommandError> {
+    Models::new(config.clone(), pricing(None)?, outside(), &environment)
+        .map_err(CommandError::usage)
+}
+
+/// Returns the chat model of a name; `None` for an empty name, and with a warning where it can't be had.
+pub(crate) fn chat(models: &Models, name: &str, without: &str) -> Option<Arc<dyn ChatModel>> {
+    if name.is_empty() {
+        return None;
+    }
+    match models.chat(name) {
+        Ok(model) => Some(model),
+        Err(error) => {
+            output::warning(&format!("{name}: {error}; {without}"));
+            None
+        }
+    }
+}
+
+/// Returns the embedder that the settings name, else the built-in one.
+pub(crate) fn embedder(models: &Models) -> Option<Arc<dyn Embedder>> {
+    match models.embedder() {
+        Ok(Some(embedder)) => Some(embedder),
+        Ok(None) => Some(Arc::new(BuiltInEmbedder)),
+        Err(error) => {
+            output::warning(&format!("{error}; cards have no vectors"));
+            None
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &ModelsArguments) -> Result<(), CommandError> {
@@ -34,15 +63,18 @@ pub(crate) fn run(arguments: &ModelsArguments) -> Result<(), CommandError> {
         return prices::run(prices);
     }
     let config = config::read(arguments.config.as_deref())?.models;
-    let (embedder, spending) = (config.embedder.clone(), config.spending);
-    let models = Arc::new(open(config)?);
+    let models = Arc::new(open(&config)?);
     let mut found = if arguments.offline { BTreeMap::new() } else { ask(&models)? };
     let rows: Vec<Row> =
         models.providers().map(|provider| row(provider, found.remove(&provider.name))).collect();
     if arguments.json {
-        output::json(&Listing { providers: &rows, embedder: &embedder, spending })?;
+        output::json(&Listing {
+            providers: &rows,
+            embedder: &config.embedder,
+            spending: config.spending,
+        })?;
     } else {
-        output::data(&table(&rows, &embedder))?;
+        output::data(&table(&rows, &config.embedder))?;
     }
     let failed: Vec<&str> =
         rows.iter().filter(|row| row.is_failed()).map(|row| &*row.provider).collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use etcetera::BaseStrategy as _;
-use plimsoll_core::cost::{self, Priced, Pricing, PricingError};
+use plimsoll_core::cost::{self, ModelPrice, Pricing, PricingError};
 
 use crate::error::CommandError;
 use crate::output;
@@ -68,16 +68,16 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
 
 /// Warns once of each model that the table does not list.
 #[derive(Debug, Default)]
-pub(crate) struct Unlisted(Mutex<cost::Unlisted>);
+pub(crate) struct Unlisted(Mutex<cost::UnlistedModels>);
 
 impl Unlisted {
     /// Returns the warning for `model` when it is met first.
-    pub(crate) fn met(&self, model: Option<&str>, priced: &Priced<'_>) -> Option<String> {
+    pub(crate) fn met(&self, model: Option<&str>, priced: &ModelPrice<'_>) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).met(model, priced)
     }
 
     /// As [`Unlisted::met`], printed.
-    pub(crate) fn warn(&self, model: Option<&str>, priced: &Priced<'_>) {
+    pub(crate) fn warn(&self, model: Option<&str>, priced: &ModelPrice<'_>) {
         if let Some(warning) = self.met(model, priced) {
             output::warning(&warning);
         }

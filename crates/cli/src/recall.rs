@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_core::recall::{Match, Why};
+use plimsoll_core::recall::{Match, ScoreParts};
 use plimsoll_engine::{Recall, RecallHit, RecallScope, SessionId};
 use plimsoll_models::BuiltInEmbedder;
 use serde::Serialize;
@@ -44,7 +44,7 @@ struct Hit<'a> {
     tokens: u32,
     score: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<Why>,
+    why: Option<ScoreParts>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     matches: Vec<Match>,
 }
@@ -55,12 +55,12 @@ pub(crate) fn run(arguments: &RecallArguments) -> Result<(), CommandError> {
     let session = arguments.session.as_deref().map(session_id).transpose()?;
     let store = Store::open(&arguments.store, arguments.config.as_deref())?;
     // The process ends with it: taking an index of thousands of messages apart would be a tenth of its time.
-    let mut recall = ManuallyDrop::new(Recall::new(settings, Some(Arc::new(BuiltInEmbedder))));
+    let recall = ManuallyDrop::new(Recall::new(settings, Some(Arc::new(BuiltInEmbedder))));
     if let (Some(queries), Some(out)) = (&arguments.batch, &arguments.out) {
-        return batch::run(&store, &mut recall, session.as_ref(), queries, out);
+        return batch::run(&store, &recall, session.as_ref(), queries, out);
     }
     let query = arguments.query.as_deref().unwrap_or_default();
-    store.recall(&mut recall, session.as_ref(), |scope| {
+    store.recall(&recall, session.as_ref(), |scope| {
         let found = scope.recall(query, arguments.budget, tokenizer);
         if arguments.json {
             let hits = found.hits.iter().map(|hit| json(hit, scope, arguments)).collect();

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_engine::expand::{ExpandOptions, Expansion, Part, expand, expand_text};
+use plimsoll_engine::expand::{ExpandError, ExpandOptions, Originals, Part, expand};
 use plimsoll_engine::{Artefact, RefQuery};
 
 use crate::arguments::{RefArguments, RefCommand, RefGetArguments};
 use crate::clock;
 use crate::error::CommandError;
 use crate::output;
-use crate::store::Store;
+use crate::store::{Store, unanswered};
 
 pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
     match &arguments.command {
@@ -42,7 +42,15 @@ pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
 fn get(arguments: &RefGetArguments) -> Result<(), CommandError> {
     let options = options(arguments)?;
     let store = Store::open(&arguments.store, None)?;
-    let found = found(&store, &arguments.reference, &options)?;
+    let found = store.with(async |history, knowledge, tenant| {
+        let (history, knowledge) = (&*history, Some(&*knowledge));
+        let originals = Originals { history, knowledge, tenant };
+        expand(&originals, &arguments.reference, &options, clock::now()).await
+    });
+    let found = found.map_err(|error| match error {
+        ExpandError::Store(error) => unanswered(error),
+        error => CommandError::usage(error),
+    })?;
     if arguments.json {
         return output::json(&found);
     }
@@ -55,34 +63,6 @@ fn get(arguments: &RefGetArguments) -> Result<(), CommandError> {
     // An original is printed as it is, to the byte.
     let is_whole = options == ExpandOptions::default();
     output::data(&if is_whole { found.text } else { found.text + "\n" })
-}
-
-/// Looks a ref up among the messages, and among the artefacts where it is no message's.
-fn found(
-    store: &Store,
-    reference: &str,
-    options: &ExpandOptions,
-) -> Result<Expansion, CommandError> {
-    let prefix = plimsoll_core::Ref::prefix(reference);
-    let message = match prefix
-        .filter(|_| reference.starts_with("ref:message:") || !reference.starts_with("ref:"))
-    {
-        Some(prefix) => store.history(async |history, tenant| {
-            match history.message_by_hash(tenant, &prefix).await {
-                Ok(record) => Ok(Some(record)),
-                Err(plimsoll_engine::StoreError::NotFound { .. }) => Ok(None),
-                Err(error) => Err(error),
-            }
-        })?,
-        None => None,
-    };
-    if let Some(record) = message {
-        return expand_text(&record.message.shown(), options).map_err(CommandError::usage);
-    }
-    let now = clock::now();
-    let artefact = store
-        .knowledge(async |knowledge, tenant| knowledge.artefact(tenant, reference, now).await)?;
-    expand(&artefact, options, now).map_err(CommandError::usage)
 }
 
 fn options(arguments: &RefGetArguments) -> Result<ExpandOptions, CommandError> {

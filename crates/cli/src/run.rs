@@ -2,7 +2,6 @@
 
 mod dry;
 mod library;
-mod settings;
 mod table;
 mod watch;
 
@@ -10,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_cascade::Cascade;
-use plimsoll_cascade::run::{Human, ModelSource, RunError, Runner};
+use plimsoll_cascade::run::{Human, ModelSource, RunError, RunSettings, Runner};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::{ChatModel, ModelError, SessionId, ToolSource};
@@ -20,15 +19,13 @@ use serde_json::{Map, Value};
 
 use crate::arguments::RunArguments;
 use crate::cascade;
-use crate::config;
+use crate::config::{self, environment};
 use crate::error::CommandError;
 use crate::models;
 use crate::output;
 use crate::pricing::{Unlisted, pricing};
 use crate::store::{Store, session_id};
 use crate::system::outside;
-
-pub(crate) use settings::{RunConfig, ToolsConfig};
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let cascade = Arc::new(read(&arguments.cascade)?);
@@ -40,21 +37,25 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let store = Store::open(&arguments.store, arguments.config.as_deref())?;
     let session = session(arguments, &cascade)?;
     let model = arguments.model.clone().or_else(|| config.run.model.clone());
-    let models = Arc::new(models::open(config.models.clone())?);
+    let models = Arc::new(models::open(&config.models)?);
     let pricing = Arc::new(pricing(None)?);
     let sources = Sources::new(models.clone(), model, pricing.clone())?;
     let watch = Arc::new(watch::Watch::new(arguments.json));
     let clock = outside().clock;
+    let commands = config.tools.commands(&environment).map_err(CommandError::usage)?;
+    let servers = config.tools.servers(&environment).map_err(CommandError::usage)?;
     let tools: Vec<Arc<dyn ToolSource>> = vec![
-        Arc::new(Commands::new(config.tools.commands()?, clock.clone())),
-        Arc::new(McpServers::new(config.tools.servers()?, clock.clone())),
+        Arc::new(Commands::new(commands, clock.clone())),
+        Arc::new(McpServers::new(servers, clock.clone())),
     ];
     let folder = arguments.cascade.parent().unwrap_or(Path::new(""));
-    let mut settings = config.run.settings();
-    settings.images = Some(arguments.images.clone().unwrap_or_default());
-    settings.stubs = arguments.stub_tools;
-    settings.safety = config.safety;
-    let embedder = crate::work::embedder(&models);
+    let settings = RunSettings {
+        images: Some(arguments.images.clone().unwrap_or_default()),
+        stubs: arguments.stub_tools,
+        safety: config.safety,
+        ..config.run
+    };
+    let embedder = models::embedder(&models);
     let outcome = store.with(async |history, knowledge, tenant| {
         let runner = Runner {
             tenant: tenant.clone(),

@@ -1,14 +1,13 @@
 //! `plimsoll serve`: the gateway, from its settings to its end.
 
-mod answers;
-mod memory;
-
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use plimsoll_core::policy::Policy;
+use plimsoll_engine::assemble::FrameBook;
 use plimsoll_gateway::{
-    Answers, Gateway, GatewayConfig, Memory, Mode, Parts, Policies, ServeError, serve,
+    Answers, Gateway, GatewayConfig, Memory, Mode, Parts, Policies, ServeError, StoredAnswers,
+    StoredMemory, serve,
 };
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -18,6 +17,7 @@ use crate::arguments::{ServeArguments, StoreArguments};
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
 use crate::heaps;
+use crate::models::{self, embedder};
 use crate::output;
 use crate::pricing::pricing;
 use crate::store::Addresses;
@@ -62,20 +62,31 @@ pub(crate) async fn open(
 ) -> Result<(Gateway, TcpListener), CommandError> {
     let (history, knowledge) = Addresses::new(store, &config.store)?.open().await?;
     let settings = config.gateway.clone();
+    let clock = outside().clock;
     let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
-    let answers: Option<Arc<dyn Answers>> = if settings.add.answers {
-        Some(Arc::new(answers::StoredAnswers::open(&config, knowledge.clone())?))
-    } else {
-        None
-    };
-    let memory: Option<Arc<dyn Memory>> = if settings.add.memory {
-        Some(Arc::new(memory::StoredMemory::open(&config, history.clone(), knowledge).await?))
-    } else {
-        None
-    };
+    let mut answers: Option<Arc<dyn Answers>> = None;
+    if settings.add.answers {
+        let is_similar = config.answers.similar;
+        let embedder = if is_similar { embedder(&models::open(&config.models)?) } else { None };
+        let (knowledge, settings) = (knowledge.clone(), config.answers.clone());
+        answers = Some(Arc::new(StoredAnswers::new(knowledge, embedder, settings, clock.clone())));
+    }
+    let mut memory: Option<Arc<dyn Memory>> = None;
+    if settings.add.memory {
+        let embedder = embedder(&models::open(&config.models)?);
+        let frames = FrameBook::new(config.frames()?, embedder.as_deref()).await;
+        memory = Some(Arc::new(StoredMemory::new(
+            &config.memory,
+            &config.request,
+            frames.map_err(CommandError::failure)?,
+            (history.clone(), knowledge),
+            embedder,
+            clock.clone(),
+        )));
+    }
     let parts = Parts {
         history,
-        clock: outside().clock,
+        clock,
         policies: Arc::new(Configured(config)),
         pricing: pricing(None)?,
         memory,

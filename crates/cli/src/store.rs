@@ -10,7 +10,7 @@ use plimsoll_core::safety::{Action, Flags, Handling, add, handle_message, told};
 use plimsoll_core::{Message, Tokenizer};
 use plimsoll_engine::{
     HistoryBatch, HistoryStore, Imported, KnowledgeStore, MessageRecord, Recall, RecallScope,
-    ReceiptRecord, SessionId, StoreError, TenantId, import, message_records, receipt_record,
+    ReceiptRecord, SessionId, StoreError, TenantId, import, message_records,
 };
 use plimsoll_formats::Session;
 use plimsoll_store::{StoreAddress, StoreSettings};
@@ -106,7 +106,7 @@ impl Store {
         ask: impl AsyncFnOnce(&dyn HistoryStore, &TenantId) -> Result<T, StoreError>,
     ) -> Result<T, CommandError> {
         let answer = self.runtime.block_on(ask(&*self.history, &self.tenant));
-        answer.map_err(|error| failed(error, "the store did not answer"))
+        answer.map_err(unanswered)
     }
 
     /// Gives both ports to work of its own.
@@ -128,7 +128,7 @@ impl Store {
         ) -> Result<T, StoreError>,
     ) -> Result<T, CommandError> {
         let answer = self.runtime.block_on(ask(&*self.history, &*self.knowledge, &self.tenant));
-        answer.map_err(|error| failed(error, "the store did not answer"))
+        answer.map_err(unanswered)
     }
 
     /// Imports messages that are not there yet.
@@ -146,12 +146,12 @@ impl Store {
     /// Brings recall up to date with the store and asks it.
     pub(crate) fn recall<T>(
         &self,
-        recall: &mut Recall,
+        recall: &Recall,
         session: Option<&SessionId>,
         ask: impl FnOnce(&RecallScope) -> T,
     ) -> Result<T, CommandError> {
         let scope = self.runtime.block_on(recall.scope(&*self.history, &self.tenant, session));
-        scope.map(ask).map_err(|error| failed(error, "the store did not answer"))
+        scope.map(|scope| ask(&scope)).map_err(unanswered)
     }
 
     /// Asks the knowledge.
@@ -160,13 +160,18 @@ impl Store {
         ask: impl AsyncFnOnce(&dyn KnowledgeStore, &TenantId) -> Result<T, StoreError>,
     ) -> Result<T, CommandError> {
         let answer = self.runtime.block_on(ask(&*self.knowledge, &self.tenant));
-        answer.map_err(|error| failed(error, "the store did not answer"))
+        answer.map_err(unanswered)
     }
 }
 
 /// Tells why a store does not do what it is asked.
 pub(crate) fn failure(error: StoreError) -> CommandError {
     failed(error, "the store cannot be opened")
+}
+
+/// Tells why an open store does not do what it is asked.
+pub(crate) fn unanswered(error: StoreError) -> CommandError {
+    failed(error, "the store did not answer")
 }
 
 /// Reads a session's id as the command line gives it.
@@ -266,7 +271,8 @@ impl Recording {
     /// Makes the record of one turn.
     pub(crate) fn receipt(&self, policy: &str, turn: &Turn<'_>) -> ReceiptRecord {
         let plan = turn.state.plan();
-        receipt_record(&self.session, policy, turn.receipt, turn.context, plan, clock::now())
+        let (receipt, context) = (turn.receipt, turn.context);
+        ReceiptRecord::of_context(&self.session, policy, receipt, context, plan, clock::now())
     }
 
     /// Keeps receipts; those that are there already stay.

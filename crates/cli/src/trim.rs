@@ -3,7 +3,7 @@
 use plimsoll_core::context::{State, bound};
 use plimsoll_core::plan::{Treatment, sent_tokens};
 use plimsoll_core::{ContextBudget, Message, Role, TrimSettings, statistics, trim};
-use plimsoll_formats::{Format, Note, Session, Written};
+use plimsoll_formats::{ContextMessage, Session, SessionFormat, SessionNote};
 use serde::Serialize;
 
 use crate::arguments::TrimArguments;
@@ -107,7 +107,7 @@ fn by_shares(
     budget: &ContextBudget,
     loaded: &Loaded,
     force: bool,
-) -> Result<(Vec<Written>, Report), CommandError> {
+) -> Result<(Vec<ContextMessage>, Report), CommandError> {
     let tokens = session_tokens(&statistics(&loaded.transcript));
     if !force && !budget.trimming_due(tokens) {
         let threshold = (budget.total_tokens as f64 * budget.compression_threshold).ceil() as u64;
@@ -124,14 +124,15 @@ fn by_shares(
         output::note("no model is asked here: the summary is made of first sentences");
     }
     let trimmed = trim(&loaded.transcript, &TrimSettings::from(budget));
-    let mut context: Vec<Written> = trimmed
+    let mut context: Vec<ContextMessage> = trimmed
         .kept
         .iter()
-        .map(|turn| Written { position: Some(turn.position), message: turn.message.clone() })
+        .map(|turn| ContextMessage { position: Some(turn.position), message: turn.message.clone() })
         .collect();
     if !trimmed.summary.is_empty() {
         let message = Message::text(Role::User, trimmed.summary.as_str());
-        context.insert(trimmed.summary_at, Written { position: None, message: message.into() });
+        context
+            .insert(trimmed.summary_at, ContextMessage { position: None, message: message.into() });
     }
     let report = Report {
         by: "trim".to_owned(),
@@ -154,7 +155,7 @@ fn by_policy(
     name: &str,
     policy: &plimsoll_core::policy::Policy,
     loaded: &Loaded,
-) -> (Vec<Written>, Report) {
+) -> (Vec<ContextMessage>, Report) {
     let (transcript, mut state) = (&loaded.transcript, State::default());
     // The policy decides as it goes: what it would send next follows from what it sent before.
     let mut progress = Progress::new("bounding", transcript.requests().count() as u64);
@@ -165,9 +166,9 @@ fn by_policy(
     drop(progress);
     let next = transcript.entries().len();
     let (context, receipt) = bound(transcript, next, policy, &loaded.terms, &mut state);
-    let context: Vec<Written> = context
+    let context: Vec<ContextMessage> = context
         .iter()
-        .map(|sent| Written { position: sent.position, message: sent.message.clone() })
+        .map(|sent| ContextMessage { position: sent.position, message: sent.message.clone() })
         .collect();
     let decisions = state.plan().decisions();
     let smaller = |one: &&plimsoll_core::plan::Decision| {
@@ -192,7 +193,7 @@ fn by_policy(
 /// Reads the written session again: what our own reader would have to repair, an agent would refuse.
 ///
 /// What the recording lacked already, such as the result of a call that was broken off, it may still lack.
-fn check(bytes: &[u8], session: &Session, context: &[Written]) -> Result<(), CommandError> {
+fn check(bytes: &[u8], session: &Session, context: &[ContextMessage]) -> Result<(), CommandError> {
     let wrong = |what: String| {
         CommandError::failure(anyhow::anyhow!("the trimmed session does not read back: {what}"))
             .hint("nothing was written")
@@ -202,7 +203,7 @@ fn check(bytes: &[u8], session: &Session, context: &[Written]) -> Result<(), Com
     if read.format != session.format {
         return Err(wrong(format!("it is {}, not {}", read.format, session.format)));
     }
-    let known = Note::count(&session.notes);
+    let known = SessionNote::count(&session.notes);
     if let Some(new) = read.notes.iter().find(|note| !known.contains_key(note.kind.name())) {
         return Err(wrong(new.to_string()));
     }
@@ -214,7 +215,7 @@ fn check(bytes: &[u8], session: &Session, context: &[Written]) -> Result<(), Com
     Ok(())
 }
 
-fn unwritable(format: Format) -> CommandError {
+fn unwritable(format: SessionFormat) -> CommandError {
     CommandError::usage(plimsoll_formats::WriteError::Unsupported { format })
         .hint("`plimsoll replay --contexts` writes the contexts of any session as JSON Lines")
 }

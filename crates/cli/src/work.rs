@@ -8,16 +8,14 @@ use plimsoll_core::safety::Safety;
 use plimsoll_engine::cards::{CardSettings, Worked, Workers, catch_up, queue_embedding};
 use plimsoll_engine::remember::MemoryRules;
 use plimsoll_engine::{
-    ChatModel, Clock, Embedder, HistoryStore, Job, JobState, KnowledgeStore, SessionId, StoreError,
-    TenantId,
+    ChatModel, Clock, Embedder, HistoryStore, Job, JobState, KnowledgeStore, MemoryConfig,
+    SessionId, StoreError, TenantId,
 };
-use plimsoll_models::{BuiltInEmbedder, Models};
 use serde::Serialize;
 
 use crate::arguments::WorkArguments;
 use crate::config::{self, Config};
 use crate::error::CommandError;
-use crate::memory::MemoryConfig;
 use crate::models;
 use crate::output::{self, thousands};
 use crate::progress::Progress;
@@ -70,17 +68,17 @@ pub(crate) struct Staff {
 impl Staff {
     /// Opens the models that the settings name; one that can't be had is told of and done without.
     pub(crate) fn hire(config: &Config) -> Result<Self, CommandError> {
-        let models = models::open(config.models.clone())?;
+        let models = models::open(&config.models)?;
         Ok(Self {
             settings: config.cards.clone(),
             safety: config.safety,
             memory: config.memory.clone(),
-            model: chat(
+            model: models::chat(
                 &models,
                 &config.cards.summarizer_model,
                 "summaries are beginnings of texts",
             ),
-            embedder: embedder(&models),
+            embedder: models::embedder(&models),
             clock: outside().clock,
             owner: format!("plimsoll:{}", std::process::id()),
         })
@@ -130,32 +128,6 @@ impl Staff {
             queue_embedding(history, knowledge, tenant, embedder, settings, now).await?;
         }
         Ok(())
-    }
-}
-
-/// Returns the chat model of a name; `None` for an empty name, and with a warning where it can't be had.
-pub(crate) fn chat(models: &Models, name: &str, without: &str) -> Option<Arc<dyn ChatModel>> {
-    if name.is_empty() {
-        return None;
-    }
-    match models.chat(name) {
-        Ok(model) => Some(model),
-        Err(error) => {
-            output::warning(&format!("{name}: {error}; {without}"));
-            None
-        }
-    }
-}
-
-/// Returns the embedder that the settings name, else the built-in one.
-pub(crate) fn embedder(models: &Models) -> Option<Arc<dyn Embedder>> {
-    match models.embedder() {
-        Ok(Some(embedder)) => Some(embedder),
-        Ok(None) => Some(Arc::new(BuiltInEmbedder)),
-        Err(error) => {
-            output::warning(&format!("{error}; cards have no vectors"));
-            None
-        }
     }
 }
 

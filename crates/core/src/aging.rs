@@ -1,4 +1,4 @@
-//! Messages that get smaller as they get older (`context-strategy.md` 6.2).
+//! Shrinks messages as they get older (`context-strategy.md` 6.2).
 
 use std::fmt::Write as _;
 
@@ -26,9 +26,9 @@ impl Default for Aging {
     }
 }
 
-/// Returns `text` as a message of `age` is shown, the newest message having age 0.
+/// Returns the form of `text` for a message of `age`; the newest message has age 0.
 ///
-/// Lines that report errors stay, behind what is left of the text, whatever its age.
+/// Lines that report errors stay at every age, behind the rest of the text.
 pub fn at_age(text: &str, age: u32, aging: &Aging) -> String {
     let shown = if age < aging.light_from {
         return text.to_owned();
@@ -40,16 +40,16 @@ pub fn at_age(text: &str, age: u32, aging: &Aging) -> String {
     with_error_lines(shown, text)
 }
 
-/// Returns the beginning and the end of `text`, `most` characters in all, with a mark between that counts what is missing.
+/// Returns the beginning and the end of `text`, `most` characters in all, with a mark between that counts the rest.
 ///
-/// Shape: never more than `most` characters; a text of no more is returned as it is. Where not even the mark has room, the
-/// beginning alone is returned.
+/// Shape: never more than `most` characters; a shorter text is returned as it is. If there is no room for the mark, only the
+/// beginning is returned.
 pub fn truncate_middle(text: &str, most: usize) -> String {
     let all = text.chars().count();
     if all <= most {
         return text.to_owned();
     }
-    // The mark for `all` is as long as any that may be needed, and stands between two blanks.
+    // No mark is longer than that for `all`; it stands between two blanks.
     let mark = left_out(all, "character", None).chars().count() + 2;
     let Some(room) = most.checked_sub(mark).filter(|room| *room > 0) else {
         return head(text, Limit::Characters(most)).to_owned();
@@ -60,7 +60,7 @@ pub fn truncate_middle(text: &str, most: usize) -> String {
     format!("{head} {} {tail}", left_out(hidden, "character", None))
 }
 
-/// Returns the first line of `text` that has words, at most `most` characters of it, and how long the text is.
+/// Returns the first line of `text` with words, at most `most` characters of it, and the length of the text.
 pub fn one_line_summary(text: &str, most: usize) -> String {
     let line = text.lines().find(|line| line.chars().any(char::is_alphanumeric));
     let line = line.or_else(|| text.lines().next()).unwrap_or("").trim();

@@ -1,4 +1,4 @@
-//! How a model's context window is shared out among what competes for it: the settings of `context.json`.
+//! Shares a model's context window among its contents, by the settings of `context.json`.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub type Budgets = PerSource<u64>;
 
 /// The settings of `context.json`, checked.
 ///
-/// What the file leaves out has the default of the document. Values made in code go through [`ContextBudget::checked`].
+/// Fields that the file leaves out have the document's defaults. Values made in code go through [`ContextBudget::checked`].
 /// Source: `context-window.md`, steps 2 and 8.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "RawContextBudget")]
@@ -87,7 +87,7 @@ impl ContextBudget {
         serde_json::from_str::<RawContextBudget>(json)?.try_into()
     }
 
-    /// Returns itself if every value is one that the file might have held.
+    /// Returns itself if every value is allowed in the file.
     pub fn checked(self) -> Result<Self, ContextBudgetError> {
         let wrong = |key: &str, value, expected| {
             Err(ContextBudgetError::Value { key: key.to_owned(), value, expected })
@@ -203,7 +203,7 @@ impl<T: Copy> PerSource<T> {
     }
 }
 
-/// `context.json` as written: everything may be missing, and unknown keys are caught to be named.
+/// `context.json` as written: every field may be missing, and unknown keys are collected for the error.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawContextBudget {
@@ -246,7 +246,7 @@ impl TryFrom<RawContextBudget> for ContextBudget {
     }
 }
 
-/// Names the nearest key of either level, the level of the mistake first: a share written beside `allocations` is found too.
+/// Names the nearest key of either level, the level of the mistake first, so that a share beside `allocations` is found too.
 fn unknown_key(key: &str, level: &str) -> ContextBudgetError {
     const TOP: [&str; 5] = [
         "totalTokens",

@@ -1,9 +1,9 @@
-//! Cached answers: which may be kept, under which key, and when another question may have one.
+//! Cached answers: which answers may be stored, under which key, and which other questions may get one.
 //!
-//! An answer is kept under its question and all that it was asked in. For a question in other words a cached answer is
-//! served only where both read the same once what does not change a question is taken out of them (`reading.rs`): whatever
-//! is left must be the same, in the same order. So what nobody thought of is a difference, and a difference is a miss.
-//! `docs/answers.md` has the measurements.
+//! The key of an answer covers its question and everything around it. A question in other words gets a cached answer only if
+//! both questions have the same reading: `reading.rs` removes the differences that change no question, and the remaining words
+//! must be equal, in the same order. A difference that no rule knows is therefore a miss. `docs/answers.md` has the
+//! measurements.
 
 mod bound;
 mod guard;
@@ -18,5 +18,5 @@ pub use bound::upper_bound;
 pub use guard::{Refusal, Verdict, same_question};
 pub use reading::Reading;
 pub use scope::{AnswerScope, cache_key};
-pub use servable::{AnswerFacts, RequestFacts, Unservable, keepable, servable};
-pub use settings::{Agree, Alike, AnswerSettings};
+pub use servable::{AnswerFacts, CacheExclusion, RequestFacts, keepable, servable};
+pub use settings::{AgreementRules, AnswerSettings, EquivalenceRules};

@@ -1,27 +1,27 @@
-//! Attempts: the same call made again after it failed, as loops do.
+//! Attempts: calls that a loop repeats because they failed.
 
 use std::collections::HashMap;
 
 use crate::message::{Role, ToolCall};
 use crate::names::{self, Key};
-use crate::passes::call_answered;
 use crate::text::is_error_line;
 use crate::transcript::{Position, Transcript};
 
-/// Results by the call that they answer, same tool and same arguments.
+/// Results, grouped by tool and arguments of the call that they answer.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     of_call: HashMap<Key, Vec<Position>>,
-    /// For each message, its call and which attempt it was, counted from 1, if it failed.
+    /// For each message that is a failed attempt: its call, and the number of the attempt from 1.
     failed: Vec<Option<(Key, u32)>>,
 }
 
 impl Attempts {
-    /// Reads the messages before `end` that were not read yet.
+    /// Reads the messages before `end` that it has not read yet.
     pub(crate) fn read(&mut self, transcript: &Transcript, end: Position) {
         for position in self.failed.len()..end {
             let message = &transcript.entries()[position].message;
-            let call = call_answered(transcript, position)
+            let call = transcript
+                .call_answered(position)
                 .filter(|call| message.role == Role::Tool && !call.arguments.is_empty());
             let attempt = call.map(|call| {
                 let key = key_of(call);
@@ -36,7 +36,7 @@ impl Attempts {
         }
     }
 
-    /// Returns which attempt the result at `position` was, if it failed and `limit` later results answer the same call.
+    /// Returns the number of the attempt at `position` if it failed and `limit` later results answer the same call.
     pub(crate) fn earlier(&self, position: Position, limit: u32) -> Option<u32> {
         let (key, number) = (*self.failed.get(position)?)?;
         let made = self.of_call.get(&key)?.len() as u32;

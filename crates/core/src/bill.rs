@@ -1,8 +1,8 @@
-//! The bill: where the money of recorded requests went, by the usage that their provider reported.
+//! The bill: the parts of the cost of recorded requests, by the usage that their provider reported.
 //!
-//! `split` takes each request's reported tokens apart, so that the parts add up to what was billed; `rate` learns from a session
-//! how many tokens its characters are; `predict` compares the reported cache with the model of it; `savings` estimates what
-//! settings would have saved on the same requests.
+//! `split` divides each request's reported tokens into parts that add up to the billed sum; `rate` measures a session's tokens
+//! for each character; `predict` compares the reported cache with the model of it; `savings` estimates the savings of settings on
+//! the same requests.
 
 mod predict;
 mod rate;
@@ -21,28 +21,28 @@ pub use rate::{Rate, rate};
 pub use savings::{Estimate, Saving, Savings, savings};
 pub use split::{Split, SplitTokens, split};
 
-/// Characters that were added to a conversation, by kind; what the file does not show is in none of them.
+/// Characters that were added to a conversation, by kind, as far as the file shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Added {
+pub struct AddedContent {
     /// Messages with the role of the system.
     pub system: u64,
     pub text: u64,
     pub calls: u64,
     pub results: u64,
-    /// The part of `results` in runs of at least three lines that stood in the conversation already, pointers subtracted.
+    /// The part of `results` in runs of at least three lines that the conversation already held, without the size of pointers.
     pub repeated: u64,
     /// As `repeated`, in runs of at least eight lines.
     pub repeated_long: u64,
     pub blocks: u32,
 }
 
-impl Added {
+impl AddedContent {
     /// Returns the characters of all messages but the system's.
     pub fn visible(&self) -> u64 {
         self.text + self.calls + self.results
     }
 
-    /// Adds what was said besides.
+    /// Adds other content.
     pub fn add(&mut self, other: &Self) {
         self.system += other.system;
         self.text += other.text;
@@ -66,20 +66,20 @@ pub enum Cause {
     Tools,
     /// The client replaced the history by a summary.
     Compaction,
-    /// The client took something back: a rewind, a branch, reasoning that is left out.
+    /// The client removed something: a rewind, a branch, reasoning that is left out.
     Rewind,
     /// Plimsoll changed what was sent.
     Ours,
-    /// The end of the last request, which lies behind the last mark or step of the cache.
+    /// The end of the last request lies behind the last mark or step of the cache.
     Step,
-    /// The provider had no entry, and nothing recorded says why.
+    /// The provider had no entry, and the record shows no reason.
     Unknown,
 }
 
 /// One call of a model, as its provider billed it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Request {
-    /// By which copies of the same request in several files are known.
+    /// Identifies copies of the same request in several files.
     pub id: Option<Arc<str>>,
     /// Line or element of the file that reports it, from 1.
     pub source: u32,
@@ -87,7 +87,7 @@ pub struct Request {
     pub sent: Option<MillisSinceEpoch>,
     pub model: Option<Arc<str>>,
     pub usage: Usage,
-    /// The part of the output that is thinking, where the provider tells it.
+    /// The part of the output that is thinking, where the provider reports it.
     pub thinking_tokens: Option<u64>,
     /// Conversations of one file: 0 is the main one, others are sub-agents and abandoned branches.
     pub thread: u32,
@@ -97,17 +97,17 @@ pub struct Request {
     pub after_user: bool,
     /// Whether the client compacted since that request.
     pub compacted: bool,
-    /// Why the cache missed, where the provider told it.
+    /// The cause of a cache miss, where the provider reported it.
     pub told: Option<Cause>,
-    /// What was added since that request, its answer included.
-    pub said: Added,
+    /// Content that was added since that request, its answer included.
+    pub said: AddedContent,
     /// Characters of the answer that the file shows, thinking apart.
     pub answered: u64,
     /// The index of the answer among the session's messages; `None` outside of the main conversation.
     pub message: Option<usize>,
 }
 
-/// A part of the bill. All of them add up to it.
+/// A part of the bill; all parts add up to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Row {
@@ -131,55 +131,32 @@ pub enum Row {
     AgainUnknown,
     /// Output that the provider counts as thinking.
     Thinking,
-    /// Other output, and all of it where thinking is not counted apart.
+    /// Other output, and all output if thinking is not counted apart.
     Output,
-    /// What prices above a size of the prompt add to all of the other parts.
+    /// The surcharge on all other parts for prompts above a size.
     Cliff,
 }
 
+names!(Row {
+    SystemFirst "system_first",
+    SystemRead "system_read",
+    HistoryRead "history_read",
+    UnseenRead "unseen_read",
+    New "new",
+    AgainPause "again_pause",
+    AgainModel "again_model",
+    AgainTools "again_tools",
+    AgainCompaction "again_compaction",
+    AgainRewind "again_rewind",
+    AgainOurs "again_ours",
+    AgainStep "again_step",
+    AgainUnknown "again_unknown",
+    Thinking "thinking",
+    Output "output",
+    Cliff "cliff",
+});
+
 impl Row {
-    /// All rows, in the order in which they are listed.
-    pub const ALL: [Self; 16] = [
-        Self::SystemFirst,
-        Self::SystemRead,
-        Self::HistoryRead,
-        Self::UnseenRead,
-        Self::New,
-        Self::AgainPause,
-        Self::AgainModel,
-        Self::AgainTools,
-        Self::AgainCompaction,
-        Self::AgainRewind,
-        Self::AgainOurs,
-        Self::AgainStep,
-        Self::AgainUnknown,
-        Self::Thinking,
-        Self::Output,
-        Self::Cliff,
-    ];
-
-    /// Returns the name that JSON has.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SystemFirst => "system_first",
-            Self::SystemRead => "system_read",
-            Self::HistoryRead => "history_read",
-            Self::UnseenRead => "unseen_read",
-            Self::New => "new",
-            Self::AgainPause => "again_pause",
-            Self::AgainModel => "again_model",
-            Self::AgainTools => "again_tools",
-            Self::AgainCompaction => "again_compaction",
-            Self::AgainRewind => "again_rewind",
-            Self::AgainOurs => "again_ours",
-            Self::AgainStep => "again_step",
-            Self::AgainUnknown => "again_unknown",
-            Self::Thinking => "thinking",
-            Self::Output => "output",
-            Self::Cliff => "cliff",
-        }
-    }
-
     /// Returns the row of content that was sent again.
     pub fn again(cause: Cause) -> Self {
         match cause {
@@ -195,7 +172,7 @@ impl Row {
     }
 }
 
-/// Tokens of a row, and what they cost.
+/// Tokens of a row, and their cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Amount {
     pub tokens: f64,
@@ -203,22 +180,22 @@ pub struct Amount {
     pub dollars: f64,
 }
 
-/// Where the money of some requests went.
+/// The sums of the bills of some requests.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Account {
+pub struct BillTotals {
     pub requests: u64,
-    /// Of them, those priced as another model.
+    /// How many of them are priced as another model.
     pub estimated: u64,
     /// US dollars for the reported usage, as [`crate::cost::Prices::billed`] says.
     pub billed: f64,
-    /// What the provider reported, summed.
+    /// The sum of the reported usage.
     pub usage: Usage,
     amounts: [Amount; Row::ALL.len()],
     /// The parts of [`Row::HistoryRead`]: text, calls, results.
     history: [Amount; 3],
 }
 
-impl Account {
+impl BillTotals {
     /// Adds a request.
     pub fn add(&mut self, split: &Split) {
         self.requests += 1;
@@ -238,7 +215,7 @@ impl Account {
         }
     }
 
-    /// Adds all that another account holds.
+    /// Adds other totals.
     pub fn merge(&mut self, other: &Self) {
         self.requests += other.requests;
         self.estimated += other.estimated;
@@ -259,18 +236,18 @@ impl Account {
         self.usage.output_tokens += usage.output_tokens;
     }
 
-    /// Returns a part of the account.
+    /// Returns the amount of a row.
     pub fn amount(&self, row: Row) -> Amount {
         self.amounts[row as usize]
     }
 
-    /// Returns what of [`Row::HistoryRead`] is text, calls of tools and their results.
+    /// Returns the shares of text, tool calls and tool results in [`Row::HistoryRead`].
     pub fn history(&self) -> [(&'static str, Amount); 3] {
         let [text, calls, results] = self.history;
         [("text", text), ("tool_calls", calls), ("tool_results", results)]
     }
 
-    /// Returns the sum of all parts, which is what was billed.
+    /// Returns the sum of all parts, which is the billed sum.
     pub fn dollars(&self) -> f64 {
         self.amounts.iter().map(|amount| amount.dollars).sum()
     }

@@ -1,4 +1,4 @@
-//! What a recorded session does not show and its usage tells: system prompt and tools, hidden thinking, the life of cache entries.
+//! Measures from a session's usage what its file does not show: system prompt and tools, hidden thinking, the life of entries.
 
 use serde::Serialize;
 
@@ -7,25 +7,25 @@ use crate::message::Usage;
 use crate::replay::Stretch;
 use crate::terms::{ClientMarks, Surroundings};
 
-/// Requests with usage below which nothing is measured (the scorer in use asks for as many).
+/// The fewest requests with usage for a measurement (as in the scorer in use).
 const LEAST_REQUESTS: usize = 8;
 
-/// A smaller scale says that the usage is not of this session (chosen).
+/// A smaller scale shows that the usage belongs to another session (chosen).
 const LEAST_SCALE: f64 = 0.5;
 
 /// A request whose usage was reported.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reported {
-    /// Tokens that are counted of its messages.
+pub struct ReportedRequest {
+    /// Counted tokens of its messages.
     pub counted: f64,
-    /// Answers of the model among them.
+    /// How many of its messages are answers of the model.
     pub answers: u32,
     pub usage: Usage,
 }
 
-/// What requests hold beside the messages that a session shows.
+/// The content of requests beside the messages that a session shows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Unshown {
+pub struct RequestOverhead {
     /// Tokens of system prompt and tools.
     pub before: f64,
     /// Tokens of each answer: thinking without its text, attachments.
@@ -34,15 +34,15 @@ pub struct Unshown {
     pub shared: f64,
     /// The life that the client asks for.
     pub life: Life,
-    /// By what counted tokens must be multiplied so that they are no more than was sent: some of what a session shows was never
-    /// sent again, such as answers that broke off.
+    /// The factor for counted tokens, 1 at most: some messages of a session were never sent again, such as answers that broke
+    /// off.
     pub scale: f64,
-    /// Whether usage told it, or it is what the client usually has.
+    /// Whether it was measured from usage; else it is the client's usual overhead.
     pub measured: bool,
 }
 
-impl Unshown {
-    /// Returns the surroundings of requests that have this around their messages.
+impl RequestOverhead {
+    /// Returns the surroundings of requests with this overhead.
     pub fn surroundings(&self) -> Surroundings {
         Surroundings {
             before: self.before,
@@ -55,14 +55,14 @@ impl Unshown {
 }
 
 /// Lists the requests of a session whose usage was reported, oldest first.
-pub fn reported<'a>(stretches: impl IntoIterator<Item = Stretch<'a>>) -> Vec<Reported> {
+pub fn reported<'a>(stretches: impl IntoIterator<Item = Stretch<'a>>) -> Vec<ReportedRequest> {
     let mut found = Vec::new();
     for stretch in stretches {
         let (mut counted, mut answers) = (0.0, 0);
         for (position, entry) in stretch.transcript.entries().iter().enumerate() {
             let usage = entry.message.usage.filter(|usage| usage.prompt_tokens > 0);
             if let Some(usage) = usage.filter(|_| position >= stretch.known) {
-                found.push(Reported { counted, answers, usage });
+                found.push(ReportedRequest { counted, answers, usage });
             }
             counted += f64::from(entry.tokens);
             answers += u32::from(entry.message.role == crate::message::Role::Assistant);
@@ -71,14 +71,14 @@ pub fn reported<'a>(stretches: impl IntoIterator<Item = Stretch<'a>>) -> Vec<Rep
     found
 }
 
-/// Finds what requests hold beside their messages; `usual` is what the client has before them where too few were reported.
+/// Measures the overhead of requests; `usual` is the client's usual size before the messages if no request was reported.
 ///
-/// The first request says how much stands before the messages, and how much of it was in the cache already. What each answer
-/// adds is the slope of what is left over all requests (least squares): their last alone may be an odd one.
-pub fn unshown(requests: &[Reported], usual: f64) -> Unshown {
+/// The first request shows the size before the messages, and how much of it was in the cache already. The tokens that each
+/// answer adds are the slope of the remaining tokens over all requests (least squares), since a single request may be odd.
+pub fn unshown(requests: &[ReportedRequest], usual: f64) -> RequestOverhead {
     let life = life(requests);
     let Some(first) = requests.first() else {
-        return Unshown {
+        return RequestOverhead {
             before: usual,
             unseen: 0.0,
             shared: 0.0,
@@ -87,15 +87,17 @@ pub fn unshown(requests: &[Reported], usual: f64) -> Unshown {
             measured: false,
         };
     };
-    let prompt = |request: &Reported| request.usage.prompt_tokens as f64;
+    let prompt = |request: &ReportedRequest| request.usage.prompt_tokens as f64;
     let before = (prompt(first) - first.counted).max(0.0);
     let shared = (first.usage.cached_tokens as f64).min(before);
-    let mut unshown = Unshown { before, unseen: 0.0, shared, scale: 1.0, life, measured: true };
+    let mut unshown =
+        RequestOverhead { before, unseen: 0.0, shared, scale: 1.0, life, measured: true };
     if requests.len() >= LEAST_REQUESTS {
-        // What stands between a prompt and the first, as it was reported and as it is counted.
-        let grown =
-            |request: &Reported| (prompt(request) - prompt(first), request.counted - first.counted);
-        let slope = |of: &dyn Fn(&Reported) -> (f64, f64)| {
+        // The growth of a prompt since the first, as reported and as counted.
+        let grown = |request: &ReportedRequest| {
+            (prompt(request) - prompt(first), request.counted - first.counted)
+        };
+        let slope = |of: &dyn Fn(&ReportedRequest) -> (f64, f64)| {
             let (mut both, mut squares) = (0.0, 0.0);
             for (value, along) in requests.iter().map(of) {
                 both += value * along;
@@ -117,7 +119,7 @@ pub fn unshown(requests: &[Reported], usual: f64) -> Unshown {
 }
 
 /// Returns the life for which most tokens were written.
-fn life(requests: &[Reported]) -> Life {
+fn life(requests: &[ReportedRequest]) -> Life {
     let sum = |of: fn(&Usage) -> u64| requests.iter().map(|one| of(&one.usage)).sum::<u64>();
     let written = sum(|usage| usage.written_tokens);
     let long = sum(|usage| usage.written_long_tokens);
@@ -131,7 +133,7 @@ mod tests {
     use crate::cost::Charge;
 
     /// A request after so many answers: what is counted of it, its prompt, and of that what was read and written for long.
-    fn request(answers: u32, counted: f64, prompt: u64, cached: u64, long: u64) -> Reported {
+    fn request(answers: u32, counted: f64, prompt: u64, cached: u64, long: u64) -> ReportedRequest {
         let usage = Usage {
             prompt_tokens: prompt,
             cached_tokens: cached,
@@ -139,10 +141,10 @@ mod tests {
             written_long_tokens: long,
             ..Usage::default()
         };
-        Reported { counted, answers, usage }
+        ReportedRequest { counted, answers, usage }
     }
 
-    fn requests(number: u32, unseen: f64) -> Vec<Reported> {
+    fn requests(number: u32, unseen: f64) -> Vec<ReportedRequest> {
         let one = |answers: u32| {
             let counted = 500.0 * f64::from(answers) + 300.0;
             let prompt = 20_000.0 + counted + unseen * f64::from(answers);

@@ -1,7 +1,7 @@
-//! Context cards: what a message is about in a line or two, by which it may be chosen later.
+//! Context cards: a line or two about a message, by which it may be selected later.
 //!
-//! Results of tools and short messages are summarised at once; for the rest a model is asked, and what it says is held to
-//! what it read. Source: `auto-context.md`, Context Card Generation.
+//! Results of tools and short messages are summarised at once. A model summarises the rest, and its summary is checked against
+//! the message. Source: `auto-context.md`, Context Card Generation.
 
 mod facts;
 mod keywords;
@@ -13,44 +13,44 @@ use serde_json::Value;
 use crate::message::{Block, Message, Role};
 use crate::text::{Limit, head, head_at_word, is_error_line, left_out, with_error_lines};
 
-pub use facts::Invented;
+pub use facts::SummaryError;
 pub use keywords::{card_keywords, task_keywords};
 
 /// Texts below this many characters are their own summary.
 const SHORT: usize = 200;
-/// Results below this many characters are told whole, longer ones up to here.
+/// Characters of a result in its summary; shorter results stand there whole.
 const RESULT_SHOWN: usize = 100;
 /// Keys of a structured result that are named.
 const KEYS_NAMED: usize = 5;
-/// Characters of a message that a model is given, and of its summary that are kept.
+/// The most characters of a message in a model's request, and of the model's summary.
 pub const SUMMARY_INPUT: usize = 2000;
 pub const SUMMARY_OUTPUT: usize = 300;
-/// Characters that stand for a message which no model summarised.
+/// Characters of a message without a summary by a model.
 const TRUNCATED: usize = 200;
-/// Lines that report errors in one summary; chosen, as in a compressed result. What is beyond is counted.
+/// Error lines in one summary; chosen, as in a compressed result. Further ones are counted.
 const ERROR_LINES: usize = 20;
 
-/// What a message is summarised by.
+/// How a message is summarised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Summary {
-    /// Known at once.
+    /// By rule, at once.
     Fast(String),
-    /// A model is to be asked.
+    /// By a model.
     Model,
 }
 
-/// Tells whether a message of `role`, logged as `node_type`, gets a card (`_should_generate_context_card`).
+/// Returns whether a message of `role`, logged as `node_type`, gets a card (`_should_generate_context_card`).
 pub fn gets_card(role: Role, node_type: &str) -> bool {
     role != Role::System && matches!(node_type, "agent" | "tool" | "user" | "message" | "turn")
 }
 
-/// Summarises what needs no model: results of tools, and texts of fewer than 200 characters.
+/// Summarises by rule the results of tools, and texts of fewer than 200 characters.
 pub fn summarise(message: &Message) -> Summary {
     if message.role == Role::Tool {
         return Summary::Fast(result_summary(message));
     }
     let shown = message.shown();
-    // Calls are shown behind the text, each on a line; without any text the first line is empty.
+    // Calls stand behind the text, each on a line; without a text the first line is empty.
     let is_said = message.blocks.iter().any(|block| matches!(block, Block::Text(_)));
     let text = if is_said { shown } else { shown.trim_start_matches('\n').to_owned() };
     if text.chars().count() < SHORT { Summary::Fast(text) } else { Summary::Model }
@@ -60,7 +60,7 @@ fn result_summary(message: &Message) -> String {
     let images: usize = message.results().map(|result| result.images.len()).sum();
     let shown = message.shown();
     let text = match message.results().next() {
-        // What stands for images is no text of the result.
+        // `shown` has marks for images, which are no text of the result.
         Some(only) if message.results().count() == 1 => &*only.text,
         _ => &*shown,
     };
@@ -91,7 +91,7 @@ fn result_summary(message: &Message) -> String {
     with_reports(summary, text)
 }
 
-/// An error's first hundred characters, as the specification has it, and all of a longer one behind them.
+/// Returns an error's first hundred characters, as in the specification, and a longer error whole behind them.
 fn error_summary(error: &Value) -> String {
     let told = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
     let mut summary = format!("Tool error: {}", head(&told, Limit::Characters(RESULT_SHOWN)));
@@ -101,7 +101,7 @@ fn error_summary(error: &Value) -> String {
     summary
 }
 
-/// Returns what stands for a message where no model summarised it: its first 200 characters, and its error lines.
+/// Returns the summary of a message that no model summarised: its first 200 characters, and its error lines.
 pub fn truncated(text: &str) -> String {
     with_reports(format!("{}...", head(text, Limit::Characters(TRUNCATED))), text)
 }
@@ -119,24 +119,24 @@ pub fn summary_request(role: Role, content: &str) -> String {
     )
 }
 
-/// Returns a model's summary as a card keeps it: at most 300 characters, with the error lines of what it is about.
+/// Returns a model's summary in the form of a card: at most 300 characters, with the error lines of its source.
 ///
-/// Errors: [`Invented`] if it holds an id, URL, path or number that `source` does not hold in the same form.
-pub fn accept(summary: &str, source: &str) -> Result<String, Invented> {
+/// Errors: [`SummaryError`] if it holds an id, URL, path or number that `source` does not hold in the same form.
+pub fn accept(summary: &str, source: &str) -> Result<String, SummaryError> {
     let summary = head_at_word(summary.trim(), Limit::Characters(SUMMARY_OUTPUT));
     if summary.is_empty() {
-        return Err(Invented::Nothing);
+        return Err(SummaryError::Nothing);
     }
     facts::check(summary, source)?;
     Ok(with_reports(summary.to_owned(), source))
 }
 
 /// Checks that a text by a model holds no id, URL, path or number that `source` does not hold in the same form.
-pub(crate) fn check_source(text: &str, source: &str) -> Result<(), Invented> {
+pub(crate) fn check_source(text: &str, source: &str) -> Result<(), SummaryError> {
     facts::check(text, source)
 }
 
-/// Adds the lines of `text` that report errors or security warnings and are not in `summary`, as they stand.
+/// Adds the exact lines of `text` that report errors or security warnings and are not in `summary`.
 fn with_reports(summary: String, text: &str) -> String {
     let reports = text.lines().filter(|line| is_error_line(line)).count();
     if reports <= ERROR_LINES {

@@ -1,9 +1,6 @@
-//! Large tool results cut to their head and tail, with the error lines from between.
+//! Cuts large tool results to their head and tail, and keeps the error lines from between.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use crate::message::{Block, Message, ToolResult};
 use crate::text::{Limit, head, tail};
@@ -17,30 +14,26 @@ const TAIL_LINES: usize = 10;
 /// Tokens of the head, and of the tail, where lines are too long to be counted; chosen so that both, the error lines
 /// and the marker stay below [`LARGE_RESULT_TOKENS`].
 const SIDE_TOKENS: u64 = 750;
-/// Characters of the head, and of the tail, likewise: six a token, more than text has, so that a line of blanks stays short.
+/// Characters of the head, and of the tail, in the same case: six a token, more than text has, so that a line of blanks
+/// stays short.
 const SIDE_CHARACTERS: usize = 4500;
-/// Error lines that are added at most, and their tokens; chosen as twice the lines of the head.
+/// The most error lines that are added, and their most tokens; chosen as twice the lines of the head.
 const ERROR_LINES: usize = 20;
 const ERROR_TOKENS: u32 = 350;
-/// Characters shown of an error line at most; chosen to hold a long path and a sentence.
+/// The most characters of an error line; chosen to hold a long path and a sentence.
 const ERROR_LINE_CHARACTERS: usize = 300;
 
-/// What makes a line worth keeping wherever it stands: errors, failures, refusals, security warnings.
-static ERROR: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"(?ix) (?: \b (?: error | exception ) | (?-i: [a-z0-9] (?: Error | Exception ) ) )s? \b
+patterns! {
+    /// Errors, failures, refusals and security warnings: a line with one of them is worth keeping wherever it stands.
+    ///
+    /// Wider than [`crate::text::is_error_line`]: here twenty lines at most are kept, so a false one costs little.
+    ERROR r"(?ix) (?: \b (?: error | exception ) | (?-i: [a-z0-9] (?: Error | Exception ) ) )s? \b
         | \b (?: panic(?:ked)? | traceback | fatal | fail(?:ed|s|ures?)? | denied | refused | abort(?:ed)? ) \b
         | \b exit(?:ed)? \s (?: with \s )? (?: code | status ) [\s:]* [1-9]
-        | \b cve-\d | \b vulnerab | \b security \s warning",
-    )
-    .expect("a constant pattern that a test compiles")
-});
-
-/// Lines that only say that nothing went wrong.
-static NO_ERROR: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:0|no|zero)\s+(?:errors?|fail(?:ed|ures?)|exceptions?|vulnerab)")
-        .expect("a constant pattern that a test compiles")
-});
+        | \b cve-\d | \b vulnerab | \b security \s warning";
+    /// Lines that only say that nothing went wrong.
+    NO_ERROR r"(?i)\b(?:0|no|zero)\s+(?:errors?|fail(?:ed|ures?)|exceptions?|vulnerab)";
+}
 
 /// Returns a smaller form of the text of a tool result, or `None` if it stays as it is.
 ///
@@ -65,21 +58,11 @@ pub fn compress_result(text: &str, tokenizer: Tokenizer) -> Option<String> {
 
 /// Returns `message` with its large results compressed, or `None` if it stays as it is.
 pub(crate) fn compress_message(message: &Message, tokenizer: Tokenizer) -> Option<Message> {
-    let mut changed = false;
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| {
-            if let Block::ToolResult(result) = block
-                && let Some(text) = compress_result(&result.text, tokenizer)
-            {
-                changed = true;
-                return Block::ToolResult(ToolResult { text: text.into(), ..result.clone() });
-            }
-            block.clone()
-        })
-        .collect();
-    changed.then(|| Message { blocks, ..message.clone() })
+    message.with_blocks(|_, block| {
+        let Block::ToolResult(result) = block else { return None };
+        let text = compress_result(&result.text, tokenizer)?.into();
+        Some(Block::ToolResult(ToolResult { text, ..result.clone() }))
+    })
 }
 
 fn by_lines(text: &str, tokens: u32, tokenizer: Tokenizer) -> Option<String> {
@@ -146,7 +129,7 @@ fn around(line: &str, place: usize) -> String {
     if all <= ERROR_LINE_CHARACTERS {
         return line.to_owned();
     }
-    // A third before the match: what is said of an error mostly follows the word.
+    // A third stands before the match: the description of an error mostly follows the word.
     let start = before.saturating_sub(ERROR_LINE_CHARACTERS / 3).min(all - ERROR_LINE_CHARACTERS);
     let part: String = line.chars().skip(start).take(ERROR_LINE_CHARACTERS).collect();
     let ahead = if start > 0 { "[...] " } else { "" };

@@ -1,22 +1,28 @@
-//! The use of a plan: one request bounded by a policy, rendered, charged, recorded.
+//! The context of one request: a plan is bounded by a policy, rendered, charged and recorded.
+
+mod marks;
+mod receipt;
 
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use crate::attempts::Attempts;
 use crate::choose::{Reason, shrink};
-use crate::cost::{Cache, CacheKind, Charge, Prices};
+use crate::cost::{Cache, Prices};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Findings, Given, Settled};
-use crate::plan::{Change, Context, Decision, Plan, Sent, Treatment, newest};
+use crate::plan::{Context, Decision, Plan, Sent, Treatment, newest};
 use crate::policy::{BoundThinking, Cadence, Policy};
 use crate::said_once::SaidOnce;
 use crate::section::Section;
 use crate::terms::Terms;
 use crate::transcript::{Entry, Position, Transcript};
 
-/// What a session remembers from one request to the next.
+pub use receipt::{Components, Receipt};
+
+use marks::{entry_ends, own_marks};
+use receipt::components;
+
+/// The memory of a session from one request to the next.
 ///
 /// It can be rebuilt by bounding the same transcript again: nothing in it comes from a clock or a die.
 #[derive(Debug, Default)]
@@ -71,84 +77,6 @@ impl State {
     pub fn read_again(&mut self, prices: &Prices, at: MillisSinceEpoch) {
         self.cache.read_again(prices, at);
         self.last_time = self.last_time.max(Some(at));
-    }
-}
-
-/// Tokens by what they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Components {
-    pub system: u64,
-    pub user: u64,
-    /// Texts from memory that stand behind messages of the user.
-    pub memory: u64,
-    /// Facts and artefacts that stand before the user's words.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub facts: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    pub artefacts: u64,
-    /// Our own tools beside those of the client.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub tools: u64,
-    /// Lookups that the model made and that are put back into the request.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub lookups: u64,
-    /// What the model said, its calls left out.
-    pub assistant: u64,
-    /// Names and arguments of calls.
-    pub tool_call: u64,
-    pub tool_result: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_zero(tokens: &u64) -> bool {
-    *tokens == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_none(count: &usize) -> bool {
-    *count == 0
-}
-
-/// The record of one request: what was decided, and what it cost.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Receipt {
-    /// Counted from 0, as contexts are.
-    pub turn: u32,
-    /// The place that the model's answer has in the transcript.
-    pub position: Position,
-    /// Messages and tokens of the full history.
-    pub full_messages: usize,
-    pub full_tokens: u64,
-    /// Messages and tokens that were sent.
-    pub messages: usize,
-    pub tokens: u64,
-    pub components: Components,
-    #[serde(flatten)]
-    pub charge: Charge,
-    /// Cost of the input in plain input tokens.
-    pub cost: f64,
-    /// Tokens by which the smallest context that means anything passes the budget; 0 where it fits.
-    pub over_budget: u64,
-    /// Lookups of earlier turns, the oldest ones, that have no room in the request.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub lookups_left_out: usize,
-    /// What had to give way, for the user.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-    pub changes: Vec<Change>,
-    /// The messages at whose ends we set marks of the provider's cache, beside the client's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub marks: Vec<Position>,
-    /// Whether a message stands in another form than that in which it was first sent, so that thinking which was bound to
-    /// that fits no more.
-    #[serde(default)]
-    pub rewritten: bool,
-}
-
-impl Receipt {
-    /// Returns the tokens of messages that the cache had; system prompt and tools, `before` tokens of them, stand in front.
-    pub fn cached_messages(&self, before: f64) -> f64 {
-        (self.charge.cached - before).clamp(0.0, self.tokens as f64)
     }
 }
 
@@ -301,57 +229,6 @@ pub fn bound(
     (context, receipt)
 }
 
-/// Finds the places of marks of our own, as indexes into `context`, ascending.
-///
-/// One stands before what arrived: the next change is made there or behind it, and finds an entry just before. A change of this
-/// request may leave the longest entry that still fits too far before all marks; then one stands at that entry.
-fn own_marks(
-    terms: &Terms,
-    context: &Context,
-    fresh: Position,
-    cache: &Cache,
-    at: Option<MillisSinceEpoch>,
-) -> Vec<usize> {
-    let free = terms.around.free_marks;
-    if terms.prices.cache != CacheKind::Marks || free == 0 {
-        return Vec::new();
-    }
-    let pieces = |own: &[usize]| terms.pieces(context.iter().map(|sent| &**sent), own);
-    let read = |own: &[usize]| cache.read(&terms.prices, &pieces(own), at);
-    let before = context.iter().rposition(|sent| sent.position.is_some_and(|at| at < fresh));
-    let before: Vec<usize> = before.into_iter().collect();
-    // The first piece is what stands before the messages.
-    let plain = pieces(&[]);
-    let longest = cache.ends(&terms.prices, &plain, at).pop().and_then(|end| end.checked_sub(1));
-    let there: f64 =
-        longest.map_or(0.0, |end| plain[..=end + 1].iter().map(|one| one.tokens).sum());
-    let Some(longest) = longest.filter(|_| there > read(&before)) else { return before };
-    let mut both = vec![longest];
-    if free > 1 {
-        both.extend(before.into_iter().filter(|&at| at > longest));
-    }
-    both
-}
-
-/// Tells of each message whether an entry of the provider's cache ends with it, as things stand.
-fn entry_ends(
-    terms: &Terms,
-    plan: &Plan,
-    cache: &Cache,
-    at: Option<MillisSinceEpoch>,
-) -> Vec<bool> {
-    let mut ends = vec![false; plan.decisions().len()];
-    let context = plan.render();
-    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &[]);
-    for end in cache.ends(&terms.prices, &pieces, at) {
-        let sent = end.checked_sub(1).and_then(|at| context.get(at));
-        if let Some(position) = sent.and_then(|sent| sent.position) {
-            ends[position] = true;
-        }
-    }
-    ends
-}
-
 fn lookup_tokens(lookups: &[u32]) -> u64 {
     lookups.iter().map(|tokens| u64::from(*tokens)).sum()
 }
@@ -366,7 +243,7 @@ fn take_back(plan: &mut Plan, over: u64) -> u64 {
     over.saturating_sub(before - plan.tokens())
 }
 
-/// Gives what arrived its form without the lines that stand in the context already.
+/// Gives each new message its form without the lines that the context already shows.
 fn say_once(transcript: &Transcript, end: Position, said: &mut SaidOnce, plan: &mut Plan) {
     for position in said.seen()..end {
         let entry = &transcript.entries()[position];
@@ -380,7 +257,7 @@ fn say_once(transcript: &Transcript, end: Position, said: &mut SaidOnce, plan: &
 
 /// Returns the first message that may still change: none before the last one that thinking stands behind, where that is bound.
 ///
-/// Whoever sends no thinking back, as after a compaction, has nothing that a change could break.
+/// A client that sends no thinking back, as after a compaction, loses nothing by a change.
 fn first_free(
     transcript: &Transcript,
     end: Position,
@@ -403,7 +280,7 @@ fn first_free(
     }
 }
 
-/// Excerpts what arrived and is longer than any result should be.
+/// Turns new results above the limit into excerpts.
 fn cut_giants(
     transcript: &Transcript,
     end: Position,
@@ -430,49 +307,10 @@ fn cut_giants(
     }
 }
 
-/// Tells whether a message got its form later than when it was first sent.
+/// Returns whether a message changed its form after it was first sent.
 fn is_rewritten(transcript: &Transcript, plan: &Plan) -> bool {
     let decisions = plan.decisions().iter().zip(transcript.entries());
-    // What answers a turn is first sent with the next one.
+    // The answer of a turn is first sent with the next one.
     let late = |(decision, entry): (&Decision, &Entry)| decision.since > entry.turn + 1;
     decisions.filter(|(decision, _)| decision.treatment != Treatment::Keep).any(late)
-}
-
-/// Adds up a plan's tokens by what they are; a message's tokens are shared out by the length of its parts.
-fn components(plan: &Plan) -> Components {
-    let mut sum = Components::default();
-    for (position, section, text) in plan.additions() {
-        let all: usize =
-            plan.additions().filter(|(at, ..)| *at == position).map(|(.., text)| text.len()).sum();
-        let tokens = u64::from(plan.added_tokens(position)) * text.len() as u64 / all.max(1) as u64;
-        *match section {
-            Section::Facts => &mut sum.facts,
-            Section::Artefacts => &mut sum.artefacts,
-            Section::Memory => &mut sum.memory,
-        } += tokens;
-    }
-    let sent = plan.decisions().iter().filter(|decision| decision.treatment != Treatment::Omit);
-    for decision in sent {
-        let form = &decision.form;
-        let tokens = u64::from(form.tokens);
-        match form.message.role {
-            Role::System => sum.system += tokens,
-            Role::User => sum.user += tokens,
-            Role::Tool => sum.tool_result += tokens,
-            Role::Assistant => {
-                let (mut text, mut calls) = (0, 0);
-                for block in &form.message.blocks {
-                    match block {
-                        Block::Text(one) => text += one.len(),
-                        Block::ToolCall(call) => calls += call.name.len() + call.arguments.len(),
-                        _ => {}
-                    }
-                }
-                let calls = tokens * calls as u64 / (text + calls).max(1) as u64;
-                sum.tool_call += calls;
-                sum.assistant += tokens - calls;
-            }
-        }
-    }
-    sum
 }

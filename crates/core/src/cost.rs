@@ -1,7 +1,7 @@
-//! What a request costs: prices as data, the provider's cache by its own rules, and what follows for a change of old messages.
+//! The cost of a request: prices as data, and the provider's cache by its own rules.
 //!
-//! `prices` holds what one model costs, `pricing` finds it in a dated table, `name` reads models' names, `cache` tells what a
-//! request reads from the provider's cache, writes to it and pays in full.
+//! `prices` holds the prices of one model, `pricing` finds them in a dated table, `name` reads models' names, `cache` computes
+//! how much a request reads from the provider's cache, writes to it and pays in full.
 
 mod cache;
 mod name;
@@ -13,6 +13,6 @@ pub use cache::{Cache, Charge, Life, MOST_MARKS, Piece};
 pub use name::normal as model_name;
 pub use prices::{Band, CacheKind, Prices, WriteTier};
 pub use pricing::{
-    Entry, Fallback, Match, Peak, Priced, Pricing, PricingError, SHIPPED_PRICING, day,
+    Fallback, ModelPrice, Peak, PriceEntry, PriceMatch, Pricing, PricingError, SHIPPED_PRICING, day,
 };
-pub use unlisted::Unlisted;
+pub use unlisted::UnlistedModels;

@@ -1,6 +1,6 @@
-//! Excerpts: exact lines of a result, with counts of what was left out.
+//! Excerpts: exact lines of a result, with counts of the lines between them.
 //!
-//! Kept are the first and last lines, those that report errors, and of the rest those that name most for their length.
+//! An excerpt keeps the first and last lines, lines that report errors, and the other lines with most names for their length.
 
 use crate::hash::Ref;
 use crate::message::{Block, Message, ToolResult};
@@ -14,13 +14,13 @@ const AT_EACH_END: usize = 3;
 const ERRORS_FROM_EACH_END: usize = 5;
 /// Bytes of a line above which it is data (a minified file, base64) and no excerpt holds it.
 const LONGEST_LINE: usize = 300;
-/// What a line costs beside its bytes when lines are compared by the names that they hold.
+/// The cost of a line beside its bytes, when lines are compared by the names that they hold.
 const PRICE_OF_A_LINE: f64 = 12.0;
 
-/// Returns `message` with its results cut to about `share` of their length; `None` where nothing is left out.
+/// Returns `message` with its results cut to about `share` of their length; `None` if every line stays.
 ///
-/// `must` says of a line whether it has to stay or to go, where that is decided: what others point to stays, and what is itself
-/// only pointed to counts as left out.
+/// `must` returns whether a line has to stay or to go, where that is decided already: lines that other messages point to stay,
+/// and lines that a pointer replaced are gone.
 pub(crate) fn excerpt(
     message: &Message,
     share: f64,
@@ -28,40 +28,29 @@ pub(crate) fn excerpt(
     original: Option<Ref>,
     must: impl Fn(LineAt) -> Option<bool>,
 ) -> Option<Message> {
-    let mut changed = false;
-    let mut first = true;
-    let blocks = message
-        .blocks
-        .iter()
-        .enumerate()
-        .map(|(at, block)| {
-            let Block::ToolResult(result) = block else { return block.clone() };
-            let lines: Vec<&str> = result.text.split('\n').collect();
-            let kept = kept(&lines, share, errors, |line| must(LineAt { block: at, line }));
-            if kept.iter().all(|kept| *kept) {
-                return block.clone();
-            }
-            changed = true;
-            let reference = original.filter(|_| std::mem::take(&mut first));
-            let text = write(&lines, &kept, reference);
-            Block::ToolResult(ToolResult {
-                text: text.into(),
-                images: Vec::new(),
-                ..result.clone()
-            })
-        })
-        .collect();
-    changed.then(|| Message { blocks, ..message.clone() })
+    let mut original = original;
+    message.with_blocks(|block, content| {
+        let Block::ToolResult(result) = content else { return None };
+        let lines: Vec<&str> = result.text.split('\n').collect();
+        let kept = selected(&lines, share, errors, |line| must(LineAt { block, line }));
+        if kept.iter().all(|kept| *kept) {
+            return None;
+        }
+        // One ref gives back the whole message.
+        let text = write(&lines, &kept, original.take()).into();
+        Some(Block::ToolResult(ToolResult { text, images: Vec::new(), ..result.clone() }))
+    })
 }
 
-fn kept(
+/// Decides for each line whether the excerpt keeps it.
+fn selected(
     lines: &[&str],
     share: f64,
     errors: bool,
     must: impl Fn(usize) -> Option<bool>,
 ) -> Vec<bool> {
     let mut kept = vec![false; lines.len()];
-    // What ends in a line break has an empty last line, which is no line to keep.
+    // A text that ends with a line break has an empty last line, which is not worth keeping.
     let end = lines.len() - usize::from(lines.last().is_some_and(|line| line.is_empty()));
     let fits = |at: usize| lines[at].len() <= LONGEST_LINE && must(at) != Some(false);
     for at in (0..end.min(AT_EACH_END)).chain(end.saturating_sub(AT_EACH_END)..end) {

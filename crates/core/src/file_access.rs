@@ -1,13 +1,10 @@
-//! Which file a call reads or changes, so that a result is known to be shown again or out of date.
+//! Finds the file that a call reads or changes, which shows whether a result was read again or is out of date.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde::Deserialize;
 
 use crate::message::ToolCall;
 
-/// What a call does to a file.
+/// The effect of a call on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     ReadsAll,
@@ -37,13 +34,12 @@ struct Arguments {
     view_range: Option<serde::de::IgnoredAny>,
 }
 
-/// A command that shows one file and does nothing else.
-static SHOWS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"^\s*(?:cd [^;&|]+ && )?(?:(cat|nl|bat)(?: -[A-Za-z]+)*|sed -n ['"]?[0-9,$]+p['"]?) ["']?([^\s"';&|<>]+)["']?\s*$"#)
-        .expect("the form of a command that shows a file is valid")
-});
+patterns! {
+    /// A command that shows one file and does nothing else.
+    SHOWS r#"^\s*(?:cd [^;&|]+ && )?(?:(cat|nl|bat)(?: -[A-Za-z]+)*|sed -n ['"]?[0-9,$]+p['"]?) ["']?([^\s"';&|<>]+)["']?\s*$"#;
+}
 
-/// Returns the file that a call reads or changes, and which of both; `None` where the call tells nothing of the kind.
+/// Returns the file that a call reads or changes, and which of both; `None` if the call does not show one.
 pub(crate) fn file_access(call: &ToolCall) -> Option<(String, Access)> {
     let arguments: Arguments = serde_json::from_str(&call.arguments).ok()?;
     let name = call.name.to_ascii_lowercase();

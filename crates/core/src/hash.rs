@@ -1,4 +1,4 @@
-//! Content hashes and refs: how a message is known, and how its original is asked for.
+//! Content hashes and refs: the identity of a message, and the address of its original.
 
 use std::fmt;
 
@@ -26,6 +26,15 @@ impl ContentHash {
         });
         for block in &message.blocks {
             canonical.block(block);
+        }
+        Self(canonical.0.finalize().into())
+    }
+
+    /// Hashes texts, each behind its length, so that "a" "bc" and "ab" "c" differ.
+    pub(crate) fn of_texts(texts: &[&str]) -> Self {
+        let mut canonical = Canonical(Sha256::new());
+        for text in texts {
+            canonical.field(text);
         }
         Self(canonical.0.finalize().into())
     }
@@ -97,11 +106,11 @@ fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// What a ref stands for.
+/// The kind of content that a ref stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefKind {
-    /// A message as it was said: the result of a tool, a call with its arguments, a text.
+    /// An original message: the result of a tool, a call with its arguments, a text.
     Message,
 }
 
@@ -123,7 +132,7 @@ impl Ref {
 
     /// Reads `ref:<kind>:<hex>`, or the bare hex, and returns the hex prefix to look for.
     ///
-    /// Errors: `None` unless at least 8 and at most 64 hex digits stand there.
+    /// Errors: `None` unless there are 8 to 64 hex digits.
     pub fn prefix(text: &str) -> Option<String> {
         let digits = match text.strip_prefix("ref:") {
             Some(rest) => rest.split(':').nth(1)?,

@@ -1,8 +1,8 @@
-//! Answers in JSON: how they are asked for, found in what a model wrote, and checked.
+//! Answers in JSON: asks a model for them, finds them in its text and checks them.
 
 use serde_json::{Map, Value};
 
-/// Returns the text that asks for JSON where the provider's API has no way to.
+/// Returns the text that asks for JSON where the provider's API has no parameter for it.
 pub fn instruction(schema: &str) -> String {
     format!(
         "Answer with one JSON value and nothing else: no introduction, no code fence. It must be valid against this JSON \
@@ -19,8 +19,8 @@ pub fn repair(problem: &str) -> String {
 
 /// Returns the JSON text in `answer`, as the model wrote it, if `schema` allows its value.
 ///
-/// The answer may be the value, or hold it in a code fence; words around either are passed over where they leave no doubt.
-/// Errors say where and what is wrong, in words that a model understands.
+/// The answer may be the value or hold it in a code fence; words around it are ignored if the value is unambiguous.
+/// Errors name the place and the problem in words that a model understands.
 pub fn fit<'a>(answer: &'a str, schema: &str) -> Result<&'a str, String> {
     let schema: Value =
         serde_json::from_str(schema).map_err(|error| format!("the schema is no JSON: {error}"))?;
@@ -50,10 +50,10 @@ fn find(answer: &str) -> Result<(&str, Value), String> {
     Err(format!("it is not JSON ({problem})"))
 }
 
-/// Deeper schemas refer to themselves; answers of that depth are not read by `serde_json` either.
+/// Deeper schemas refer to themselves; `serde_json` does not read answers of that depth either.
 const DEEPEST: usize = 128;
 
-/// Checks what schemas of answers are made of; keywords that are not known here ask nothing.
+/// Checks `value` by the keywords that schemas of answers use; other keywords are ignored.
 fn check(
     value: &Value,
     schema: &Value,

@@ -1,8 +1,30 @@
-//! JSON as text: white space and escapes, without reading it into values.
+//! JSON as text: its white space and escapes, and the strings of a value.
 //!
-//! So long numbers, repeated keys and their order stay as they were written.
+//! Text that is not read into values keeps long numbers, repeated keys and their order.
 
 use std::sync::Arc;
+
+use serde_json::Value;
+
+/// Calls `found` with every text in `value`, in order; keys of objects are not among them.
+pub(crate) fn each_text(value: &Value, found: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => found(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| each_text(field, found)),
+        _ => {}
+    }
+}
+
+/// As [`each_text`], with texts that `found` may change.
+pub(crate) fn each_text_mut(value: &mut Value, found: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) => found(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text_mut(item, found)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| each_text_mut(field, found)),
+        _ => {}
+    }
+}
 
 /// Returns valid JSON without white space outside of strings, `\uXXXX` written as the character where JSON allows it.
 pub fn compact(raw: &str) -> Arc<str> {
@@ -24,7 +46,7 @@ pub fn compact(raw: &str) -> Arc<str> {
                     at += length;
                     start = at;
                 }
-                // Whatever follows the backslash is ASCII in valid JSON; the bound guards invalid input.
+                // In valid JSON an ASCII character follows the backslash; the bound guards invalid input.
                 None => at = (at + 2).min(bytes.len()),
             },
             b' ' | b'\n' | b'\r' | b'\t' if !in_string => {

@@ -1,26 +1,26 @@
 //! Keeping the provider's cache warm through a pause: whether one more read of an entry is worth its price.
 //!
 //! A read makes the entry live once more. It pays if the client comes back within that life, for then the entry is read and not
-//! written again. So the price of a read is held against the chance of that, times what writing costs more than reading.
+//! written again. So a read is worth its price if that is less than the chance of a return times the extra cost of a write.
 
 use serde::{Deserialize, Serialize};
 
 use crate::cost::{CacheKind, Charge, Life, Prices};
 
-/// The chance that a client which was away for a life of five minutes comes back within the next one.
+/// The chance that a client comes back within the second five minutes of a pause.
 ///
 /// Measured on 36 recorded sessions of coding agents (8,893 pauses): 72 outlived five minutes, the ends of the sessions among
 /// them; 12 were over within ten minutes (0.17), 5 of the other 60 within fifteen (0.08), none of the other 55 within twenty.
 const CHANCE_SHORT: f64 = 0.17;
 /// The same for a life of an hour: of 45 pauses, 2 were over within two hours (0.04).
 const CHANCE_LONG: f64 = 0.04;
-/// By what the chance falls with each life that passes; from the same pauses.
+/// The factor by which the chance falls with each life that passes; from the same pauses.
 const FALLS_BY: f64 = 0.5;
 
 /// The part of a life that is left when the entry is read (chosen: half a minute of five).
 const LEFT: f64 = 0.1;
 
-/// Whether and how far the cache is kept warm.
+/// Settings for keeping the cache warm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeepWarm {
@@ -54,25 +54,25 @@ pub struct Pause {
     pub behind: f64,
     /// Reads since the client's last request.
     pub reads: u32,
-    /// What they cost, in US dollars.
+    /// The cost of these reads, in US dollars.
     pub spent: f64,
 }
 
-/// Returns how many seconds after the start of a request its entry is read again, so that it lives on.
+/// Returns how many seconds after the start of a request to read its entry again, so that it lives on.
 ///
 /// A life is counted from the start of the request that wrote or read the entry (Anthropic, prompt caching).
 pub fn seconds_until_read(prices: &Prices, life: Life) -> u32 {
     (f64::from(prices.seconds(life)) * (1.0 - LEFT)) as u32
 }
 
-/// Tells whether the entry is to be read once more.
+/// Returns whether one more read of the entry is worth its price.
 pub fn is_worth_reading(prices: &Prices, pause: &Pause, settings: &KeepWarm) -> bool {
     let read = Charge { cached: pause.cached, plain: pause.behind, ..Charge::default() };
     let cost = prices.input_cost(&read);
     let (band, _) = prices.band(read.prompt());
     let saved = pause.cached * (prices.write(pause.life) - prices.cache_read) * band;
     settings.on
-        // Where entries need no mark, the provider writes them for nothing.
+        // Caches without marks charge nothing for a write.
         && prices.cache == CacheKind::Marks
         && pause.cached >= f64::from(prices.cache_least)
         && pause.reads < settings.most_reads

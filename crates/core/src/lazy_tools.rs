@@ -1,9 +1,10 @@
-//! Lazy tools: names and intents are sent from the beginning, a schema when it is asked for.
+//! Lazy tools: a request begins with names and intents, and gets a tool's schema on demand.
 //!
-//! The directory stands in the stable header (`request`); schemas are loaded by `describe_tool`, or by a call that fits anyway. What
-//! was loaded stays, in the order in which it was loaded, so that the bytes in front of a conversation only grow.
+//! The directory is part of the stable header (`request`). `describe_tool` loads a schema, and so does a call that fits it. Loaded
+//! schemas stay in the order of loading, so that the bytes in front of a conversation only grow.
 //! Source: `context-strategy.md` 2, 3.4 and 5.2.
 
+#[cfg(test)]
 mod break_even;
 mod definition;
 mod outline;
@@ -12,13 +13,12 @@ mod session;
 use serde::{Deserialize, Serialize};
 
 use crate::request::ToolIntent;
-use crate::text::{Limit, head};
+use crate::text::{Limit, head, one_line};
 use crate::tokens::Tokenizer;
 
-pub use break_even::LookupCost;
 pub use definition::{NoSchema, ToolDefinition};
 pub use outline::{OPEN_SCHEMA, OUTLINE_HINT, describe_outlined, plan_outlines};
-pub use session::{DESCRIBE_TOOL, OnCall, ToolSession, describe_tool, described};
+pub use session::{CallDecision, DESCRIBE_TOOL, ToolSession, describe_tool, described};
 
 /// Settings of lazy tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,8 +39,8 @@ pub struct LazySettings {
 }
 
 impl Default for LazySettings {
-    /// Chosen: a line of a directory is a short sentence; `context-strategy.md` puts schemas at 500 tokens and more. What
-    /// outlines must save is above all that was dearer where it was measured, and pays seven questions ([`LookupCost`]).
+    /// Chosen: a line of a directory is a short sentence; `context-strategy.md` puts schemas at 500 tokens and more. The least
+    /// saving of outlines is above every measured case that cost more, and pays seven questions (`break_even.rs`).
     fn default() -> Self {
         Self {
             enabled: true,
@@ -53,7 +53,7 @@ impl Default for LazySettings {
     }
 }
 
-/// How a provider finds tools by itself.
+/// How a provider searches tools itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NativeSearch {
@@ -65,16 +65,16 @@ pub enum NativeSearch {
     Bm25,
 }
 
-/// What of the tools a request holds.
+/// The tools in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPlan {
     /// Definitions to send, in this order.
     pub sent: Vec<ToolDefinition>,
-    /// Those of `sent` that the provider is to keep back until its search finds them.
+    /// Tools of `sent` that the provider defers until its search finds them.
     pub deferred: Vec<String>,
-    /// For the header; empty where all schemas are sent.
+    /// For the header; empty if all schemas are sent.
     pub directory: Vec<ToolIntent>,
-    /// Tokens of what the model reads: `sent` without `deferred`.
+    /// Tokens that the model reads: `sent` without `deferred`.
     pub tokens: u64,
     /// Tokens of all definitions.
     pub all_tokens: u64,
@@ -82,7 +82,7 @@ pub struct ToolPlan {
 
 /// Plans the tools of a session's next request.
 ///
-/// Shape: `sent` begins with what the session's last plan sent, as long as tools and settings are the same.
+/// Shape: as long as tools and settings stay, `sent` begins with the `sent` of the session's last plan.
 pub fn plan_tools(
     tools: &[ToolDefinition],
     session: &ToolSession,
@@ -126,9 +126,9 @@ fn once_each(tools: &[ToolDefinition]) -> Vec<&ToolDefinition> {
     sorted
 }
 
-/// Returns a tool's line of the directory: the first sentence of its description, within the tokens that a line may have.
+/// Returns a tool's line of the directory: the first sentence of its description, within the most tokens of a line.
 fn intent(tool: &ToolDefinition, settings: &LazySettings, tokenizer: Tokenizer) -> ToolIntent {
-    let line = tool.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(&tool.description);
     let sentence = line.find(". ").map_or(&*line, |end| &line[..end]).trim_end_matches('.');
     let name = u64::from(tokenizer.count(&format!("- {}: ", tool.name)));
     let cut = head(sentence, Limit::Tokens(tokenizer, settings.intent_tokens.saturating_sub(name)));

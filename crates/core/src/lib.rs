@@ -1,6 +1,9 @@
-//! What a model sees, decided purely: transcripts, tokens, plans, excerpts, cost.
+//! The rules that decide what a model sees: transcripts, tokens, plans, excerpts, cost.
 //!
-//! Everything here takes values and returns values; time, ids and files belong to others.
+//! Everything here takes values and returns values; other crates provide time, ids and files.
+
+#[macro_use]
+mod macros;
 
 pub mod aging;
 mod allocation;

@@ -1,4 +1,4 @@
-//! The tools that give a model back what was left out: what they are called, what they say of themselves, what they answer.
+//! The tools with which a model looks up omitted content: their names, descriptions and answers.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use crate::text::words;
 use crate::text::{Limit, head, left_out, push_shortened};
 use crate::transcript::{Position, Transcript};
 
-/// A tool as a model is told of it.
+/// A tool as it is described to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lookup {
     pub name: &'static str,
@@ -18,7 +18,7 @@ pub struct Lookup {
     pub parameters: &'static str,
 }
 
-/// Gives back the original behind a ref.
+/// Returns the original behind a ref.
 pub const EXPAND_REF: Lookup = Lookup {
     name: "expand_ref",
     description: "Returns the original text behind a reference such as ref:message:0123456789abcdef, which stands where earlier content of this conversation was shortened. Use it when the shortened text is not enough. Give `lines` or `search` to get only a part.",
@@ -37,12 +37,12 @@ pub const LOOKUPS: [Lookup; 2] = [EXPAND_REF, SEARCH_CONTEXT];
 
 /// Characters of one answer (chosen: some 25,000 tokens; a model asks for further lines if it needs them).
 pub const LONGEST_ANSWER: usize = 100_000;
-/// Messages that a search tells of, lines of each, and characters of a line (chosen: about 2,000 tokens in all).
+/// Messages that a search returns, lines of each, and characters of a line (chosen: about 2,000 tokens in all).
 const HITS: usize = 8;
 const LINES: usize = 4;
 const WIDTH: usize = 240;
 
-/// Cuts an answer that is too long behind a whole line, and says where to go on; `first` is the number of its first line.
+/// Cuts an answer that is too long after a whole line, and says where to continue; `first` is the number of its first line.
 pub fn cut_answer(text: &str, first: usize) -> String {
     let shown = head(text, Limit::Characters(LONGEST_ANSWER));
     if shown.len() == text.len() {
@@ -54,7 +54,7 @@ pub fn cut_answer(text: &str, first: usize) -> String {
     format!("{shown}{}", left_out(left, "line", Some(&way)))
 }
 
-/// Returns what a model is told that asked for something which is not there.
+/// Returns the answer to a lookup of a reference that does not exist.
 pub fn not_found(reference: &str) -> String {
     let mut out = String::from("There is nothing behind `");
     push_shortened(&mut out, reference, 80);
@@ -62,7 +62,7 @@ pub fn not_found(reference: &str) -> String {
     out
 }
 
-/// Returns what a model is told that asks further after all that one turn may have.
+/// The answer to a lookup above the limit of a turn.
 pub const NO_MORE: &str = "No more lookups are answered in this turn. Go on with what you have; ask again later if need be.";
 
 /// Answers a search in the messages before `end`.
@@ -79,7 +79,7 @@ pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
     index.embed();
     let wanted: HashSet<String> = words(query).collect();
     let mut out = String::new();
-    // What stands beside a message that answers is ranked too; a search for words tells of those that have one.
+    // Recall also ranks the neighbours of a matching message; a search for words returns only messages that hold one.
     let found = index.search(query).into_iter();
     let found = found.filter(|found| !index.matches(query, found.message).is_empty());
     for found in found.take(HITS) {
@@ -90,7 +90,7 @@ pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
             .filter(|(hits, _)| *hits > 0)
             .collect();
         lines.sort_by_key(|(hits, _)| std::cmp::Reverse(*hits));
-        // A word in another form stands in no line as it was asked for.
+        // A message may match by another form of a word, which no line holds as it was written in the query.
         lines.extend(text.lines().next().filter(|_| lines.is_empty()).map(|line| (0, line)));
         let role = entry.message.role.as_str();
         let _ = writeln!(out, "{} ({role}, message {})", Ref::message(entry.hash), found.message);

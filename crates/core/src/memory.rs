@@ -1,6 +1,6 @@
-//! Memory: what is known, how long it counts, what it is worth for a question, and the system prompt made of it.
+//! Memory: records, their lifecycles, their relevance to a question, and the system prompt made of them.
 //!
-//! Records are kept by others; here are the rules that need no store and no clock.
+//! Other crates store records; here are the rules that need no store and no clock.
 
 pub mod assemble;
 pub mod calibration;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use quote::said as quoted_line;
 
-/// What a record is; the kinds of a fact are those of the facts ledger.
+/// The kind of a record; the kinds of a fact are those of the facts ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryKind {
@@ -35,11 +35,11 @@ pub enum MemoryKind {
     Censor,
 }
 
-/// Where a record stands in the lifecycle of its kind (`memory-context.md`, Garbage Collection & Lifecycle).
+/// The state of a record in the lifecycle of its kind (`memory-context.md`, Garbage Collection & Lifecycle).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryState {
-    /// Facts: just learned, met again, met three times or marked, contradicted by a newer one, proven wrong.
+    /// Facts: new, confirmed by another source, confirmed three times or marked, contradicted by a newer one, proven wrong.
     New,
     Confirmed,
     Core,
@@ -62,7 +62,7 @@ pub enum MemoryState {
     Reviewed,
 }
 
-/// What came of a decision.
+/// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -70,30 +70,6 @@ pub enum Outcome {
     Partial,
     Failure,
     Pending,
-}
-
-macro_rules! names {
-    ($type:ident { $($variant:ident $name:literal),* $(,)? }) => {
-        impl $type {
-            /// Every value, in the order of their declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// Returns the name that tables and JSON have for it.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-
-            /// Reads a name; `None` for one that is not known.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$variant),)*
-                    _ => None,
-                }
-            }
-        }
-    };
 }
 
 names!(MemoryKind {
@@ -133,7 +109,7 @@ names!(Outcome {
 });
 
 impl MemoryState {
-    /// Tells whether a query without `all_states` returns it: not what was superseded, taken out or put away.
+    /// Returns whether a query without `all_states` returns records in this state.
     pub fn is_current(self) -> bool {
         !matches!(self, Self::Superseded | Self::Inactive | Self::Archived | Self::Retired)
     }

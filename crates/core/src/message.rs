@@ -1,12 +1,12 @@
-//! Messages: who said what, in blocks of text, image, tool call, tool result, thinking and opaque matter.
+//! Messages: a role and blocks of text, image, tool call, tool result, thinking, and blocks that only a provider understands.
 //!
-//! Foreign shapes stop at `formats` and `wire`; a message here is what the model read or wrote, and where and when.
+//! `formats` and `wire` translate foreign shapes; a message here is what the model read or wrote, and where and when.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Who a message is from.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -44,7 +44,7 @@ pub struct ToolCall {
     pub arguments: Arc<str>,
 }
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The id of the call that it answers.
@@ -53,7 +53,7 @@ pub struct ToolResult {
     pub text: Arc<str>,
     /// Images that came with the text.
     pub images: Vec<Image>,
-    /// Whether the tool itself said that it failed; exit statuses inside the text are not looked at here.
+    /// Whether the tool reported a failure; exit statuses inside the text do not count.
     pub is_error: bool,
 }
 
@@ -69,11 +69,11 @@ pub struct Image {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thinking {
     pub text: Arc<str>,
-    /// The provider's opaque proof, or empty.
+    /// The provider's signature of the text, or empty.
     pub signature: Arc<str>,
 }
 
-/// Something that is passed on and not understood: a provider's own block.
+/// A provider's own block, which is passed on unread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opaque {
     /// The foreign block's own type name.
@@ -101,7 +101,7 @@ pub struct Usage {
     pub prompt_tokens: u64,
     /// The part of `prompt_tokens` that was read from the cache.
     pub cached_tokens: u64,
-    /// The part of `prompt_tokens` that was written to the cache, where the provider tells it.
+    /// The part of `prompt_tokens` that was written to the cache, where the provider reports it.
     #[serde(default)]
     pub written_tokens: u64,
     /// The part of `written_tokens` that was written for the provider's longer life.
@@ -110,9 +110,9 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
-/// Something said: role, blocks, and what is known of when and where.
+/// A message: role, blocks, and where and when it was recorded.
 ///
-/// Only role and blocks make the identity of a message ([`crate::ContentHash`]); the rest is circumstance.
+/// Only role and blocks are its identity ([`crate::ContentHash`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
@@ -125,20 +125,23 @@ pub struct Message {
     /// The id that its source gives it, unique within the session at best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Arc<str>>,
-    /// The name of who said it, where several share a role.
+    /// The name of the speaker, where several share a role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speaker: Option<Arc<str>>,
     /// The name under which somebody marked it as important.
     pub callout: Option<Arc<str>>,
-    /// Assistant messages only: what the provider reported.
+    /// Assistant messages only: the usage that the provider reported.
     pub usage: Option<Usage>,
     /// Assistant messages only: the model that wrote it, where that is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
 }
 
+/// The text of an image in [`Message::shown`].
+pub(crate) const IMAGE: &str = "[image]";
+
 impl Message {
-    /// Makes a message of `role` without circumstance.
+    /// Makes a message of `role`; all other fields are empty.
     pub fn new(role: Role, blocks: Vec<Block>) -> Self {
         Self {
             role,
@@ -188,33 +191,38 @@ impl Message {
         })
     }
 
-    /// Returns all that a model reads of it: text, and for each tool call a line `NAME ARGUMENTS`.
+    /// Returns the message with the blocks that `replacement` returns in place of its own; `None` if it returns none.
+    pub fn with_blocks(
+        &self,
+        mut replacement: impl FnMut(usize, &Block) -> Option<Block>,
+    ) -> Option<Self> {
+        let new: Vec<Option<Block>> =
+            self.blocks.iter().enumerate().map(|(at, block)| replacement(at, block)).collect();
+        new.iter().any(Option::is_some).then(|| {
+            let blocks = new.into_iter().zip(&self.blocks);
+            let blocks = blocks.map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
+            Self { blocks, ..self.clone() }
+        })
+    }
+
+    /// Returns the text that a model reads: text blocks, results, and for each tool call a line `NAME ARGUMENTS`.
     ///
-    /// Images stand as `[image]`. Thinking and opaque blocks are left out: providers drop, hide or re-encode them,
-    /// and nothing in this crate ever changes them.
+    /// An image is `[image]`. Thinking and opaque blocks are left out: providers drop, hide or re-encode them, and nothing
+    /// in this crate changes them.
     pub fn shown(&self) -> String {
-        let mut out = String::new();
-        let mut texts = 0;
-        let mut text = |out: &mut String, part: &str| {
-            if texts > 0 {
-                out.push('\n');
-            }
-            texts += 1;
-            out.push_str(part);
-        };
+        let mut texts: Vec<&str> = Vec::with_capacity(self.blocks.len());
         for block in &self.blocks {
             match block {
-                Block::Text(part) => text(&mut out, part),
-                Block::Image(_) => text(&mut out, "[image]"),
+                Block::Text(text) => texts.push(text),
+                Block::Image(_) => texts.push(IMAGE),
                 Block::ToolResult(result) => {
-                    text(&mut out, &result.text);
-                    for _ in &result.images {
-                        text(&mut out, "[image]");
-                    }
+                    texts.push(&result.text);
+                    texts.extend(result.images.iter().map(|_| IMAGE));
                 }
                 Block::ToolCall(_) | Block::Thinking(_) | Block::Opaque(_) => {}
             }
         }
+        let mut out = texts.join("\n");
         for call in self.calls() {
             out.push('\n');
             out.push_str(&call.name);

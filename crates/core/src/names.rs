@@ -1,7 +1,7 @@
 //! Names: the paths, symbols, numbers, URLs and hashes in a text, and its runs of eight words.
 //!
-//! They are what a model copies from its context into its next step, so they tell what an excerpt must not lose and what
-//! a context was missing. The grammar of a name and the length of a run are those of the scorer in use.
+//! A model copies them from its context into its next step. So they show what an excerpt must not lose and what a context
+//! was missing. The grammar of a name and the length of a run are those of the scorer in use.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,7 +12,7 @@ use regex::Regex;
 /// A name or a run of words, hashed; equal text gives equal keys in every process.
 pub type Key = u64;
 
-/// A set of keys. They are hashes already, so they are not hashed again.
+/// A set of keys; keys are hashes already, so the set does not hash them again.
 pub type KeySet = HashSet<Key, BuildHasherDefault<KeyHasher>>;
 
 /// Passes a [`Key`] through as its own hash.
@@ -92,7 +92,7 @@ pub fn names(text: &str) -> KeySet {
     keys
 }
 
-/// Returns the runs of [`RUN_WORDS`] words of `text` as keys, white space and punctuation between words left out.
+/// Returns the runs of [`RUN_WORDS`] words of `text` as keys; white space and punctuation between words do not count.
 pub fn runs(text: &str) -> KeySet {
     let mut keys = KeySet::default();
     each_run(text, |key, _, _| {
@@ -150,8 +150,8 @@ pub fn key(name: &str) -> Key {
 }
 
 fn key_of_bytes(bytes: &[u8]) -> Key {
-    // Multiply and fold, eight bytes a step: names are short, and nothing here faces an attacker's choice of buckets
-    // beyond a slower lookup in their own session.
+    // Multiply and fold, eight bytes a step: names are short, and an attacker who chooses colliding names only slows
+    // the lookups of their own session.
     let mut hash = 0x2545_F491_4F6C_DD1D_u64 ^ bytes.len() as u64;
     for part in bytes.chunks(8) {
         let mut word = [0; 8];

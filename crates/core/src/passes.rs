@@ -21,29 +21,13 @@ use std::sync::Arc;
 
 use crate::choose::Reason;
 use crate::hash::Ref;
-use crate::message::{Role, ToolCall};
+use crate::message::Role;
 use crate::plan::{Plan, Sent, newest};
 use crate::policy::PreserveErrors;
 use crate::render;
 use crate::transcript::{Position, Transcript};
 
-/// Returns the call that a result answers, if it is on record.
-pub(crate) fn call_of<'t>(
-    transcript: &'t Transcript,
-    position: Position,
-    call_id: &str,
-) -> Option<&'t ToolCall> {
-    let exchange = &transcript.exchanges()[transcript.entries()[position].exchange?];
-    transcript.entries()[exchange.call].message.calls().find(|call| *call.id == *call_id)
-}
-
-/// Returns the call that the first result of a message answers.
-pub(crate) fn call_answered(transcript: &Transcript, position: Position) -> Option<&ToolCall> {
-    let result = transcript.entries()[position].message.results().next()?;
-    call_of(transcript, position, &result.call_id)
-}
-
-/// Returns what is told of an earlier attempt of a call.
+/// Returns the short form of an earlier attempt of a call.
 pub(crate) fn attempt_of(
     transcript: &Transcript,
     position: Position,
@@ -65,13 +49,13 @@ pub(crate) fn stub_of(
     let entry = &transcript.entries()[position];
     let original = Ref::message(entry.hash);
     let message = render::replace_results(&entry.message, |result| {
-        let call = call_of(transcript, position, &result.call_id);
+        let call = transcript.call_of(position, &result.call_id);
         render::stub_text(result, call, original, errors != PreserveErrors::Off)
     })?;
     Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
 }
 
-/// Protects what no policy changes: system messages and the task.
+/// Protects system messages and the task, which no policy changes.
 pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Plan) {
     let entries = &transcript.entries()[..end];
     for (position, entry) in entries.iter().enumerate() {
@@ -84,7 +68,7 @@ pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Pl
     }
 }
 
-/// Protects the head, and what came since the model last spoke.
+/// Protects the head, and the messages since the model last spoke.
 pub(crate) fn protect_ends(transcript: &Transcript, end: Position, plan: &mut Plan) {
     protect_head(transcript, end, plan);
     for position in newest(transcript, end)..end {

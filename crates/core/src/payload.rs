@@ -1,6 +1,6 @@
-//! Known payloads made small without a model: their fields by kind, exact, and counts of what is left out.
+//! Makes known payloads small without a model: keeps exact fields by kind, and counts the rest.
 //!
-//! A kind is recognised by content. What has none is cut as any other result is ([`crate::compress_result`]).
+//! The kind is recognised by content. Other text is cut like any other result ([`crate::compress_result`]).
 
 mod delta;
 mod email;
@@ -14,13 +14,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::compression::{LARGE_RESULT_TOKENS, compress_result};
+use crate::json_text::each_text;
 use crate::text::{Limit, head_at_word, is_error_line, left_out as mark};
 use crate::tokens::Tokenizer;
 
-pub use delta::{Change, Delta, delta};
+pub use delta::{Delta, PageChange, delta};
 pub use source::{Source, source_of};
 
-/// What a payload is; also the kind of the artefact that keeps it.
+/// The kind of a payload, and of the artefact that stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadKind {
@@ -34,33 +35,28 @@ pub enum PayloadKind {
     Text,
 }
 
-impl PayloadKind {
-    /// Returns the name as refs print it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::GithubSearch => "github_search",
-            Self::GithubIssue => "github_issue",
-            Self::GithubPullRequest => "github_pull_request",
-            Self::NotionPage => "notion_page",
-            Self::EmailList => "email_list",
-            Self::Json => "json",
-            Self::Text => "text",
-        }
-    }
-}
+names!(PayloadKind {
+    GithubSearch "github_search",
+    GithubIssue "github_issue",
+    GithubPullRequest "github_pull_request",
+    NotionPage "notion_page",
+    EmailList "email_list",
+    Json "json",
+    Text "text",
+});
 
-/// A payload made small.
+/// The small form of a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Compressed {
+pub struct CompressedPayload {
     pub kind: PayloadKind,
-    /// JSON on one line, or for [`PayloadKind::Text`] the text with its middle marked as left out.
+    /// JSON on one line, or for [`PayloadKind::Text`] the text with a mark in the place of its middle.
     pub text: String,
-    pub left_out: LeftOut,
+    pub left_out: Omissions,
 }
 
 /// How much a compressed payload does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct Omissions {
     /// Items of lists.
     pub items: u64,
     /// Characters of texts that were cut.
@@ -77,19 +73,19 @@ pub fn kind_of_payload(text: &str) -> PayloadKind {
     parse(text).map_or(PayloadKind::Text, |value| recognise(&value))
 }
 
-/// Returns a smaller form of a payload, or `None` where there is none.
+/// Returns a smaller form of a payload, or `None` if there is none.
 ///
-/// Shape: the same payload gives the same bytes. Ids, URLs and figures are those of the payload or are not there; a text that
-/// is cut says so. Lines that report errors or security warnings are all there, those of what is left out under `kept`.
-/// A payload that itself reports an error, and one that would not become smaller, is not compressed.
-/// Source: `context-strategy.md` 6.1 for the fields of a search and a page; for the others what a reader of them asks for.
-pub fn compress(text: &str, tokenizer: Tokenizer) -> Option<Compressed> {
+/// Shape: the same payload gives the same bytes. Ids, URLs and figures are exact or left out; a text that is cut says so.
+/// All lines that report errors or security warnings stay; those of omitted parts stand under `kept`.
+/// A payload that is an error itself, or that would not become smaller, is not compressed.
+/// Source: `context-strategy.md` 6.1 for the fields of a search and a page; the fields of the others are chosen.
+pub fn compress(text: &str, tokenizer: Tokenizer) -> Option<CompressedPayload> {
     let Some(value) = parse(text) else { return compress_text(text, tokenizer) };
     if is_error(&value) {
         return None;
     }
     let kind = recognise(&value);
-    let mut left_out = LeftOut::default();
+    let mut left_out = Omissions::default();
     let mut view = match kind {
         PayloadKind::GithubSearch => github::search(&value, &mut left_out),
         PayloadKind::GithubIssue => github::issue(&value, &mut left_out),
@@ -103,15 +99,19 @@ pub fn compress(text: &str, tokenizer: Tokenizer) -> Option<Compressed> {
     };
     keep_warnings(&value, &mut view);
     let compressed = view.to_string();
-    (compressed.len() < text.len()).then_some(Compressed { kind, text: compressed, left_out })
+    (compressed.len() < text.len()).then_some(CompressedPayload {
+        kind,
+        text: compressed,
+        left_out,
+    })
 }
 
-fn compress_text(text: &str, tokenizer: Tokenizer) -> Option<Compressed> {
+fn compress_text(text: &str, tokenizer: Tokenizer) -> Option<CompressedPayload> {
     let compressed = compress_result(text, tokenizer)?;
     let shown = compressed.chars().count() as u64;
     let characters = (text.chars().count() as u64).saturating_sub(shown);
-    let left_out = LeftOut { items: 0, characters };
-    Some(Compressed { kind: PayloadKind::Text, text: compressed, left_out })
+    let left_out = Omissions { items: 0, characters };
+    Some(CompressedPayload { kind: PayloadKind::Text, text: compressed, left_out })
 }
 
 fn parse(text: &str) -> Option<Value> {
@@ -135,7 +135,7 @@ fn recognise(value: &Value) -> PayloadKind {
     }
 }
 
-/// Tells whether the payload is an error itself: it says so at its top.
+/// Returns whether the payload is an error, by its fields at the top.
 fn is_error(value: &Value) -> bool {
     let told = |key| value.get(key).is_some_and(|told| !is_nothing(told));
     told("error") || told("errors") || value.get("object").is_some_and(|kind| kind == "error")
@@ -151,7 +151,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Adds what `view` lost of warnings: fields at the top that are one, and lines of texts that report one.
+/// Adds the warnings that `view` lost: fields at the top, and lines of texts.
 fn keep_warnings(value: &Value, view: &mut Value) {
     const FIELDS: [&str; 5] =
         ["warning", "warnings", "security_warning", "security_warnings", "incomplete_results"];
@@ -178,18 +178,8 @@ fn keep_warnings(value: &Value, view: &mut Value) {
     }
 }
 
-/// Calls `found` with every text in `value`, in order.
-fn each_text(value: &Value, found: &mut impl FnMut(&str)) {
-    match value {
-        Value::String(text) => found(text),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, found)),
-        Value::Object(fields) => fields.values().for_each(|field| each_text(field, found)),
-        _ => {}
-    }
-}
-
-/// Cuts lists and texts of any JSON. Objects keep all their keys, so that a reader knows what there is to ask for.
-fn shorten(value: &Value, left_out: &mut LeftOut) -> Value {
+/// Cuts lists and texts of any JSON. Objects keep all their keys, so that a reader sees which fields exist.
+fn shorten(value: &Value, left_out: &mut Omissions) -> Value {
     match value {
         Value::String(text) => Value::from(cut(text, left_out)),
         Value::Array(items) => {
@@ -212,7 +202,7 @@ fn shorten(value: &Value, left_out: &mut LeftOut) -> Value {
 }
 
 /// Cuts a text to [`BODY`] characters, at white space where there is some, so that no URL or id is cut in two.
-fn cut(text: &str, left_out: &mut LeftOut) -> String {
+fn cut(text: &str, left_out: &mut Omissions) -> String {
     let shown = head_at_word(text, Limit::Characters(BODY));
     if shown.len() == text.len() {
         return text.to_owned();
@@ -223,22 +213,22 @@ fn cut(text: &str, left_out: &mut LeftOut) -> String {
     format!("{shown} {}", mark(more, "character", None)).trim_start().to_owned()
 }
 
-/// The first of `keys` that `value` has, anything but null.
+/// Returns the first field of `keys` that is not null.
 fn first<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().filter_map(|key| value.get(key)).find(|found| !found.is_null())
 }
 
-/// The first of `keys` under which a text stands.
+/// Returns the first field of `keys` that is a text with characters.
 fn text_of<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
     keys.iter().filter_map(|key| value.get(key)?.as_str()).find(|text| !text.is_empty())
 }
 
-/// The day of a time as ISO 8601 writes it.
+/// Returns the day of a time in ISO 8601.
 fn day(time: &str) -> &str {
     time.get(..10).unwrap_or(time)
 }
 
-/// An object in the order in which its fields are put, without those that are not there.
+/// Builds an object, in the order in which its fields are put, without absent fields.
 #[derive(Default)]
 struct View(Map<String, Value>);
 

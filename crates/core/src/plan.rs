@@ -2,7 +2,7 @@
 //!
 //! A plan outlives its turn: the next turn's plan begins as this one, so that a form, once sent, stays until a pass
 //! changes it. Passes change a plan only through [`Plan::reduce`], which holds two laws for all of them: a message never
-//! grows, and what a pass protected is not touched by a later one. What is known beside the conversation is added behind a message of
+//! grows, and no later pass touches a protected message. Texts beside the conversation are added to a message of
 //! the user ([`Plan::add`]); it counts, and stands there for as long as the message does.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::section::Section;
 use crate::tokens::Tokenizer;
 use crate::transcript::{Entry, Position, Transcript};
 
-/// What is done with a message, least lossy first.
+/// The treatment of a message, least lossy first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {
@@ -25,7 +25,7 @@ pub enum Treatment {
     Keep,
     /// Long reasoning, or a call's long arguments, cut in the middle.
     Shorten,
-    /// A large result as exact lines, with counts of what was left out.
+    /// A large result as exact lines, with counts of the missing ones.
     Excerpt,
     /// One line: tool, arguments, size, first line, ref.
     Stub,
@@ -52,14 +52,14 @@ impl Treatment {
 /// A message in the form in which it is sent.
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// Where its original stands; `None` for a text that the renderer added.
+    /// The place of its original; `None` for a text that the renderer added.
     pub position: Option<Position>,
     pub message: Arc<Message>,
     pub hash: ContentHash,
     pub tokens: u32,
 }
 
-/// Texts that stand with a message in every request from their first on: what is known beside the conversation.
+/// Texts beside the conversation that stand with a message in every request from their first on.
 #[derive(Debug, Clone)]
 struct Additions {
     texts: BTreeMap<Section, Arc<str>>,
@@ -100,7 +100,7 @@ impl Sent {
     }
 }
 
-/// What is sent, in order.
+/// The messages that are sent, in order.
 pub type Context = Vec<Arc<Sent>>;
 
 /// The decision about one message.
@@ -162,7 +162,7 @@ impl Plan {
         }
     }
 
-    /// Takes back every decision, for a policy that decides anew at each turn; returns what was sent before.
+    /// Takes back every decision, for a policy that decides anew at each turn; returns the earlier treatments and sizes.
     pub fn reset(&mut self) -> Vec<(Treatment, u32)> {
         let before = self.decisions.iter().map(|one| (one.treatment, sent_tokens(one))).collect();
         self.tokens = 0;
@@ -183,7 +183,7 @@ impl Plan {
         before
     }
 
-    /// Keeps as changes only what differs from `before`, which [`Plan::reset`] returned.
+    /// Keeps as changes only the differences from `before`, which [`Plan::reset`] returned.
     pub fn compare(&mut self, transcript: &Transcript, before: &[(Treatment, u32)]) {
         self.changes.clear();
         for (position, decision) in self.decisions.iter_mut().enumerate() {
@@ -288,12 +288,12 @@ impl Plan {
         self.explain(position, reason);
     }
 
-    /// Tells whether a pass protected the message.
+    /// Returns whether a pass protected the message.
     pub fn is_protected(&self, position: Position) -> bool {
         self.decisions[position].protected
     }
 
-    /// Lifts all protection and says `reason` of what is kept, until the passes of this turn say otherwise.
+    /// Lifts all protection and gives `reason` for every message that is sent whole, until a pass of this turn gives another.
     pub fn unprotect(&mut self, reason: Reason) {
         for decision in &mut self.decisions {
             decision.protected = false;
@@ -361,7 +361,7 @@ impl Plan {
         true
     }
 
-    /// Returns what is sent: every form that is not omitted, in the transcript's order.
+    /// Returns the messages that are sent: every form that is not omitted, in the transcript's order.
     pub fn render(&self) -> Context {
         let mut context = Context::with_capacity(self.decisions.len() + 1);
         let mut inserted = self.inserted.as_ref();
@@ -401,7 +401,7 @@ pub fn sent_tokens(decision: &Decision) -> u32 {
 
 /// Returns where the messages since the model last spoke begin, among those before `end`.
 ///
-/// They are what the model asked for and has not read yet.
+/// The model asked for them and has not read them yet.
 pub fn newest(transcript: &Transcript, end: Position) -> Position {
     transcript.entries()[..end]
         .iter()

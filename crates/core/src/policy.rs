@@ -1,4 +1,4 @@
-//! Policies: every setting that decides what a model sees within a phase.
+//! Policies: every setting that decides the context of a request.
 
 mod request;
 
@@ -20,12 +20,12 @@ pub enum Cadence {
     CacheAware,
 }
 
-/// What is done for errors in old messages.
+/// The treatment of errors in old messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PreserveErrors {
     /// Nothing.
     Off,
-    /// Their lines are kept, whatever else is left out.
+    /// Their lines are kept in every shorter form.
     #[default]
     Lines,
     /// A message that holds the word `error`, `exception` or `failed` is kept whole.
@@ -99,7 +99,7 @@ impl Default for IntraPhase {
     }
 }
 
-/// How often results are needed again, by what their tool does: the chance at the next turn, times the turns since they
+/// How often results are needed again, by the kind of tool: the chance at the next turn, times the turns since they
 /// were last used, for a result of 1,300 tokens.
 ///
 /// Measured on recorded sessions of four agents, then scaled by 0.7, which gave the least work on the same sessions.
@@ -144,7 +144,7 @@ pub struct Settle {
     pub least_calls: u32,
     /// Further calls that are expected at most, as where rules bound the turns.
     pub most_calls: u32,
-    /// By what share the rewriting of a broken prefix is priced higher than it is.
+    /// The share by which the rewriting of a broken prefix is priced higher than it is.
     pub caution: f64,
     /// The share of the whole bill that changes may cost beyond what was saved before.
     pub allowance: f64,
@@ -152,7 +152,7 @@ pub struct Settle {
     pub investment: f64,
     /// Calls within which a change pays back soon.
     pub payback: u32,
-    /// The least gain of a batch, as a share of what reading the context further is expected to cost.
+    /// The least gain of a batch, as a share of the expected cost of reading the context further.
     pub least_gain: f64,
     pub need: Need,
 }
@@ -178,7 +178,7 @@ impl Default for Settle {
     }
 }
 
-/// What becomes of old messages where thinking is bound to them.
+/// The treatment of old messages where thinking is bound to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundThinking {
@@ -272,7 +272,7 @@ pub struct Bounds {
     pub budget: Budget,
     /// Whether lines that stand in the context already are left out on arrival.
     pub said_once: bool,
-    /// What becomes of old messages where thinking is bound to them.
+    /// The treatment of old messages where thinking is bound to them.
     pub thinking: BoundThinking,
     pub intra_phase: IntraPhase,
     pub settle: Settle,
@@ -294,7 +294,7 @@ impl Default for Bounds {
     }
 }
 
-/// What decides the context of each turn.
+/// The rules that decide the context of each request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "policy")]
 pub enum Policy {
@@ -313,7 +313,7 @@ pub enum Policy {
     Newest { budget: u64 },
     /// The session trimmer: turns of high priority within their share of the window, and a summary of the rest.
     Trim(ContextBudget),
-    /// The last messages, shorter with age, and what is known for the turn.
+    /// The last messages, shorter with age, and the records for the turn.
     WorkingSet(RequestSettings),
 }
 

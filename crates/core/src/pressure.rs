@@ -1,4 +1,4 @@
-//! How full a context window is, as a bar, a footer and a record.
+//! Shows how full a context window is, as a bar, a footer and a record.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ const SUMMARISING: &str =
     "ℹ️ Older conversation turns are being summarized to preserve context quality.";
 const FULL: &str = "⚠️ Context is nearly full. Consider starting a new issue for fresh context, or I'll start compressing older conversation turns.";
 
-/// How much a window's fill should worry its user.
+/// How close a window is to being full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PressureLevel {
@@ -37,14 +37,14 @@ pub struct Pressure {
     pub level: PressureLevel,
     /// Twenty cells, filled from the left; full from 100 % on.
     pub bar: String,
-    /// What to tell the user, if anything.
+    /// A message for the user.
     pub message: Option<&'static str>,
 }
 
 /// Measures `session_tokens` against the window of `budget`.
 ///
-/// The line about summarised turns appears above `compressionThreshold`, whose default is the 60 % of the document, so that
-/// it stays true where the setting is another.
+/// The line about summarised turns appears above `compressionThreshold`, not above the fixed 60 % of the document, so that it
+/// stays true if the setting changes.
 /// Source: `context-window.md`, step 6.
 pub fn pressure(session_tokens: u64, budget: &ContextBudget) -> Pressure {
     let usage = session_tokens as f64 / budget.total_tokens as f64;

@@ -1,10 +1,7 @@
-//! How much each turn of a session is worth keeping, from what it says, who said it and when.
+//! Scores how much each turn of a session is worth keeping, by its text, role and place.
 //!
 //! A turn of `context-window.md` is one message; elsewhere in this crate a turn is an assistant message and what follows it.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde::Serialize;
 
 use crate::message::{Block, Role};
@@ -12,7 +9,7 @@ use crate::statistics::thinking_tokens;
 use crate::text::{Limit, head};
 use crate::transcript::{Position, Transcript};
 
-/// Turns at the end that show the current state and are always worth keeping.
+/// The last turns: they show the current state and are always worth keeping.
 pub(crate) const LAST_TURNS: usize = 5;
 
 const BASE: u64 = 50;
@@ -20,7 +17,7 @@ const FROM_USER: u64 = 15;
 const INSTRUCTS: u64 = 10;
 const CONCLUDES: u64 = 10;
 const ONLY_TOOLS: u64 = 20;
-/// More tool blocks than this without a word are a chain of low information density.
+/// More tool blocks than this, without text, are a chain of low information density.
 const TOOL_CHAIN: usize = 3;
 const RECENCY: u64 = 30;
 const FIRST: u64 = 90;
@@ -29,24 +26,16 @@ const MOST: u64 = 100;
 /// Characters of the text that a score carries.
 const CONTENT_CHARACTERS: usize = 500;
 
-/// Words that give an instruction, as in the document: without word boundaries, so that "address" holds "add".
-static INSTRUCTION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        "(?i)(?:please|could you|I want|let's|we should|change|update|fix|add|remove|create|delete)",
-    )
-});
-
-/// Words that state a conclusion, as in the document.
-static CONCLUSION: LazyLock<Regex> =
-    LazyLock::new(|| pattern("(?i)(?:decided|conclusion|result|summary|answer|the .+ is)"));
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a constant pattern that a test compiles")
+patterns! {
+    /// Words that give an instruction, as in the document: without word boundaries, so that "address" holds "add".
+    INSTRUCTION "(?i)(?:please|could you|I want|let's|we should|change|update|fix|add|remove|create|delete)";
+    /// Words that state a conclusion, as in the document.
+    CONCLUSION "(?i)(?:decided|conclusion|result|summary|answer|the .+ is)";
 }
 
-/// What kind of turn a message is.
+/// The kind of a turn.
 ///
-/// The document names `analysis` and `clarification` too and gives no rule for them; they are left out until one is.
+/// The document also names `analysis` and `clarification` without a rule for them; they are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnType {
@@ -55,7 +44,7 @@ pub enum TurnType {
     Response,
 }
 
-/// A message with its worth.
+/// A message with its score.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScoredTurn {
     pub position: Position,
@@ -73,8 +62,8 @@ pub struct ScoredTurn {
 /// Scores every message of `transcript`.
 ///
 /// Shape: one score for each message, in order.
-/// The first turn is the first message that is not the system's, and leading system messages count as first with it: the
-/// document's sessions have none, and what it wants to keep is the definition of the task.
+/// The first turn is the first message that is not the system's, and leading system messages count as first with it. The
+/// document's sessions have no system messages, and its rule keeps the definition of the task.
 /// Source: `context-window.md`, step 3.
 pub fn score_turns(transcript: &Transcript) -> Vec<ScoredTurn> {
     let tokenizer = transcript.tokenizer();
@@ -132,7 +121,7 @@ pub fn score_turns(transcript: &Transcript) -> Vec<ScoredTurn> {
     transcript.entries().iter().enumerate().map(score).collect()
 }
 
-/// Returns the position of the turn that defines the task; 0 if there is none but the system's.
+/// Returns the position of the turn that defines the task; 0 if there are only system messages.
 pub(crate) fn first_turn(transcript: &Transcript) -> Position {
     transcript
         .entries()

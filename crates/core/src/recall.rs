@@ -1,7 +1,7 @@
-//! Recall: which stored messages hold what a question asks for.
+//! Recall: finds the stored messages that answer a question.
 //!
-//! A message scores by its own words, by words of like meaning, by its vector, and by where it stands: beside messages that
-//! score, in a part of the conversation that does, said by whom and when the question names. `docs/recall.md` measures each.
+//! A message scores by its words, by words of similar meaning, by its vector, and by its place: its neighbours' scores, the
+//! best score of its passage, its speaker and its day. `docs/recall.md` measures each.
 
 mod date;
 mod index;
@@ -17,7 +17,7 @@ mod vectors;
 
 pub use index::{IndexedMessage, RecallIndex};
 pub use pack::{Packed, header, pack};
-pub use score::{Match, Recalled, Why};
+pub use score::{Match, RecalledMessage, ScoreParts};
 pub use settings::RecallSettings;
 pub(crate) use stem::stem;
 pub(crate) use stop_words::is_stop_word;

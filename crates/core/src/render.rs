@@ -1,16 +1,16 @@
-//! Rendering: the only place that writes text a model will see.
+//! Rendering: shorter forms of messages.
 //!
-//! Every form that is not the original says how much is missing and carries the ref that gives it back.
+//! Every form that is not the original says how much is missing and carries the ref of the original.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::hash::Ref;
+use crate::json_text::each_text_mut;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
-use crate::policy::IntraPhase;
-use crate::text::{Limit, error_lines, head, left_out, plural, push_shortened, tail};
+use crate::text::{Limit, error_lines, head, left_out, one_line, plural, push_shortened, tail};
 
-/// Stands in the place of a result where a call was never answered.
+/// Replaces the result of a call that was never answered.
 pub const NO_RESULT: &str = "[no result was recorded]";
 
 /// Characters of old reasoning that are kept (`auto-context.md`, `_process_older_message`).
@@ -23,30 +23,18 @@ const FIRST_LINE_IN_STUB: usize = 120;
 const ERRORS_IN_STUB: usize = 5;
 const ERROR_WIDTH: usize = 300;
 
-/// Returns `message` with each tool result's text replaced by what `text` makes of it; images are left out.
+/// Returns `message` with `text` applied to each tool result, and without the results' images.
 ///
-/// Returns `None` where there is no result.
+/// Returns `None` if there is no result.
 pub fn replace_results(
     message: &Message,
     mut text: impl FnMut(&ToolResult) -> String,
 ) -> Option<Message> {
-    let mut found = false;
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| match block {
-            Block::ToolResult(result) => {
-                found = true;
-                Block::ToolResult(ToolResult {
-                    text: text(result).into(),
-                    images: Vec::new(),
-                    ..result.clone()
-                })
-            }
-            other => other.clone(),
-        })
-        .collect();
-    found.then(|| Message { blocks, ..message.clone() })
+    message.with_blocks(|_, block| {
+        let Block::ToolResult(result) = block else { return None };
+        let text = text(result).into();
+        Some(Block::ToolResult(ToolResult { text, images: Vec::new(), ..result.clone() }))
+    })
 }
 
 /// Writes the stub of a result: tool, arguments, size, first line, ref, and its error lines.
@@ -87,7 +75,7 @@ pub fn stub_text(
     out
 }
 
-/// Writes what is told of an earlier attempt: its number and its first error line.
+/// Writes the stub of an earlier attempt: its number and its first error line.
 pub fn attempt_text(result: &ToolResult, number: u32, original: Ref) -> String {
     let mut out = format!("[attempt {number} of this call failed");
     if let Some(line) = error_lines(&result.text).next() {
@@ -98,7 +86,7 @@ pub fn attempt_text(result: &ToolResult, number: u32, original: Ref) -> String {
     out
 }
 
-/// Writes what stands in the place of a result that is cleared in a batch.
+/// Writes the stub of a result that is cleared in a batch.
 pub fn cleared_text(original: Ref) -> String {
     format!("[Old tool result content cleared; {original}]")
 }
@@ -123,90 +111,52 @@ pub fn stub_reasoning(message: &Message, original: Ref) -> Option<Message> {
     })
 }
 
-/// Replaces text blocks for which `change` has something else; `None` where nothing changed.
+/// Replaces the text blocks for which `change` returns another text; `None` if it returns none.
 pub fn replace_texts(
     message: &Message,
     mut change: impl FnMut(&str) -> Option<String>,
 ) -> Option<Message> {
-    let mut changed = false;
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| match block {
-            Block::Text(text) => match change(text) {
-                Some(new) => {
-                    changed = true;
-                    Block::Text(new.into())
-                }
-                None => block.clone(),
-            },
-            other => other.clone(),
-        })
-        .collect();
-    changed.then(|| Message { blocks, ..message.clone() })
+    message.with_blocks(|_, block| {
+        let Block::Text(text) = block else { return None };
+        Some(Block::Text(change(text)?.into()))
+    })
 }
 
-/// Shortens long values in the arguments of a message's calls to `keep` characters each; `None` where nothing is longer.
+/// Shortens long values in the arguments of a message's calls to `keep` characters each; `None` if none is longer.
 ///
-/// Shape: arguments that were a JSON object are one again, with the same keys in the same order, so that the API and the
-/// tool's own reader accept them; arguments that were free text stay text.
+/// Shape: a JSON object stays an object with the same keys in the same order, so that the API and the tool accept it; free
+/// text stays text.
 pub fn shorten_arguments(message: &Message, keep: usize, original: Ref) -> Option<Message> {
-    let mut changed = false;
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| match block {
-            Block::ToolCall(call) => match short_arguments(&call.arguments, keep, original) {
-                Some(arguments) => {
-                    changed = true;
-                    Block::ToolCall(ToolCall { arguments, ..call.clone() })
-                }
-                None => block.clone(),
-            },
-            other => other.clone(),
-        })
-        .collect();
-    changed.then(|| Message { blocks, ..message.clone() })
+    message.with_blocks(|_, block| {
+        let Block::ToolCall(call) = block else { return None };
+        let arguments = short_arguments(&call.arguments, keep, original)?;
+        Some(Block::ToolCall(ToolCall { arguments, ..call.clone() }))
+    })
 }
 
 fn short_arguments(arguments: &Arc<str>, keep: usize, original: Ref) -> Option<Arc<str>> {
-    // A value is only worth cutting where the marker is small beside what it replaces.
+    // Cutting a value only pays where the marker is small beside the text that it replaces.
     if arguments.len() < 2 * keep {
         return None;
     }
     match serde_json::from_str::<serde_json::Value>(arguments) {
         Ok(mut value @ serde_json::Value::Object(_)) => {
             let mut changed = false;
-            shorten_value(&mut value, keep, original, &mut changed);
-            (changed).then(|| value.to_string().into())
+            each_text_mut(&mut value, &mut |text| {
+                if text.len() >= 2 * keep {
+                    *text = cut_middle(text, keep, original);
+                    changed = true;
+                }
+            });
+            changed.then(|| value.to_string().into())
         }
-        // Not an object: a list or number is left alone, free text is cut as text.
+        // A list or number stays; free text is cut as text.
         Ok(_) => None,
         Err(_) => Some(cut_middle(arguments, keep, original).into()),
     }
 }
 
-fn shorten_value(value: &mut serde_json::Value, keep: usize, original: Ref, changed: &mut bool) {
-    match value {
-        serde_json::Value::String(text) if text.len() >= 2 * keep => {
-            *text = cut_middle(text, keep, original);
-            *changed = true;
-        }
-        serde_json::Value::Array(items) => {
-            for item in items {
-                shorten_value(item, keep, original, changed);
-            }
-        }
-        serde_json::Value::Object(fields) => {
-            for field in fields.values_mut() {
-                shorten_value(field, keep, original, changed);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Keeps the beginning and the end of `text`, whole lines where there are some, `keep` bytes in all.
+/// Keeps the beginning and the end of `text`, `keep` bytes in all, as whole lines where possible.
 pub fn cut_middle(text: &str, keep: usize, original: Ref) -> String {
     let first = back_to_line(head(text, Limit::Bytes(keep * 2 / 3)));
     let last = forward_to_line(tail(text, Limit::Bytes(keep / 3)));
@@ -231,10 +181,6 @@ fn forward_to_line(text: &str) -> &str {
     }
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// One failed attempt of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
@@ -245,11 +191,11 @@ pub struct Attempt {
     pub reason: String,
 }
 
-/// Characters of an attempt's output that a retry is told (`auto-context.md`, `_build_loop_retry_context`).
+/// Characters of an attempt's output in the context of a retry (`auto-context.md`, `_build_loop_retry_context`).
 const ATTEMPT_KEPT: usize = 500;
 
-/// Builds the context of a loop's retry: system prompt, original task, the last attempts with the validator's words, and
-/// the line that asks again.
+/// Builds the context of a loop's retry: system prompt, original task, the last attempts with the validator's reasons, and
+/// the request to try again.
 ///
 /// Shape: messages in the order and wording of `auto-context.md`; `limit` attempts at most, the newest.
 pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32) -> Vec<Message> {
@@ -275,22 +221,6 @@ pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32)
         format!("Please try again (Attempt #{next}). Address the validation issues noted above.");
     context.push(Message::text(Role::User, ask));
     context
-}
-
-/// Returns what a retry of a loop is sent: the short context of its attempts where `settings` compress loops, else all.
-///
-/// Source: `auto-context.md`, `build_turn_context`.
-pub fn loop_context(
-    history: &[Arc<Message>],
-    attempts: &[Attempt],
-    settings: &IntraPhase,
-) -> Vec<Arc<Message>> {
-    if settings.enabled && settings.compress_loops {
-        let limit = settings.loop_history_limit;
-        retry_context(history, attempts, limit).into_iter().map(Arc::new).collect()
-    } else {
-        history.to_vec()
-    }
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use crate::cost::CacheKind;
 use crate::message::{Message, MillisSinceEpoch};
 use crate::plan::Context;
 use crate::policy::Policy;
-use crate::reuse::{Missed, Score, Scorer};
+use crate::reuse::{MissedContent, Score, Scorer};
 use crate::terms::Terms;
 use crate::transcript::{Position, Transcript};
 
-/// A session, or what of it stands between two compactions of its agent.
+/// A session, or the part of it between two compactions of its agent.
 #[derive(Debug, Clone, Copy)]
 pub struct Stretch<'a> {
     pub transcript: &'a Transcript,
@@ -31,8 +31,8 @@ pub struct Turn<'a> {
     pub receipt: &'a Receipt,
     pub context: &'a Context,
     pub state: &'a State,
-    /// What was needed next and hidden.
-    pub missed: &'a [Missed],
+    /// Keys that the next step used and the context had hidden.
+    pub missed: &'a [MissedContent],
     /// The stretch that positions are of, counted from 0.
     pub stretch: usize,
     pub terms: &'a Terms,
@@ -44,7 +44,7 @@ pub struct Replay {
     pub receipts: Vec<Receipt>,
     pub totals: Totals,
     pub score: Score,
-    pub missed: Vec<Missed>,
+    pub missed: Vec<MissedContent>,
 }
 
 /// Sums over all turns.
@@ -74,10 +74,10 @@ pub struct Totals {
 pub struct Dollars {
     /// Input of all turns under the policy.
     pub input: f64,
-    /// What was paid for the turns whose usage was reported, and how many they are.
+    /// The bill of the turns whose usage was reported, and their number.
     pub billed: f64,
     pub billed_turns: u32,
-    /// What those turns cost under the policy, their output as reported.
+    /// The cost of those turns under the policy, with their output as reported.
     pub beside: f64,
 }
 
@@ -104,7 +104,7 @@ impl Dollars {
         self.beside += other.beside;
     }
 
-    /// Returns what part of the bill is left under the policy; `None` without a bill.
+    /// Returns the part of the bill that is left under the policy; `None` without a bill.
     pub fn of_bill(&self) -> Option<f64> {
         (self.billed > 0.0).then(|| self.beside / self.billed)
     }
@@ -153,8 +153,8 @@ pub fn replay(
 /// Replays a session that its agent compacted, one stretch after the other; `terms` are those of the request that a message
 /// answers.
 ///
-/// `shared` tokens at the beginning are always in the cache ([`crate::calibrate::Unshown`]).
-/// Turns are counted over all stretches. What stands before the messages stays in the cache over a compaction; what a
+/// `shared` tokens at the beginning are always in the cache ([`crate::calibrate::RequestOverhead`]).
+/// Turns are counted over all stretches. Tools and system prompt stay in the cache over a compaction; content that a
 /// compaction took away can be needed by no turn behind it.
 pub fn replay_stretches<'a>(
     stretches: impl IntoIterator<Item = Stretch<'a>>,
@@ -206,7 +206,7 @@ pub fn replay_stretches<'a>(
     replay
 }
 
-/// Takes what stands before the messages as read, where the last request before a compaction left it in the cache.
+/// Charges tools and system prompt as read if the last request before a compaction left them in the cache.
 fn keep_before(
     receipt: &mut Receipt,
     terms: &Terms,

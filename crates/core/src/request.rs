@@ -26,7 +26,7 @@ use crate::transcript::Transcript;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolIntent {
     pub name: String,
-    /// What it is for, on one line.
+    /// Its purpose, on one line.
     pub intent: String,
 }
 
@@ -55,7 +55,7 @@ pub struct HotArtefact {
     /// As it is expanded: `ref:<kind>:<hex>`.
     pub reference: String,
     pub summary: Option<String>,
-    /// What stands for a missing summary: the view that was compressed without a model.
+    /// The substitute for a missing summary: the view that was compressed without a model.
     pub extract: String,
     pub stale: bool,
 }
@@ -67,7 +67,7 @@ pub struct RequestInput<'a> {
     pub tools: &'a [ToolIntent],
     /// Project, time zone, role.
     pub profile: &'a str,
-    /// What is known, as [`crate::memory::assemble`] wrote it; then `facts` are left out, for they stand there.
+    /// The text of [`crate::memory::assemble`]; it contains the facts, so `facts` are not used beside it.
     pub memory: Option<&'a str>,
     /// Oldest first.
     pub history: &'a [PastMessage],
@@ -77,7 +77,7 @@ pub struct RequestInput<'a> {
     pub tokenizer: Tokenizer,
 }
 
-/// What was used, of how much, and what had to give way.
+/// Tokens used, the ceiling, and warnings about parts that gave way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetInfo {
     pub used: u64,
@@ -90,9 +90,9 @@ pub struct BudgetInfo {
 pub struct AssembledRequest {
     /// The same on every turn as long as rules, tools and profile are.
     pub header: Vec<Message>,
-    /// What is known: a message of the system's behind the header, where there is any.
+    /// The text from memory: a system message behind the header, if there is one.
     pub memory: Option<Message>,
-    /// History, then what is known together with the turn itself: what changes most stands last.
+    /// History, then facts and artefacts with the turn itself: the parts that change most stand last.
     pub working_set: Vec<Message>,
     pub budget: BudgetInfo,
     /// Tools whose schemas are loaded when they are used.
@@ -101,11 +101,11 @@ pub struct AssembledRequest {
     pub cache_key: String,
     /// Refs of artefacts without a summary, for which one is to be made.
     pub to_summarise: Vec<String>,
-    /// What was decided about each message, and tokens by section.
+    /// The decisions about each message, and tokens by section.
     pub receipt: Receipt,
 }
 
-/// Not even the minimum fits: rules, the last answer and the turn.
+/// The rules and the turn alone exceed the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the turn alone exceeds the budget of {limit} tokens by {by}")]
 pub struct TurnTooLarge {
@@ -113,7 +113,7 @@ pub struct TurnTooLarge {
     pub by: u64,
 }
 
-/// Puts a request together: the context of [`Policy::WorkingSet`] for a header, what memory says, the history and the turn.
+/// Assembles a request: the context of [`Policy::WorkingSet`] for header, memory, history and turn.
 ///
 /// Errors: [`TurnTooLarge`] if the rules and the turn alone exceed the budget; nothing of the turn itself is ever cut.
 pub fn assemble_request(

@@ -1,8 +1,8 @@
-//! Reuse: what each recorded next step copied from earlier messages, and whether the context still had it.
+//! Reuse: measures which names each recorded step copied from earlier messages, and whether the context still showed them.
 //!
-//! `work` is the cost of doing the same work: the cost of the input, plus one expansion for every earlier message that had
-//! to be fetched back because something in it was needed and hidden. Definitions and constants are those of the scorer in
-//! use, so the figures can be compared with it.
+//! `work` is the cost of doing the same work: the cost of the input, plus one expansion for every earlier message that must
+//! be fetched back because the context hid something needed. Definitions and constants are those of the scorer in use, so
+//! the figures can be compared with it.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::message::{MillisSinceEpoch, Role};
 use crate::names::{self, Key, KeyHasher, KeySet};
 use crate::plan::{Context, Sent};
+use crate::text::one_line;
 use crate::tokens::MESSAGE_OVERHEAD;
 use crate::transcript::{Position, Transcript};
 
@@ -24,7 +25,7 @@ const WRITE: f64 = 1.25;
 const CACHE_LIFE: i64 = 300_000;
 /// Output of an expansion: 100 tokens at 5.
 const EXPANSION_OUTPUT: f64 = 500.0;
-/// A fresh result up to this many tokens counts as needed whole.
+/// A fresh result of at most this many tokens counts as needed whole.
 const FRESH: f64 = 4000.0;
 
 /// Sums over the turns of a session.
@@ -53,7 +54,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// Adds another session's.
+    /// Adds the sums of another session.
     pub fn add(&mut self, other: &Self) {
         self.turns += other.turns;
         self.cost += other.cost;
@@ -68,20 +69,20 @@ impl Score {
         self.expansions += other.expansions;
     }
 
-    /// Returns the share of needed names that were kept, 1 where none was needed.
+    /// Returns the share of needed names that the context showed, 1 if none was needed.
     pub fn reuse(&self) -> f64 {
         if self.needed == 0 { 1.0 } else { self.kept as f64 / self.needed as f64 }
     }
 
-    /// Returns the share of needed runs that were kept, 1 where none was needed.
+    /// Returns the share of needed runs that the context showed, 1 if none was needed.
     pub fn run_reuse(&self) -> f64 {
         if self.runs_needed == 0 { 1.0 } else { self.runs_kept as f64 / self.runs_needed as f64 }
     }
 }
 
-/// A message in which something stood that was needed and hidden.
+/// A message with content that a step needed and the context hid.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Missed {
+pub struct MissedContent {
     /// The turn that needed it, counted from 0 as the contexts are.
     pub turn: u32,
     /// The message that has it.
@@ -90,7 +91,7 @@ pub struct Missed {
     pub names: Vec<String>,
     /// The words that were copied, one text for each stretch.
     pub copied: Vec<String>,
-    /// What the expansion costs, in plain input tokens.
+    /// The cost of the expansion, in plain input tokens.
     pub cost: f64,
 }
 
@@ -151,13 +152,13 @@ impl Scorer {
         self.score
     }
 
-    /// Scores the context that was sent for the assistant message at `position`; returns what it missed.
+    /// Scores the context that was sent for the assistant message at `position`; returns the content that it missed.
     pub fn turn(
         &mut self,
         transcript: &Transcript,
         position: Position,
         context: &Context,
-    ) -> Vec<Missed> {
+    ) -> Vec<MissedContent> {
         self.remember(transcript, position);
         let entry = &transcript.entries()[position];
         let time = entry.message.time;
@@ -211,8 +212,9 @@ impl Scorer {
                 continue;
             }
             let last = context.len().saturating_sub(position - fresh + 4);
-            let plainly = plain(&candidate.message.shown());
-            if !context[last..].iter().any(|sent| plain(&sent.message.shown()).contains(&plainly)) {
+            let plain = one_line(&candidate.message.shown());
+            if !context[last..].iter().any(|sent| one_line(&sent.message.shown()).contains(&plain))
+            {
                 expand(fresh, &mut missing, &mut fetched);
             }
         }
@@ -239,7 +241,7 @@ impl Scorer {
         missed
     }
 
-    /// Reads the messages before `end` that were not read yet.
+    /// Reads the messages before `end` that it has not read yet.
     fn remember(&mut self, transcript: &Transcript, end: Position) {
         for entry in &transcript.entries()[self.originals.len()..end] {
             let features = Arc::new(Features::of(&entry.message.shown()));
@@ -248,7 +250,7 @@ impl Scorer {
         }
     }
 
-    /// Puts `context` in the place of the last one; returns how many messages at the beginning come from the cache.
+    /// Replaces the last context by `context`; returns how many messages at its beginning come from the cache.
     fn show(&mut self, transcript: &Transcript, context: &Context, cold: bool) -> usize {
         let alike = self
             .shown
@@ -284,12 +286,8 @@ impl Scorer {
     }
 }
 
-fn plain(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Names what was fetched, in the words of the step that needed it.
-fn describe(turn: u32, position: Position, cost: f64, step: &str, got: &KeySet) -> Missed {
+/// Lists the names and runs that an expansion gave back, in the words of the step that needed them.
+fn describe(turn: u32, position: Position, cost: f64, step: &str, got: &KeySet) -> MissedContent {
     let mut seen = KeySet::default();
     let mut needed = Vec::new();
     names::each_name(step, |name| {
@@ -308,7 +306,7 @@ fn describe(turn: u32, position: Position, cost: f64, step: &str, got: &KeySet) 
         }
     });
     let copied = stretches.into_iter().map(|(start, end)| step[start..end].to_owned()).collect();
-    Missed { turn, position, names: needed, copied, cost }
+    MissedContent { turn, position, names: needed, copied, cost }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Personal data and secrets in text: found by form, flagged or redacted by setting.
 //!
-//! What has a checksum is checked, what has a fixed prefix is held to its alphabet and length, and what has neither counts
-//! only where a name says what it is. Hashes, UUIDs, timestamps and ids are none of these.
+//! Numbers with a checksum are checked, tokens with a fixed prefix must have its alphabet and length, and other values count
+//! only if a name says what they are. Hashes, UUIDs, timestamps and ids are none of these.
 
 mod address;
 mod anchors;
@@ -17,12 +17,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::message::{Block, Message};
+use crate::message::{Block, Message, ToolCall, ToolResult};
 
-/// What a piece of text gives away.
+/// The kind of a sensitive piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sensitive {
+pub enum SensitiveKind {
     Email,
     Phone,
     PaymentCard,
@@ -40,7 +40,7 @@ pub enum Sensitive {
     ServiceToken,
     Jwt,
     PrivateKey,
-    /// What follows `Bearer` or `Basic` in a header.
+    /// The credentials behind `Bearer` or `Basic` in a header.
     AuthHeader,
     /// The password in a URL.
     UrlPassword,
@@ -50,58 +50,31 @@ pub enum Sensitive {
     Secret,
 }
 
-impl Sensitive {
-    /// Every kind, personal data first.
-    pub const ALL: [Self; 20] = [
-        Self::Email,
-        Self::Phone,
-        Self::PaymentCard,
-        Self::Iban,
-        Self::NationalId,
-        Self::AwsKey,
-        Self::GithubToken,
-        Self::GitlabToken,
-        Self::OpenaiKey,
-        Self::AnthropicKey,
-        Self::GoogleKey,
-        Self::SlackToken,
-        Self::StripeKey,
-        Self::ServiceToken,
-        Self::Jwt,
-        Self::PrivateKey,
-        Self::AuthHeader,
-        Self::UrlPassword,
-        Self::Password,
-        Self::Secret,
-    ];
+names!(SensitiveKind {
+    Email "email",
+    Phone "phone",
+    PaymentCard "payment_card",
+    Iban "iban",
+    NationalId "national_id",
+    AwsKey "aws_key",
+    GithubToken "github_token",
+    GitlabToken "gitlab_token",
+    OpenaiKey "openai_key",
+    AnthropicKey "anthropic_key",
+    GoogleKey "google_key",
+    SlackToken "slack_token",
+    StripeKey "stripe_key",
+    ServiceToken "service_token",
+    Jwt "jwt",
+    PrivateKey "private_key",
+    AuthHeader "auth_header",
+    UrlPassword "url_password",
+    Password "password",
+    Secret "secret",
+});
 
-    /// Returns the name that stands in a redacted text and in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Email => "email",
-            Self::Phone => "phone",
-            Self::PaymentCard => "payment_card",
-            Self::Iban => "iban",
-            Self::NationalId => "national_id",
-            Self::AwsKey => "aws_key",
-            Self::GithubToken => "github_token",
-            Self::GitlabToken => "gitlab_token",
-            Self::OpenaiKey => "openai_key",
-            Self::AnthropicKey => "anthropic_key",
-            Self::GoogleKey => "google_key",
-            Self::SlackToken => "slack_token",
-            Self::StripeKey => "stripe_key",
-            Self::ServiceToken => "service_token",
-            Self::Jwt => "jwt",
-            Self::PrivateKey => "private_key",
-            Self::AuthHeader => "auth_header",
-            Self::UrlPassword => "url_password",
-            Self::Password => "password",
-            Self::Secret => "secret",
-        }
-    }
-
-    /// Tells personal data from what opens doors.
+impl SensitiveKind {
+    /// Returns whether it is personal data; the other kinds are secrets.
     pub fn is_personal(self) -> bool {
         matches!(
             self,
@@ -110,27 +83,27 @@ impl Sensitive {
     }
 }
 
-/// Where something sensitive stands; its value is only in the text itself.
+/// The place of sensitive data; its value stays in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    pub kind: Sensitive,
+    pub kind: SensitiveKind,
     pub bytes: Range<usize>,
 }
 
-/// What is done about something sensitive.
+/// The action on sensitive data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It is not looked for.
+    /// It is ignored.
     Ignore,
     /// It is counted, and stays.
     #[default]
     Flag,
-    /// It is counted, and its place says what stood there.
+    /// It is counted, and a mark with its kind replaces it.
     Redact,
 }
 
-/// What is done at one place.
+/// The actions at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Handling {
@@ -144,13 +117,13 @@ impl Handling {
     /// Everything redacted.
     pub const REDACT: Self = Self { personal: Action::Redact, secrets: Action::Redact };
 
-    /// Returns what is done about `kind`.
-    pub fn of(self, kind: Sensitive) -> Action {
+    /// Returns the action on `kind`.
+    pub fn of(self, kind: SensitiveKind) -> Action {
         if kind.is_personal() { self.personal } else { self.secrets }
     }
 }
 
-/// What is done at each place where text is kept or passed on.
+/// The actions at each place where text is stored or passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Safety {
@@ -174,15 +147,15 @@ impl Default for Safety {
 }
 
 /// How often each kind was found.
-pub type Flags = BTreeMap<Sensitive, u32>;
+pub type Flags = BTreeMap<SensitiveKind, u32>;
 
-/// Finds what is sensitive in `text`, in order; no two findings overlap.
+/// Finds sensitive data in `text`, in order and without overlaps.
 pub fn find(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     anchors::find(text, &mut found);
     numbers::find(text, &mut found);
     if found.len() > 1 {
-        // Of two in one place the one that begins first counts, then the longer, then the more exact kind.
+        // Of two overlapping findings the one that begins first counts, then the longer, then the more exact kind.
         found.sort_by_key(|finding: &Finding| {
             (finding.bytes.start, std::cmp::Reverse(finding.bytes.end), finding.kind)
         });
@@ -198,14 +171,14 @@ pub fn find(text: &str) -> Vec<Finding> {
     found
 }
 
-/// Returns `text` with `[redacted:KIND]` in the place of everything that `handling` redacts, and what it counts.
+/// Returns `text` with `[redacted:KIND]` in the place of everything that `handling` redacts, and the counts.
 ///
-/// Shape: nothing of the value, not even its length, is left, and nothing that is redacted is found again.
+/// Shape: no part of a value is left, not even its length, and a second call finds nothing more to redact.
 pub fn redact(text: &str, handling: Handling) -> (Cow<'_, str>, Flags) {
     let mut flags = Flags::new();
     let mut redacted = Cow::Borrowed(text);
-    // A finding may have hidden another that overlaps with it, which shows when it is gone. Every round takes something away
-    // that is not a mark, and no finding holds a bracket's inside, so this ends.
+    // A finding may hide another that overlaps it and that shows once the first is replaced. Every round removes text
+    // that is not a mark, and no finding lies inside a mark, so this ends.
     loop {
         let found = find(&redacted);
         let first_round = flags.is_empty();
@@ -232,48 +205,40 @@ pub fn redact(text: &str, handling: Handling) -> (Cow<'_, str>, Flags) {
     }
 }
 
-/// Returns `message` with its texts handled, or `None` where nothing of it changes; and what was counted.
+/// Returns `message` with redacted texts, or `None` if nothing changes; and the counts.
 ///
-/// Texts, results and the arguments of calls are looked at; thinking and opaque blocks are not, since providers refuse a
-/// change there. A changed message has another content hash.
+/// It reads texts, results and the arguments of calls, but not thinking and opaque blocks, since providers refuse changed
+/// ones. A changed message has another content hash.
 pub fn handle_message(message: &Message, handling: Handling) -> (Option<Message>, Flags) {
     let mut flags = Flags::new();
-    let mut changed = false;
-    let mut handled = |text: &Arc<str>| -> Arc<str> {
+    let mut redacted = |text: &str| -> Option<Arc<str>> {
         let (new, found) = redact(text, handling);
         add(&mut flags, &found);
         match new {
-            Cow::Borrowed(_) => text.clone(),
-            Cow::Owned(new) => {
-                changed = true;
-                new.into()
-            }
+            Cow::Borrowed(_) => None,
+            Cow::Owned(new) => Some(new.into()),
         }
     };
-    let blocks = message
-        .blocks
-        .iter()
-        .map(|block| match block.clone() {
-            Block::Text(text) => Block::Text(handled(&text)),
-            Block::ToolResult(mut result) => {
-                result.text = handled(&result.text);
-                Block::ToolResult(result)
+    let changed = message.with_blocks(|_, block| {
+        Some(match block {
+            Block::Text(text) => Block::Text(redacted(text)?),
+            Block::ToolResult(result) => {
+                Block::ToolResult(ToolResult { text: redacted(&result.text)?, ..result.clone() })
             }
-            Block::ToolCall(mut call) => {
-                let arguments = handled(&call.arguments);
-                call.arguments = still_json(&call.arguments, arguments, handling);
-                Block::ToolCall(call)
+            Block::ToolCall(call) => {
+                let arguments = still_json(&call.arguments, redacted(&call.arguments)?, handling);
+                Block::ToolCall(ToolCall { arguments, ..call.clone() })
             }
-            other => other,
+            _ => return None,
         })
-        .collect();
-    (changed.then(|| Message { blocks, ..message.clone() }), flags)
+    });
+    (changed, flags)
 }
 
-/// Returns `redacted`, or where it is no JSON any more and `arguments` were, the same as JSON: a number is no place for a mark.
+/// Returns `redacted`; if a mark in the place of a number broke its JSON, redacts the values of `arguments` instead.
 fn still_json(arguments: &Arc<str>, redacted: Arc<str>, handling: Handling) -> Arc<str> {
     let holds = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    if redacted == *arguments || holds(&redacted) {
+    if holds(&redacted) {
         return redacted;
     }
     let Ok(mut value) = serde_json::from_str::<Value>(arguments) else { return redacted };
@@ -293,7 +258,7 @@ fn redact_value(value: &mut Value, handling: Handling) {
         Value::Array(items) => items.iter_mut().for_each(|item| redact_value(item, handling)),
         Value::Object(fields) => {
             fields.values_mut().for_each(|field| redact_value(field, handling));
-            // What only its name gives away, and what stands in the names themselves.
+            // Values that only their name shows as secrets, and the names themselves.
             *fields = std::mem::take(fields)
                 .into_iter()
                 .map(|(key, field)| of_name(&key, field, handling))
@@ -329,17 +294,17 @@ pub fn told(flags: &Flags) -> String {
     parts.join(", ")
 }
 
-/// A byte that continues a word.
+/// Returns whether a byte continues a word.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// The byte before `at`, or a space at the beginning.
+/// Returns the byte before `at`, or a space at the beginning.
 fn before(bytes: &[u8], at: usize) -> u8 {
     at.checked_sub(1).map_or(b' ', |at| bytes[at])
 }
 
-/// The byte at `at`, or a space at the end.
+/// Returns the byte at `at`, or a space at the end.
 fn byte_at(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).copied().unwrap_or(b' ')
 }

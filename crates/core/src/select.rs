@@ -1,7 +1,7 @@
 //! Selection: which messages of earlier phases, or of a session, a next step is given.
 //!
 //! Decided by cards; the originals are fetched by whoever asked. Anchors are always in, the rest is chosen by a strategy
-//! within what the budget leaves. Source: `auto-context.md`, Inter-Phase Context Builder.
+//! within the rest of the budget. Source: `auto-context.md`, Inter-Phase Context Builder.
 
 mod anchors;
 mod config;
@@ -29,7 +29,7 @@ pub struct CardCandidate {
     pub hash: String,
     pub summary: String,
     pub keywords: Vec<String>,
-    /// Of the original, which is what is sent.
+    /// Tokens of the original, which is the form that is sent.
     pub tokens: u32,
     pub role: Role,
     pub phase: Option<String>,
@@ -75,12 +75,12 @@ pub struct Selection {
     /// In the order in which the strategy chose.
     pub chosen: Vec<SelectedMessage>,
     pub left_out: Vec<UnselectedMessage>,
-    /// The ceiling, and what anchors and chosen messages take of it.
+    /// The ceiling, and the tokens of anchors and chosen messages.
     pub budget: u64,
     pub tokens: u64,
-    /// What the anchors alone have beyond the ceiling; then nothing else is chosen.
+    /// Tokens by which the anchors alone exceed the ceiling; then nothing else is chosen.
     pub over_budget: u64,
-    /// What the model named that is on no card.
+    /// Hashes that the model named and that no card has.
     pub unknown_hashes: u32,
     /// The model's reason, in its words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ impl Selection {
     }
 }
 
-/// Candidates parted into anchors and the rest, the newest first; what the strategies choose from.
+/// The candidates of all strategies: anchors, and the rest, the newest first.
 #[derive(Debug, Clone)]
 pub struct Pool {
     anchors: Vec<CardCandidate>,
@@ -130,7 +130,7 @@ impl Pool {
         &self.rest
     }
 
-    /// Returns what the anchors leave of the budget.
+    /// Returns the budget without the anchors.
     pub fn room(&self) -> u64 {
         self.config.max_tokens.saturating_sub(tokens(&self.anchors))
     }
@@ -154,7 +154,7 @@ impl Pool {
         }
     }
 
-    /// Packs candidates, best first, into what budget and number leave.
+    /// Packs candidates, best first, into the rest of the budget and of the number of messages.
     fn choose<'a>(
         &self,
         selection: &mut Selection,

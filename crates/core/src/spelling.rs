@@ -1,4 +1,4 @@
-//! Finding the known name that somebody probably meant.
+//! Finds the known name that somebody probably meant.
 
 /// Returns the name of `known` that is nearest to `word`, the earlier one of two equally near.
 ///
@@ -14,7 +14,7 @@ fn plain(name: &str) -> Vec<char> {
 
 /// Counts the insertions, deletions and replacements that turn `a` into `b` (Levenshtein).
 ///
-/// Written out because a crate for fifteen lines would be one more to watch.
+/// It is written out here because a dependency for fifteen lines is not worth watching.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Where the tokens of a transcript are: by role, by type, by message and by tool.
+//! Counts the tokens of a transcript by role, by type, by message and by tool.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::message::{Block, Message, Role};
+use crate::message::{Block, IMAGE, Message, Role};
 use crate::tokens::Tokenizer;
 use crate::transcript::{Position, Transcript};
 
@@ -15,28 +15,28 @@ const LARGEST: usize = 10;
 
 /// Token counts of a transcript.
 ///
-/// `total` is the sum over `by_role` and the sum over `by_type`; what messages cost beside their blocks is apart.
+/// `total` is the sum over `by_role` and the sum over `by_type`; `overhead` is apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Statistics {
     pub total: u64,
     pub by_role: TokensByRole,
     pub by_type: TokensByType,
-    /// Messages of the user, which is what the document calls turns here.
+    /// Messages of the user, which the document calls turns here.
     pub turn_count: u32,
     pub message_count: u32,
     /// Tokens beside the blocks: roles, delimiters, names of called tools. Not in `total`.
     pub overhead: u64,
-    /// Blocks that are passed on without being understood; nobody can say how many tokens they are. Not in `total`.
+    /// Blocks that are passed on unread, whose tokens are unknown. Not in `total`.
     pub opaque_blocks: u32,
     /// The size of those blocks as recorded.
     pub opaque_bytes: u64,
     /// At most ten, largest first, the earlier first of equals.
     pub largest_messages: Vec<MessageTokens>,
-    /// All that were called or answered, most tokens first, then by name.
+    /// All tools with calls or results, most tokens first, then by name.
     pub tools: Vec<ToolTokens>,
 }
 
-/// Tokens by who said them.
+/// Tokens by the role of their message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct TokensByRole {
     pub system: u64,
@@ -45,7 +45,7 @@ pub struct TokensByRole {
     pub tool: u64,
 }
 
-/// Tokens by what they are.
+/// Tokens by the type of their block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct TokensByType {
     pub text: u64,
@@ -67,8 +67,8 @@ pub struct MessageTokens {
     pub tokens: u64,
 }
 
-/// What the calls of a tool and their results cost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The tokens of a tool's calls and results.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ToolTokens {
     /// `None` stands for results whose call is not in the transcript.
     pub name: Option<Arc<str>>,
@@ -149,8 +149,6 @@ pub fn statistics(transcript: &Transcript) -> Statistics {
     }
 }
 
-const IMAGE: &str = "[image]";
-
 /// Counts the reasoning in `message`, which [`crate::Entry::tokens`] leaves out.
 pub(crate) fn thinking_tokens(tokenizer: Tokenizer, message: &Message) -> u64 {
     let thinking = message.blocks.iter().map(|block| match block {
@@ -168,13 +166,7 @@ fn tool(
     tools: &mut BTreeMap<Option<Arc<str>>, ToolTokens>,
     name: Option<Arc<str>>,
 ) -> &mut ToolTokens {
-    tools.entry(name.clone()).or_insert(ToolTokens {
-        name,
-        calls: 0,
-        results: 0,
-        call_tokens: 0,
-        result_tokens: 0,
-    })
+    tools.entry(name.clone()).or_insert_with(|| ToolTokens { name, ..ToolTokens::default() })
 }
 
 impl TokensByRole {

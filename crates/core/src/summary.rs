@@ -1,8 +1,4 @@
-//! What stands in a trimmed session for the turns that are gone.
-
-use std::sync::LazyLock;
-
-use regex::Regex;
+//! The summary that replaces the dropped turns of a trimmed session.
 
 use crate::message::Role;
 use crate::priority::ScoredTurn;
@@ -12,21 +8,21 @@ use crate::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 /// The first line of a summary made of sentences of the turns.
 pub const HEURISTIC_HEADER: &str = "[Earlier conversation summary — compressed to save context]";
 
-/// The first line of a summary that a model wrote, so that nobody takes it for what was said.
+/// The first line of a summary that a model wrote, so that nobody takes it for the user's or the agent's words.
 pub const MODEL_HEADER: &str = "[Earlier conversation summary — written by a model]";
 
-/// Lines of a heuristic summary at most, the header apart.
+/// The most lines of a heuristic summary, without the header.
 const MOST_LINES: usize = 30;
 /// Shorter first sentences ("Done.") say nothing.
 const SHORTEST_SENTENCE: usize = 10;
 
-static FIRST_SENTENCE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[^.!?\n]+[.!?]?").expect("a constant pattern that a test compiles")
-});
+patterns! {
+    FIRST_SENTENCE r"^[^.!?\n]+[.!?]?";
+}
 
 /// Returns the header and the first sentence of each of the first thirty turns that have one; nothing for no turns.
 ///
-/// Line breaks before the first sentence are passed over; the document's pattern finds nothing behind them.
+/// Line breaks before the first sentence are skipped; the document's pattern finds nothing behind them.
 /// Source: `context-window.md`, step 4, `heuristicSummarize`.
 pub fn heuristic_summary<'a>(turns: impl IntoIterator<Item = &'a ScoredTurn>) -> String {
     let mut turns = turns.into_iter().peekable();
@@ -42,10 +38,10 @@ pub fn heuristic_summary<'a>(turns: impl IntoIterator<Item = &'a ScoredTurn>) ->
     HEURISTIC_HEADER.to_owned() + &lines.take(MOST_LINES).collect::<String>()
 }
 
-/// Returns as much of `summary` as costs `room` tokens when it is a message, [`MESSAGE_OVERHEAD`] included.
+/// Returns the beginning of `summary` that costs at most `room` tokens as a message, [`MESSAGE_OVERHEAD`] included.
 ///
-/// Where not even `header` fits whole, nothing is returned: half a header would be noise.
-/// Source: `context-window.md`, step 4, which cuts once by ratio; here until it fits.
+/// Returns nothing if `header` does not fit whole: half a header would be noise.
+/// Source: `context-window.md`, step 4, which cuts once by ratio; this cuts until it fits.
 pub(crate) fn fit_summary<'a>(
     summary: &'a str,
     header: &str,
@@ -57,7 +53,7 @@ pub(crate) fn fit_summary<'a>(
     if text.len() < header.len() { "" } else { text }
 }
 
-/// Counts what a summary costs as a message; no summary costs nothing.
+/// Counts the tokens of a summary as a message; an empty one costs nothing.
 pub(crate) fn summary_tokens(summary: &str, tokenizer: Tokenizer) -> u64 {
     match summary {
         "" => 0,

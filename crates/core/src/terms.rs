@@ -1,4 +1,4 @@
-//! The terms of a request: what its provider charges, what stands before its messages, and where its client sets marks.
+//! The terms of a request: the provider's prices, the size of tools and system prompt, and the client's cache marks.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,21 +17,21 @@ pub enum ClientMarks {
     At(Vec<(Position, Life)>),
 }
 
-/// What a request has around its messages.
+/// The surroundings of a request's messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Surroundings {
-    /// Tokens of tools and system prompt, as far as the transcript does not hold them.
+    /// Tokens of the tools and the system prompt that the transcript does not hold.
     pub before: f64,
-    /// A digest of them: another one is another prefix.
+    /// A digest of tools and system prompt: another digest is another prefix.
     pub before_key: u64,
-    /// Whether a mark ends them.
+    /// The mark at their end, if there is one.
     pub before_mark: Option<Life>,
-    /// Tokens of each turn that the transcript does not show: thinking that was recorded without its text, attachments.
+    /// Tokens of each turn that the transcript does not show: thinking recorded without its text, attachments.
     pub unseen: f64,
     pub client: ClientMarks,
     /// Marks that may be added: a request has four at most, and some providers have none.
     pub free_marks: usize,
-    /// Whether the model can look up what is behind a ref; else none is shown.
+    /// Whether the model can look up the original behind a ref; without lookups no ref is shown.
     pub lookups: bool,
     /// Tokens of our own tools in the request; they count in its budget.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -47,7 +47,7 @@ fn is_zero(tokens: &u32) -> bool {
 }
 
 impl Default for Surroundings {
-    /// Returns those of an agent that marks its system prompt, its tools and its last message, and of which no more is known.
+    /// Returns the surroundings of an unknown agent: it marks its system prompt, its tools and its last message.
     fn default() -> Self {
         Self {
             before: 0.0,
@@ -64,7 +64,7 @@ impl Default for Surroundings {
 }
 
 impl Surroundings {
-    /// Returns the life that the client asks for where it marks messages, else where it marks what stands before them.
+    /// Returns the life that the client asks for at its marks of messages, else at the mark before them.
     pub fn life(&self) -> Life {
         match &self.client {
             ClientMarks::Last(life) => *life,
@@ -75,24 +75,24 @@ impl Surroundings {
     }
 }
 
-/// What holds for a request beside its messages.
+/// Everything that holds for a request beside its messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
     pub prices: Prices,
     pub around: Surroundings,
-    /// Whether a message may never change once it was sent.
+    /// Whether a message that was sent must never change.
     pub append_only: bool,
 }
 
 impl Terms {
-    /// Returns the terms of an agent of which no more is known than what its model costs.
+    /// Returns the terms of an agent of which only the model's prices are known.
     pub fn new(prices: Prices) -> Self {
         Self { prices, around: Surroundings::default(), append_only: false }
     }
 
-    /// Returns what a request of `context` is to a cache: tools and system prompt first, then each message.
+    /// Returns a request of `context` as pieces for the cache: tools and system prompt first, then each message.
     ///
-    /// `own` are the places of our marks in `context`, and the life that they ask for.
+    /// `own` are the places of our own marks in `context`.
     pub fn pieces<'a>(
         &self,
         context: impl IntoIterator<Item = &'a Sent>,
@@ -135,12 +135,12 @@ impl Terms {
         Some(marks[found].1)
     }
 
-    /// Returns the prices of what this client writes: for the life that it asks for.
+    /// Returns the prices for the life of cache entries that the client asks for.
     pub fn effective_prices(&self) -> Prices {
         self.prices.living(self.around.life())
     }
 
-    /// Tells whether a message that thinking stands behind must stay as it was sent.
+    /// Returns whether a message with thinking behind it must stay as it was sent.
     pub fn binds(&self) -> bool {
         self.append_only || self.prices.bound_thinking
     }

@@ -1,12 +1,14 @@
-//! Texts: the one place that cuts them, says what was left out, tells error lines and splits words.
+//! Texts: the one place that cuts them, marks omissions, recognises error lines and splits words.
 
 mod cut;
 mod error_lines;
 mod left_out;
 mod words;
 
-pub use cut::{Limit, head, head_at_word, line, push_shortened, shortened, tail, tail_at_word};
+pub use cut::{
+    Limit, head, head_at_word, line, one_line, push_shortened, shortened, tail, tail_at_word,
+};
 pub use error_lines::{error_lines, is_error_line, mentions_error, with_error_lines};
-pub use left_out::{left_out, plural};
+pub use left_out::{EARLIER_LEFT_OUT, left_out, plural};
 pub(crate) use words::each_word;
 pub use words::words;

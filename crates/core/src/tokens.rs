@@ -1,4 +1,4 @@
-//! Token counts: exact for `OpenAI`'s vocabularies, scaled for others, by characters where speed or comparison wants it.
+//! Token counts: exact for `OpenAI`'s vocabularies, scaled for others, by characters for speed or comparison.
 
 use std::str::FromStr;
 
@@ -24,7 +24,7 @@ pub enum Tokenizer {
     Characters { per_token: f32 },
 }
 
-/// How many tokens a Claude model counts for one of o200k, before a session's own usage says better.
+/// Tokens that a Claude model counts for one of o200k; a session's own usage replaces the figure.
 ///
 /// Source: published comparisons, about 1.18 for models before Opus 4.7 and about 1.5 from it on; no tokenizer is public.
 pub const CLAUDE_FACTOR: f32 = 1.18;
@@ -112,7 +112,7 @@ impl Tokenizer {
         count.round() as u32
     }
 
-    /// Counts the tokens of all that a model reads of `message`, [`MESSAGE_OVERHEAD`] included.
+    /// Counts the tokens that a model reads of `message`, [`MESSAGE_OVERHEAD`] included.
     pub fn count_message(self, message: &Message) -> u32 {
         self.count(&message.shown()) + MESSAGE_OVERHEAD
     }
@@ -164,7 +164,7 @@ pub fn estimate(text: &str) -> u32 {
     (code_tokens + prose_characters.div_ceil(4)) as u32
 }
 
-/// What a session's reported usage says about a tokenizer.
+/// A tokenizer's factor and a request's overhead, measured from a session's reported usage.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Calibration {
     /// Reported tokens for each counted one.
@@ -175,11 +175,11 @@ pub struct Calibration {
     pub samples: u32,
 }
 
-/// Compares counted with reported prompt sizes, `(counted, reported)` for each request in order.
+/// Measures a tokenizer by counted and reported prompt sizes, `(counted, reported)` for each request in order.
 ///
 /// The growth from one request to the next does not contain the unknown system prompt, so the factor is the ratio of
-/// the sums of growth, over the half of the steps whose own ratio is nearest to the median; the overhead is the median
-/// of what is left. Returns `None` with fewer than 4 usable steps.
+/// the sums of growth, over the half of the steps whose own ratio is nearest to the median. The overhead is the median
+/// of the reported sizes less the scaled counts. Returns `None` with fewer than 4 usable steps.
 pub fn calibrate(requests: &[(u32, u64)]) -> Option<Calibration> {
     // Below 50 tokens a step is mostly rounding and delimiters.
     const LEAST_GROWTH: u32 = 50;

@@ -1,25 +1,25 @@
 //! The transcript: an append-only list of messages, each hashed and counted once.
 //!
-//! A call and all its results are one [`Exchange`]; a turn is one assistant message with all that follows it until the next.
+//! A call and all its results are one [`Exchange`]; a turn is one assistant message and every message until the next one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::hash::ContentHash;
-use crate::message::{Message, MillisSinceEpoch, Role};
+use crate::message::{Message, MillisSinceEpoch, Role, ToolCall};
 use crate::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 
 /// The place of a message in a transcript, counted from 0.
 pub type Position = usize;
 
-/// A message with what was computed of it when it was appended.
+/// A message with its hash, size and place, computed when it was appended.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub message: Arc<Message>,
     pub hash: ContentHash,
-    /// Tokens of all that a model reads of it, overhead included.
+    /// Tokens that a model reads of it, overhead included.
     pub tokens: u32,
-    /// Turns that began up to and including this message: 0 before the first assistant message.
+    /// Turns that have begun, this message included: 0 before the first assistant message.
     pub turn: u32,
     /// The exchange it belongs to, as an index into [`Transcript::exchanges`].
     pub exchange: Option<usize>,
@@ -58,7 +58,7 @@ impl Transcript {
         }
     }
 
-    /// Appends `message`, hashing and counting it; what is already there is not touched.
+    /// Appends `message`, and hashes and counts it.
     pub fn push(&mut self, message: impl Into<Arc<Message>>) -> Position {
         let message = message.into();
         let tokens = self.tokenizer.count_message(&message);
@@ -66,7 +66,7 @@ impl Transcript {
         self.push_known(message, hash, tokens)
     }
 
-    /// Appends a message whose hash and tokens are on record from when it was appended before.
+    /// Appends a message whose hash and tokens are on record from an earlier append.
     pub fn push_known(
         &mut self,
         message: Arc<Message>,
@@ -88,7 +88,7 @@ impl Transcript {
             }
             _ => {
                 for result in message.results() {
-                    // A second answer belongs to its call as well: without the call no API accepts it.
+                    // A second answer also belongs to its call: no API accepts it without the call.
                     if let Some(&index) = self.called.get(&result.call_id) {
                         let found = &mut self.exchanges[index];
                         found.open.retain(|id| *id != result.call_id);
@@ -105,9 +105,9 @@ impl Transcript {
         position
     }
 
-    /// Counts anew by `factor`, for a transcript that was counted by plain o200k; other counts stay.
+    /// Scales the counts of a transcript that was counted by plain o200k; other counts stay.
     ///
-    /// Nothing is read again: a scaled count is the exact one times the factor.
+    /// No text is read again: a scaled count is the exact one times the factor.
     #[must_use]
     pub fn calibrated(mut self, factor: f32) -> Self {
         let Tokenizer::O200k { factor: before } = self.tokenizer else { return self };
@@ -131,7 +131,7 @@ impl Transcript {
         beginning
     }
 
-    /// Returns for each request with reported usage the tokens counted and the tokens reported.
+    /// Returns the counted and the reported tokens of each request with reported usage.
     pub fn reported(&self) -> Vec<(u32, u64)> {
         let mut counted = 0;
         let mut requests = Vec::new();
@@ -154,7 +154,19 @@ impl Transcript {
         &self.exchanges
     }
 
-    /// Returns how its messages are counted.
+    /// Returns the call with the id `call_id` that the message at `position` answers.
+    pub(crate) fn call_of(&self, position: Position, call_id: &str) -> Option<&ToolCall> {
+        let exchange = &self.exchanges[self.entries[position].exchange?];
+        self.entries[exchange.call].message.calls().find(|call| *call.id == *call_id)
+    }
+
+    /// Returns the call that the first result of the message at `position` answers.
+    pub(crate) fn call_answered(&self, position: Position) -> Option<&ToolCall> {
+        let result = self.entries[position].message.results().next()?;
+        self.call_of(position, &result.call_id)
+    }
+
+    /// Returns the tokenizer that counts the messages.
     pub fn tokenizer(&self) -> Tokenizer {
         self.tokenizer
     }
@@ -164,7 +176,7 @@ impl Transcript {
         self.tokens
     }
 
-    /// Returns the turns that have begun.
+    /// Returns how many turns have begun.
     pub fn turns(&self) -> u32 {
         self.entries.last().map_or(0, |last| last.turn)
     }
@@ -174,7 +186,7 @@ impl Transcript {
         self.entries[..end].iter().rev().find_map(|entry| entry.message.time)
     }
 
-    /// Returns the positions at which a model was asked: assistant messages with something before them.
+    /// Returns the positions of the answers to requests: assistant messages with a message before them.
     pub fn requests(&self) -> impl Iterator<Item = Position> + '_ {
         self.entries
             .iter()
@@ -185,7 +197,7 @@ impl Transcript {
 
     /// Finds the original of a ref by a prefix of its hash.
     ///
-    /// Errors: `None` where no message or two different ones begin so.
+    /// Errors: `None` if no message or two different ones have this prefix.
     pub fn find(&self, prefix: &str) -> Option<Position> {
         let mut found: Option<Position> = None;
         for (position, entry) in self.entries.iter().enumerate() {

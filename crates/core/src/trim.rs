@@ -1,4 +1,4 @@
-//! Trimming a session: what is worth it stays as it was said, the rest becomes a summary.
+//! Trimming a session: turns of high priority stay as they are, the rest becomes a summary.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -24,7 +24,7 @@ pub const KEPT_PRIORITY: u8 = 70;
 /// A model is asked for a summary of more turns than this (`context-window.md`, step 4).
 const MODEL_TURNS: usize = 5;
 
-/// Who writes the summary.
+/// The author of the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryBy {
@@ -33,7 +33,7 @@ pub enum SummaryBy {
     Model,
 }
 
-/// What a session is trimmed to.
+/// The size of a trimmed session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrimSettings {
     /// Tokens of the summary at most.
@@ -77,13 +77,13 @@ pub struct KeptTurn {
 pub struct TrimmedSession {
     /// In the order of the transcript.
     pub kept: Vec<KeptTurn>,
-    /// What stands for the other turns; empty if there is nothing to say or no room.
+    /// The summary of the other turns; empty if there is nothing to say or no room.
     pub summary: String,
     /// The index in `kept` before which the summary stands: behind the first turn, and never inside an exchange.
     pub summary_at: usize,
-    /// What the summary costs as a message.
+    /// Tokens of the summary as a message.
     pub summary_tokens: u64,
-    /// What it may cost: the summary's budget, less if the kept turns need some of it, and never more than what it replaces.
+    /// The most tokens of the summary: its budget, less the part that kept turns need, and never more than the turns that it replaces.
     pub summary_room: u64,
     /// The turns that the summary stands for, in order.
     pub summarized: Vec<Position>,
@@ -104,14 +104,14 @@ pub struct TrimmedSession {
 /// Kept turns and summary never exceed the two budgets together, unless the turns that are always kept do so alone; then there
 /// is no summary and `over_ceiling` says by how much. The result never has more tokens than the session.
 ///
-/// Where the document leaves something open, or contradicts itself:
+/// Decisions on points that the document leaves open or contradicts:
 /// - The first turn is always kept, as its text and tests demand; its code only scores it 90.
 /// - A call and its results are kept or dropped together, so that the result is a valid conversation. The exchange is worth as
 ///   much as its best message.
 /// - A turn is taken only if it fits; the document's loop takes one that exceeds the budget. A turn worth keeping that
 ///   does not fit is summarised, where the document's code loses it; smaller ones behind it may still fit.
 /// - Of equal priorities the newer is taken: it may supersede the older.
-/// - Large results are compressed (step 5) before anything is chosen, since what they then cost decides what fits.
+/// - Large results are compressed (step 5) before the choice, because their compressed size decides whether they fit.
 ///
 /// Source: `context-window.md`, steps 4 and 5.
 pub fn trim(transcript: &Transcript, settings: &TrimSettings) -> TrimmedSession {
@@ -176,7 +176,7 @@ pub fn trim(transcript: &Transcript, settings: &TrimSettings) -> TrimmedSession 
 }
 
 impl TrimmedSession {
-    /// Returns the session with what a model wrote of the summarized turns, marked as such and cut to `summary_room`.
+    /// Returns the session with a model's summary of the summarized turns, marked as such and cut to `summary_room`.
     ///
     /// `tokenizer` is that of the transcript.
     #[must_use]

@@ -1,10 +1,10 @@
-//! The model of the cache, held against what a provider reported.
+//! Compares the model of the cache with the usage that a provider reported.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::calibrate::Unshown;
+use crate::calibrate::RequestOverhead;
 use crate::cost::{Cache, Charge, Life, Pricing};
 use crate::message::MillisSinceEpoch;
 use crate::plan::Sent;
@@ -29,15 +29,15 @@ impl Sums {
     }
 }
 
-/// A session's bill as it was reported and as the model of the cache has it.
+/// A session's bill as reported and as the model of the cache computes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Verified {
+pub struct Verification {
     pub requests: u32,
     pub reported: Sums,
     pub modelled: Sums,
 }
 
-/// One request of it.
+/// One request of a session, as reported and as modelled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VerifiedRequest {
     pub reported: Charge,
@@ -45,18 +45,18 @@ pub struct VerifiedRequest {
     pub time: Option<MillisSinceEpoch>,
 }
 
-/// Charges every request of a session whose usage was reported, as its client sent it, and sums up both.
+/// Charges every request of a session with reported usage as its client sent it, and sums up both sides.
 ///
-/// Output is taken as reported on both sides. `model` is taken where a message names none.
+/// Both sides take the output as reported. `model` stands in for messages that name none.
 pub fn verify<'a>(
     stretches: impl IntoIterator<Item = Stretch<'a>>,
-    unshown: &Unshown,
+    unshown: &RequestOverhead,
     pricing: &Pricing,
     model: Option<&str>,
     mut each: impl FnMut(VerifiedRequest),
-) -> Verified {
-    let mut verified = Verified::default();
-    // Models do not share what they have read.
+) -> Verification {
+    let mut verified = Verification::default();
+    // Each model has a cache of its own.
     let mut caches: HashMap<String, Cache> = HashMap::new();
     let mut life = unshown.life;
     for stretch in stretches {

@@ -7,7 +7,9 @@ mod receipt;
 mod working_set;
 
 use plimsoll_core::memory::assemble::{MemoryContext, MemoryInput, MemorySettings, assemble};
-use plimsoll_core::memory::calibration::{Calibration, CalibrationSettings, Reviewed, calibration};
+use plimsoll_core::memory::calibration::{
+    CalibrationSettings, ConfidenceCalibration, ReviewedDecision, calibration,
+};
 use plimsoll_core::memory::frame::{CONVERSATION, Frame, FrameSelection};
 use plimsoll_core::memory::refresh::{NewTurn, Refresh, RefreshReason, refresh};
 use plimsoll_core::memory::score::MemoryCandidate;
@@ -136,13 +138,12 @@ impl Assembler<'_> {
     /// Assembles what is known for a turn within `budget` tokens, or the frame's own.
     pub async fn memory(
         &self,
-        memories: &mut Memories,
+        memories: &Memories,
         turn: &Turn<'_>,
         focus: Option<(&str, &str)>,
         budget: Option<u64>,
     ) -> Result<AssembledMemory, AssembleError> {
         let search = memories.settings().clone();
-        let known = memories.of(self.knowledge, self.tenant).await?;
         let question = if turn.text.trim().is_empty() {
             focus.map_or("", |(text, _)| text)
         } else {
@@ -150,6 +151,7 @@ impl Assembler<'_> {
         };
         let vector = self.vector(question).await?;
         let (frame, is_certain, triggers) = self.frame(turn, question, vector.as_ref())?;
+        let known = memories.of(self.knowledge, self.tenant).await?;
         let asked = AskedMemory {
             question,
             vector: vector.as_ref(),
@@ -224,7 +226,7 @@ impl Assembler<'_> {
     /// The budget is a ceiling over all of it; what is known gets what the rest leaves, up to its frame's budget.
     pub async fn request(
         &self,
-        memories: &mut Memories,
+        memories: &Memories,
         turn: &Turn<'_>,
         tools: &[ToolIntent],
     ) -> Result<AssembledContext, AssembleError> {
@@ -266,7 +268,7 @@ impl Assembler<'_> {
     /// Shape: the full text if there is one, else the summary, else the line; for the one who asks, never for the system prompt.
     pub async fn expand_detail(
         &self,
-        memories: &mut Memories,
+        memories: &Memories,
         id: &MemoryId,
         scope: &Scope,
         now: MillisSinceEpoch,
@@ -355,12 +357,15 @@ fn relevance(context: &MemoryContext, found: &[FoundMemory<'_>]) -> f64 {
 fn calibrated<'a>(
     visible: impl Iterator<Item = &'a MemoryRecord>,
     settings: &CalibrationSettings,
-) -> Option<Calibration> {
+) -> Option<ConfidenceCalibration> {
     let own = visible.filter(|record| record.state == MemoryState::Reviewed);
-    let mut reviewed: Vec<(&MemoryId, Reviewed)> = own
+    let mut reviewed: Vec<(&MemoryId, ReviewedDecision)> = own
         .filter_map(|record| {
             let outcome = Details::of(record).outcome?;
-            Some((&record.id, Reviewed { confidence: f64::from(record.confidence), outcome }))
+            Some((
+                &record.id,
+                ReviewedDecision { confidence: f64::from(record.confidence), outcome },
+            ))
         })
         .collect();
     // Sums of floats depend on their order.

@@ -10,6 +10,7 @@ mod card;
 pub mod cards;
 mod chat;
 mod clock;
+mod copies;
 mod embedder;
 mod error;
 pub mod expand;
@@ -23,6 +24,7 @@ pub mod live;
 mod log_row;
 pub mod memories;
 mod memory;
+mod memory_config;
 pub mod memory_stats;
 mod model_error;
 mod name;
@@ -43,9 +45,11 @@ pub use chat::{
     Response, StopReason, Tool,
 };
 pub use clock::Clock;
+pub use copies::{Copies, Held};
 pub use embedder::Embedder;
 pub use error::StoreError;
 pub use forget::forget;
+pub use futures_util::lock::OwnedMutexGuard;
 pub use history::{
     Appended, Bill, Bills, Efficiency, Gathering, HistoryBatch, HistoryStore, LogQuery, LogRow,
     MessageRecord, Rebuilt, ReceiptRecord, SelectionType, SessionSummary,
@@ -58,10 +62,11 @@ pub use memory::{
     MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, MemoryVersion,
     Scope,
 };
+pub use memory_config::MemoryConfig;
 pub use model_error::ModelError;
 pub use plimsoll_core::words;
 pub use recall::{Recall, RecallHit, RecallScope, Recollection};
-pub use record::{message_records, receipt_record};
+pub use record::message_records;
 pub use search::{Embedding, Hit, SearchQuery, fuse};
 pub use tools::{ToolAnswer, ToolError, ToolSource};
 pub use valid::{AskedRef, digest, hash_prefix};

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_core::context::{Receipt, State, bound};
-use plimsoll_core::cost::{Cache, Charge, Priced, Pricing};
+use plimsoll_core::cost::{Cache, Charge, ModelPrice, Pricing};
 use plimsoll_core::plan::Treatment;
 use plimsoll_core::plan::{Plan, Sent};
 use plimsoll_core::policy::Policy;
@@ -21,9 +21,9 @@ use plimsoll_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Bill, Bills, HistoryBatch, MessageRecord, ReceiptRecord, SelectionType};
+use crate::history::{Bill, Bills, HistoryBatch, ReceiptRecord, SelectionType};
 use crate::id::SessionId;
-use crate::record::receipt_record;
+use crate::record::records_from;
 
 pub use alike::{alike, carried};
 pub use conversation::{Conversation, Found, session_name};
@@ -117,7 +117,7 @@ impl Bill {
     }
 
     /// Computes it from what was reported of an answer that took `rounds` further requests for our own lookups.
-    pub fn of(priced: &Priced<'_>, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
+    pub fn of(priced: &ModelPrice<'_>, bounded: &Bounded, usage: &Usage, rounds: usize) -> Self {
         let prices = &priced.prices;
         let billed = prices.dollars(prices.input_cost(&Charge::of(usage)));
         let counted = bounded.receipt.charge.prompt();
@@ -273,6 +273,12 @@ impl LiveSession {
     /// Returns all that was said.
     pub fn transcript(&self) -> &Transcript {
         &self.transcript
+    }
+
+    /// Returns the text of the message whose hash begins with `prefix`, if that is one content.
+    pub fn original(&self, prefix: &str) -> Option<String> {
+        let position = self.transcript.find(prefix)?;
+        Some(self.transcript.entries().get(position)?.message.shown())
     }
 
     /// Returns what requests left to be carried on, oldest first.
@@ -455,8 +461,9 @@ impl LiveSession {
                 bound(&self.transcript, position, asked.policy, &terms, &mut state);
             note.misses = misses(before.as_ref().map(|mark| &mark.note), &note, &receipt);
             let plan = state.plan();
+            let (id, strategy) = (&self.id, asked.strategy);
             let record =
-                receipt_record(&self.id, asked.strategy, &receipt, &context, plan, asked.now);
+                ReceiptRecord::of_context(id, strategy, &receipt, &context, plan, asked.now);
             self.state = Some(state);
             Last { position, receipt, record }
         };
@@ -529,9 +536,8 @@ impl LiveSession {
     fn keep_receipt(&mut self, bounded: &Bounded, note: &Note) {
         let mut record = bounded.record.clone();
         record.session = self.id.clone();
-        record.turn = note.number;
-        record.trace_id = format!("{}:{}:{}", self.id, note.number, record.strategy);
         record.bill = note.bill;
+        let mut record = record.with_turn(note.number);
         if let Some(bill) = &note.bill {
             self.bills.add(bill);
         }
@@ -544,18 +550,8 @@ impl LiveSession {
 
     /// Returns what the store does not have yet.
     pub fn unkept(&self, now: MillisSinceEpoch) -> HistoryBatch {
-        let entries = self.transcript.entries().iter().enumerate().skip(self.kept);
-        let messages = entries.map(|(position, entry)| MessageRecord {
-            session: self.id.clone(),
-            position: position as u32,
-            hash: entry.hash,
-            message: (*entry.message).clone(),
-            tokens: entry.tokens,
-            turn: entry.turn,
-            recorded_at: now,
-        });
         HistoryBatch {
-            messages: messages.collect(),
+            messages: records_from(&self.id, &self.transcript, self.kept, now),
             receipts: self.unkept.clone(),
             cards: Vec::new(),
         }
@@ -600,30 +596,13 @@ fn edits(state: &State, messages: &[Arc<Message>]) -> Vec<(usize, Option<Arc<Mes
 impl Mark {
     /// Makes a receipt with which a branch can be rebuilt, of a request that was made before it began.
     fn receipt(&self, id: &SessionId, transcript: &Transcript) -> ReceiptRecord {
-        let number = self.note.number;
-        let at = transcript.time_before(self.position);
-        ReceiptRecord {
-            session: id.clone(),
-            turn: number,
-            trace_id: format!("{id}:{number}:{}", self.strategy),
-            cascade_id: None,
-            selection_type: SelectionType::IntraPhase,
-            strategy: self.strategy.clone(),
-            full_history_size: self.position as u32,
-            context_size: 0,
-            masked_count: 0,
-            anchor_hashes: Vec::new(),
-            selected_hashes: Vec::new(),
-            tokens_saved: 0,
-            // It stands with the session that the branch began from.
-            bill: None,
-            receipt: serde_json::to_string(&Inherited {
-                position: self.position,
-                request: &self.note,
-            })
-            .unwrap_or_default(),
-            recorded_at: at.unwrap_or_default(),
-        }
+        let inherited = Inherited { position: self.position, request: &self.note };
+        let at = transcript.time_before(self.position).unwrap_or_default();
+        let (number, kind) = (self.note.number, SelectionType::IntraPhase);
+        // Its bill stands with the session that the branch began from.
+        let mut record = ReceiptRecord::new(id, number, kind, &self.strategy, &inherited, at);
+        record.full_history_size = self.position as u32;
+        record
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use futures_util::lock::OwnedMutexGuard;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::memory::layers::Layer;
 use plimsoll_core::memory::score::{MemoryCandidate, StateFactors};
@@ -12,6 +13,7 @@ use plimsoll_core::memory::similar::{LikenessSettings, WordSlots, likeness};
 use plimsoll_core::memory::{MemoryKind, MemoryState};
 use serde::{Deserialize, Serialize};
 
+use crate::copies::Copies;
 use crate::error::StoreError;
 use crate::id::TenantId;
 use crate::knowledge::KnowledgeStore;
@@ -78,13 +80,11 @@ pub struct FoundMemory<'a> {
     pub similarity: f64,
 }
 
-/// Copies of what tenants know.
+/// Copies of what tenants know, each behind a lock of its own.
 #[derive(Debug)]
 pub struct Memories {
     settings: MemorySearch,
-    tenants: HashMap<TenantId, TenantMemory>,
-    /// Counts the questions, so that it is known who asked last.
-    asked: u64,
+    tenants: Copies<TenantId, TenantMemory>,
 }
 
 /// What one tenant knows.
@@ -98,7 +98,6 @@ pub struct TenantMemory {
     full: WordSlots,
     /// By model: the vectors of its records, one after another.
     vectors: BTreeMap<String, Vectors>,
-    last_asked: u64,
 }
 
 /// A record with what is read of its details at every search.
@@ -126,46 +125,32 @@ struct Vectors {
 impl Memories {
     /// Makes copies of nothing yet.
     pub fn new(settings: MemorySearch) -> Self {
-        Self { settings, tenants: HashMap::new(), asked: 0 }
+        let tenants = Copies::new(settings.most_records);
+        Self { settings, tenants }
     }
 
     /// Returns what a tenant knows now; only what changed since the last time is read.
+    ///
+    /// Others who ask for the same tenant wait until the guard is dropped.
     pub async fn of(
-        &mut self,
+        &self,
         knowledge: &dyn KnowledgeStore,
         tenant: &TenantId,
-    ) -> Result<&TenantMemory, StoreError> {
-        self.asked += 1;
-        let since = self.tenants.get(tenant).map_or_else(MemoryVersion::default, |k| k.version);
-        let changes = knowledge.memory_changes(tenant, since).await?;
-        let known = self.tenants.entry(tenant.clone()).or_default();
+    ) -> Result<OwnedMutexGuard<TenantMemory>, StoreError> {
+        let mut known = self.tenants.get(tenant, TenantMemory::default).lock_owned().await;
+        let changes = knowledge.memory_changes(tenant, known.version).await?;
         if changes.is_whole {
             *known = TenantMemory::default();
         }
         known.version = changes.version;
-        known.last_asked = self.asked;
         known.take(changes.records);
-        self.make_room(tenant);
-        // It was just put there.
-        self.tenants.get(tenant).ok_or_else(|| StoreError::NotFound { what: tenant.to_string() })
+        self.tenants.resize(tenant, known.records.len());
+        Ok(known)
     }
 
     /// Returns the settings that searches go by.
     pub fn settings(&self) -> &MemorySearch {
         &self.settings
-    }
-
-    fn make_room(&mut self, but: &TenantId) {
-        let mut kept: usize = self.tenants.values().map(|known| known.records.len()).sum();
-        while kept > self.settings.most_records {
-            let others = self.tenants.iter().filter(|(tenant, _)| *tenant != but);
-            let Some((oldest, known)) = others.min_by_key(|(_, known)| known.last_asked) else {
-                return;
-            };
-            kept -= known.records.len();
-            let oldest = oldest.clone();
-            self.tenants.remove(&oldest);
-        }
     }
 }
 

@@ -9,11 +9,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use futures_util::lock::OwnedMutexGuard;
 use plimsoll_core::Tokenizer;
 use plimsoll_core::recall::{
-    IndexedMessage, Match, Packed, RecallIndex, RecallSettings, Recalled, WordVectors, header, pack,
+    IndexedMessage, Match, Packed, RecallIndex, RecallSettings, RecalledMessage, WordVectors,
+    header, pack,
 };
 
+use crate::copies::Copies;
 use crate::error::StoreError;
 use crate::history::{HistoryStore, MessageRecord};
 use crate::id::{SessionId, TenantId};
@@ -28,7 +31,7 @@ const PAGE: usize = 2000;
 pub struct Recall {
     settings: RecallSettings,
     words: Option<Arc<dyn WordVectors>>,
-    scopes: HashMap<(TenantId, Option<SessionId>), RecallScope>,
+    scopes: Copies<(TenantId, Option<SessionId>), RecallScope>,
 }
 
 /// The messages of one session, or of all of a tenant, and their index.
@@ -58,7 +61,7 @@ pub struct Recollection<'a> {
 pub struct RecallHit<'a> {
     pub record: &'a MessageRecord,
     /// Its score and what that is made of.
-    pub recalled: Recalled,
+    pub recalled: RecalledMessage,
     /// The message behind a header of id, time and speaker, as it is given to a model.
     pub text: String,
     pub tokens: u32,
@@ -67,24 +70,25 @@ pub struct RecallHit<'a> {
 impl Recall {
     /// Makes recall without any index; without word vectors nothing is found by meaning.
     pub fn new(settings: RecallSettings, words: Option<Arc<dyn WordVectors>>) -> Self {
-        Self { settings, words, scopes: HashMap::new() }
+        Self { settings, words, scopes: Copies::new(usize::MAX) }
     }
 
     /// Returns the messages of a session, or of all, as the history has them now.
     ///
-    /// Only what was appended since the last time is read.
+    /// Only what was appended since the last time is read. Others who ask for the same scope wait until the guard is dropped.
     pub async fn scope(
-        &mut self,
+        &self,
         history: &dyn HistoryStore,
         tenant: &TenantId,
         session: Option<&SessionId>,
-    ) -> Result<&RecallScope, StoreError> {
+    ) -> Result<OwnedMutexGuard<RecallScope>, StoreError> {
         let key = (tenant.clone(), session.cloned());
-        let scope = self.scopes.entry(key).or_insert_with(|| RecallScope {
+        let held = self.scopes.get(&key, || RecallScope {
             index: RecallIndex::new(self.settings.clone(), self.words.clone()),
             records: Vec::new(),
             lengths: HashMap::new(),
         });
+        let mut scope = held.lock_owned().await;
         let grown = match session {
             Some(session) => vec![session.clone()],
             None => scope.grown(history, tenant).await?,
@@ -196,7 +200,7 @@ impl RecallScope {
     }
 
     /// Ranks the messages that a question asks for, best first.
-    pub fn rank(&self, question: &str) -> Vec<(&MessageRecord, Recalled)> {
+    pub fn rank(&self, question: &str) -> Vec<(&MessageRecord, RecalledMessage)> {
         let found = self.index.search(question).into_iter();
         found.map(|recalled| (&self.records[recalled.message], recalled)).collect()
     }
@@ -225,7 +229,7 @@ impl RecallScope {
     }
 
     /// Returns which words of a message were asked for.
-    pub fn matches(&self, question: &str, recalled: &Recalled) -> Vec<Match> {
+    pub fn matches(&self, question: &str, recalled: &RecalledMessage) -> Vec<Match> {
         self.index.matches(question, recalled.message)
     }
 

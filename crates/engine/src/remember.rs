@@ -13,7 +13,7 @@ mod transfer;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::memory::extract::normalised;
 use plimsoll_core::memory::lifecycle::{
-    BrokenChain, Event, Life, Lifecycles, Refused, check_supersession,
+    BrokenChain, Event, Lifecycle, LifecycleSettings, TransitionError, check_supersession,
 };
 use plimsoll_core::memory::score::{OPERATOR, first_state};
 use plimsoll_core::memory::write::{Levels, Statement, levels};
@@ -94,7 +94,7 @@ pub enum MemoryError {
     Model(#[from] ModelError),
     /// Its lifecycle has no such event now.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] TransitionError),
     #[error(transparent)]
     Circle(#[from] BrokenChain),
     #[error("a {kind} needs {what}", kind = kind.as_str())]
@@ -110,7 +110,7 @@ pub struct Remember<'a> {
     pub knowledge: &'a dyn KnowledgeStore,
     pub embedder: Option<&'a dyn Embedder>,
     pub tenant: &'a TenantId,
-    pub lifecycles: &'a Lifecycles,
+    pub lifecycles: &'a LifecycleSettings,
     pub confidence: &'a SourceConfidence,
     /// What is done about secrets and personal data before anything is stored.
     pub handling: Handling,
@@ -292,8 +292,8 @@ impl Remember<'_> {
                 continue;
             }
             details.sources.retain(|other| other != source);
-            if let Life::Fact(fact) = Life::from(&record) {
-                let life = Life::Fact(fact.unconfirmed(self.lifecycles));
+            if let Lifecycle::Fact(fact) = Lifecycle::from(&record) {
+                let life = Lifecycle::Fact(fact.unconfirmed(self.lifecycles));
                 record.state = life.state();
                 details.take(&life);
             }
@@ -378,7 +378,7 @@ impl Remember<'_> {
         let source = new.source_ref.as_ref();
         // Without a source nobody can tell a repetition from a confirmation.
         let is_new_source = source.is_some_and(|source| !details.sources.contains(source));
-        let is_fact = matches!(Life::from(&known), Life::Fact(_));
+        let is_fact = matches!(Lifecycle::from(&known), Lifecycle::Fact(_));
         let counts =
             matches!(known.state, MemoryState::New | MemoryState::Confirmed | MemoryState::Core);
         // What the operator says again is the operator's from then on; nobody else takes a record over.
@@ -407,7 +407,7 @@ impl Remember<'_> {
         event: &Event,
         now: MillisSinceEpoch,
     ) -> Result<MemoryRecord, MemoryError> {
-        let life = Life::from(record).after(event, now, self.lifecycles)?;
+        let life = Lifecycle::from(record).after(event, now, self.lifecycles)?;
         let mut changed = record.clone();
         changed.state = life.state();
         let mut details = Details::of(record);

@@ -15,7 +15,7 @@ use crate::cards::{plain_card, safe_text};
 use crate::chat::{ChatModel, ChatRequest, Response};
 use crate::embedder::Embedder;
 use crate::error::StoreError;
-use crate::history::{HistoryBatch, HistoryStore, MessageRecord, ReceiptRecord, SelectionType};
+use crate::history::{HistoryBatch, HistoryStore, MessageRecord, ReceiptRecord};
 use crate::id::{SessionId, TenantId};
 
 /// Characters of a task that are embedded (`_semantic_selection`).
@@ -97,7 +97,10 @@ pub async fn select(
             included.contains(&*hash) && fetched.insert(hash)
         })
         .collect();
-    let receipt = receipt(asked, &selection, full, all_tokens, now);
+    let (session, turn) = (asked.session, asked.turn);
+    let mut receipt = ReceiptRecord::of_selection(session, turn, &selection, full, now);
+    receipt.cascade_id = asked.cascade_id.map(str::to_owned);
+    receipt.tokens_saved = all_tokens.cast_signed() - selection.tokens.cast_signed();
     let batch = HistoryBatch { receipts: vec![receipt.clone()], ..HistoryBatch::default() };
     selectors.history.append(tenant, batch).await?;
     Ok(Some(Selected { selection, messages: originals, receipt }))
@@ -205,36 +208,5 @@ async fn all_messages(
         if is_last {
             return Ok(all);
         }
-    }
-}
-
-fn receipt(
-    asked: &SelectionRequest<'_>,
-    selection: &Selection,
-    full: usize,
-    all_tokens: u64,
-    now: MillisSinceEpoch,
-) -> ReceiptRecord {
-    let hashes = |chosen: &[plimsoll_core::select::SelectedMessage]| {
-        chosen.iter().map(|chosen| chosen.hash.clone()).collect::<Vec<_>>()
-    };
-    let strategy = selection.used.as_str();
-    let included = selection.anchors.len() + selection.chosen.len();
-    ReceiptRecord {
-        session: asked.session.clone(),
-        turn: asked.turn,
-        trace_id: format!("{}:{}:inter_phase:{strategy}", asked.session, asked.turn),
-        cascade_id: asked.cascade_id.map(str::to_owned),
-        selection_type: SelectionType::InterPhase,
-        strategy: strategy.to_owned(),
-        full_history_size: full as u32,
-        context_size: included as u32,
-        masked_count: 0,
-        anchor_hashes: hashes(&selection.anchors),
-        selected_hashes: hashes(&selection.chosen),
-        tokens_saved: all_tokens.cast_signed() - selection.tokens.cast_signed(),
-        bill: None,
-        receipt: serde_json::to_string(selection).unwrap_or_default(),
-        recorded_at: now,
     }
 }

@@ -1,4 +1,4 @@
-//! What a session costs to read, count and bound, and a further message to bound.
+//! The time to read, count and bound a session, and to bound one further message.
 //!
 //! `cargo bench` runs all. Goals: reading, counting and bounding all turns within 50 ms for each megabyte of session file;
 //! a message appended to 150,000 tokens and bounded within 1 ms; 20 MB of text counted in a second. Loading the

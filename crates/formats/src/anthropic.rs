@@ -1,77 +1,56 @@
 //! Anthropic messages: a recorded request, or its list of messages alone.
 
-use plimsoll_core::{Block, Role};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::sync::Arc;
 
-use crate::blocks::Content;
-use crate::draft::{Draft, Recorded};
+use plimsoll_core::{Block, Role, Usage};
+
+use crate::content::{self, text_and_images};
+use crate::draft::{RecordedMessage, SessionDraft, usage};
 use crate::error::ReadError;
-use crate::json::{self, Stamp, Text};
-
-#[derive(Deserialize)]
-struct Request<'a> {
-    #[serde(borrow)]
-    messages: Vec<&'a RawValue>,
-    model: Option<Text<'a>>,
-    #[serde(default)]
-    system: Content<'a>,
-}
-
-#[derive(Deserialize)]
-struct WireMessage<'a> {
-    #[serde(borrow, default)]
-    role: Text<'a>,
-    #[serde(default)]
-    content: Content<'a>,
-    #[serde(default)]
-    timestamp: Stamp,
-    usage: Option<crate::claude_code::WireUsage>,
-    model: Option<Text<'a>>,
-}
+use crate::object::Object;
 
 /// Reads a list of Anthropic messages; the system prompt goes into the header.
-pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let mut draft = Draft::of_elements();
-    let messages = if text.trim_ascii_start().starts_with('[') {
-        serde_json::from_str(text).map_err(ReadError::json)?
-    } else {
-        let request: Request<'_> = serde_json::from_str(text).map_err(ReadError::json)?;
-        draft.header.model = request.model.map(|model| model.0.into_owned());
-        let (system, _) = request.system.text_and_images();
-        draft.header.instructions = (!system.is_empty()).then(|| system.to_string());
-        request.messages
-    };
-    json::each_element(&messages, &mut draft, |draft, number, text| {
-        let message: WireMessage<'_> = serde_json::from_str(text)?;
-        let time = message.timestamp.0;
-        let role = match message.role.as_str() {
+pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
+    let (mut draft, request, messages) = SessionDraft::of_document(text, "messages")?;
+    draft.header.model = request.owned("model");
+    let (system, _) = text_and_images(request.get("system"));
+    draft.header.instructions = (!system.is_empty()).then(|| system.to_string());
+    draft.each_element(&messages, |draft, number, message| {
+        let time = message.time("timestamp");
+        let role = match &*message.text("role").unwrap_or_default() {
             "assistant" => Role::Assistant,
             "user" => Role::User,
             "system" => Role::System,
-            _ => {
-                draft.skip(number, "its role is unknown");
-                return Ok(());
-            }
+            _ => return draft.skip(number, "its role is unknown"),
         };
-        let (results, rest): (Vec<_>, Vec<_>) =
-            message.content.blocks().into_iter().partition(|(_, block)| {
-                role == Role::User && matches!(block, Block::ToolResult(_))
-            });
+        let blocks = content::blocks(message.get("content"));
+        let (results, rest): (Vec<_>, Vec<_>) = blocks
+            .into_iter()
+            .partition(|(_, block)| role == Role::User && matches!(block, Block::ToolResult(_)));
         let only_results = !results.is_empty() && rest.is_empty();
         for result in results {
-            draft.recorded.push(Recorded::new(Role::Tool, number, time, [result]));
+            draft.messages.push(RecordedMessage::new(Role::Tool, number, time, [result]));
         }
         if !only_results {
-            let mut recorded = Recorded::new(role, number, time, rest);
-            recorded.message.usage =
-                message.usage.as_ref().and_then(crate::claude_code::WireUsage::usage);
+            let mut recorded = RecordedMessage::new(role, number, time, rest);
+            recorded.message.usage = message.object("usage").as_ref().and_then(usage_of);
             if role == Role::Assistant {
-                recorded.message.model = message.model.as_ref().map(Text::shared);
+                recorded.message.model = message.text("model").map(Arc::from);
             }
-            draft.recorded.push(recorded);
+            draft.messages.push(recorded);
         }
-        Ok(())
     });
     Ok(draft)
+}
+
+/// Reads the `usage` of an Anthropic message.
+pub(crate) fn usage_of(counts: &Object<'_>) -> Option<Usage> {
+    let cached = counts.tokens("cache_read_input_tokens");
+    let written_tokens = counts.tokens("cache_creation_input_tokens");
+    let prompt = counts.tokens("input_tokens") + written_tokens + cached;
+    // Cache writes by lifetime.
+    let by_lifetime = counts.object("cache_creation").unwrap_or_default();
+    let written_long_tokens = by_lifetime.tokens("ephemeral_1h_input_tokens");
+    let usage = usage(prompt, cached, counts.tokens("output_tokens"))?;
+    Some(Usage { written_tokens, written_long_tokens, ..usage })
 }

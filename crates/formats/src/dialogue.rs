@@ -1,23 +1,23 @@
 //! Dialogues: lines of `{"id", "session", "speaker", "time", "text"}`, of one conversation or of many.
 //!
-//! They are no session of an agent: a file may hold several sessions, and its speakers have names where an agent's have roles.
+//! They are not sessions of an agent: a file may hold several sessions, and speakers have names instead of roles.
 
 use plimsoll_core::{Message, MillisSinceEpoch, Role};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::json::{LONGEST_LINE, lines, without_mark};
-use crate::note::{Note, NoteKind, Place};
+use crate::note::{NoteKind, RecordPlace, SessionNote};
 use crate::time;
 
-/// What was said in one line.
+/// The message of one line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DialogueLine {
     /// Counted from 1.
     pub line: u32,
     /// `None` where the line names no session.
     pub session: Option<String>,
-    /// With id, speaker and time as the line has them.
+    /// Has the id, speaker and time of the line.
     pub message: Message,
 }
 
@@ -26,12 +26,12 @@ pub struct DialogueLine {
 pub struct Dialogue {
     pub lines: Vec<DialogueLine>,
     /// Lines that could not be read, and why.
-    pub notes: Vec<Note>,
+    pub notes: Vec<SessionNote>,
 }
 
-/// The fields of a line; others are passed over.
+/// The fields of a line that are read.
 #[derive(Deserialize)]
-struct Line {
+struct LineFields {
     text: String,
     #[serde(default)]
     id: Value,
@@ -43,10 +43,10 @@ struct Line {
     time: Value,
 }
 
-/// Reads a file of dialogue lines; `None` if it is none.
+/// Reads a file of dialogue lines. Errors: `None` if it is not one.
 ///
-/// It is one if its first line that is a JSON object has a `text` and none of `type`, `role`, `message` and `content`, by which
-/// agents tell their records apart. A bad line is left out and noted.
+/// The first line that is a JSON object decides: it has a `text`, and none of the keys `type`, `role`, `message` and
+/// `content`, which records of agents have. An unreadable line is skipped with a note.
 pub fn read_dialogue(bytes: &[u8]) -> Option<Dialogue> {
     let bytes = without_mark(bytes);
     let first = lines(bytes).find_map(|(_, line)| serde_json::from_slice::<Value>(line).ok())?;
@@ -59,9 +59,10 @@ pub fn read_dialogue(bytes: &[u8]) -> Option<Dialogue> {
     for (number, line) in lines(bytes) {
         match read_line(number, line) {
             Ok(line) => dialogue.lines.push(line),
-            Err(why) => dialogue
-                .notes
-                .push(Note { place: Place::Line(number), kind: NoteKind::Skipped { why } }),
+            Err(why) => dialogue.notes.push(SessionNote {
+                place: RecordPlace::Line(number),
+                kind: NoteKind::Skipped { why },
+            }),
         }
     }
     Some(dialogue)
@@ -72,7 +73,7 @@ fn read_line(number: u32, line: &[u8]) -> Result<DialogueLine, String> {
         return Err(format!("longer than {} MiB", LONGEST_LINE >> 20));
     }
     let text = str::from_utf8(line).map_err(|_| "not UTF-8".to_owned())?;
-    let read: Line = serde_json::from_str(text).map_err(|error| match error.classify() {
+    let read: LineFields = serde_json::from_str(text).map_err(|error| match error.classify() {
         serde_json::error::Category::Data if text.starts_with('{') => "it has no `text`".to_owned(),
         serde_json::error::Category::Data => "not a JSON object".to_owned(),
         _ => format!("not JSON: {error}"),
@@ -87,7 +88,7 @@ fn read_line(number: u32, line: &[u8]) -> Result<DialogueLine, String> {
     Ok(DialogueLine { line: number, session, message })
 }
 
-/// Reads a field that is a name, a number or not there.
+/// Reads a field that is a text, a number or absent.
 fn name(field: &str, value: &Value) -> Result<Option<String>, String> {
     match value {
         Value::Null => Ok(None),
@@ -111,7 +112,7 @@ fn when(value: &Value) -> Result<Option<MillisSinceEpoch>, String> {
     }
 }
 
-/// People are users; only names that mean a role are that role.
+/// Returns the role of a speaker; a speaker whose name is no role is a user.
 fn role(speaker: Option<&str>) -> Role {
     speaker.and_then(role_of).unwrap_or(Role::User)
 }

@@ -1,32 +1,32 @@
-//! Errors of reading and writing, cut by what the caller can do about them.
+//! Errors of reading and writing; each variant has its own remedy.
 
-use crate::session::Format;
+use crate::format::SessionFormat;
 
 /// Why a file could not be read as a session.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file has nothing in it but white space.
+    /// The file holds only white space.
     #[error("the file is empty")]
     Empty,
-    /// The file is none of the known formats.
+    /// The file has none of the known formats.
     #[error(
         "not a recorded session: expected JSON lines or a JSON document of {}; the file begins with `{begins}`",
-        Format::names()
+        SessionFormat::names()
     )]
     NotASession { begins: String },
     /// A JSON document ends before it is complete.
     #[error("the JSON document ends too early, at line {line}, column {column}")]
     Truncated { line: usize, column: usize },
-    /// A JSON document is not valid JSON, or not of the shape of its format.
+    /// A JSON document is invalid, or does not have the shape of its format.
     #[error("cannot read the JSON document at line {line}, column {column}")]
     Malformed { line: usize, column: usize, source: serde_json::Error },
     /// The format was recognised, but no message could be read.
     #[error("no message could be read from this {format} session ({skipped} records skipped)")]
-    NothingReadable { format: Format, skipped: usize },
+    NothingReadable { format: SessionFormat, skipped: usize },
 }
 
 impl ReadError {
-    /// Returns what the caller may try, if anything.
+    /// Returns advice for the caller, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Empty => "the agent may not have written anything yet; look at the file's size",
@@ -54,27 +54,27 @@ impl ReadError {
 /// Why a context could not be written back.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The format is read only.
+    /// The format cannot be written.
     #[error(
         "cannot write {format} sessions back: pi, claude-code, openai-messages and anthropic-messages can be"
     )]
-    Unsupported { format: Format },
+    Unsupported { format: SessionFormat },
     /// The original is not the file that the session was read from.
     #[error("the original does not match the session at record {record}")]
     OtherOriginal { record: u32 },
-    /// A position is outside of the session, or given twice or out of order.
+    /// A position is outside the session, repeated, or out of order.
     #[error("position {position} is not in the session, or not behind the one before it")]
     Position { position: usize },
-    /// A message's change cannot be expressed in its record.
+    /// The record of a message cannot express the change.
     #[error("message {position} cannot be written: {why}")]
     Change { position: usize, why: &'static str },
-    /// A result would stand without the call that it answers.
+    /// A result would stand without its call.
     #[error("the result of the call {call_id} would stand without its call")]
     ResultWithoutCall { call_id: String },
 }
 
 impl WriteError {
-    /// Returns what the caller may try, if anything.
+    /// Returns advice for the caller, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Unsupported { .. } => {

@@ -4,200 +4,104 @@ use std::sync::Arc;
 
 use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, Role, Thinking, ToolCall, ToolResult};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::arguments;
-use crate::blocks::Content;
-use crate::draft::{Draft, Recorded, usage};
+use crate::content::{self, either, joined};
+use crate::draft::{RecordedMessage, RecordedRequest, SessionDraft, usage};
 use crate::error::ReadError;
-use crate::json::{self, Count, Stamp, Text};
-use crate::requests::Asked;
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Chat<'a> {
-    #[serde(borrow)]
-    session_id: Option<Text<'a>>,
-    #[serde(default)]
-    start_time: Stamp,
-    messages: Vec<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireMessage<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Text<'a>,
-    #[serde(default)]
-    timestamp: Stamp,
-    #[serde(default)]
-    content: Content<'a>,
-    thoughts: Option<Vec<Thought<'a>>>,
-    tokens: Option<Tokens>,
-    model: Option<Text<'a>>,
-    tool_calls: Option<Vec<WireCall<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct Thought<'a> {
-    #[serde(borrow, default)]
-    subject: Text<'a>,
-    #[serde(default)]
-    description: Text<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Tokens {
-    input: Count,
-    output: Count,
-    cached: Count,
-    thoughts: Count,
-}
-
-#[derive(Deserialize)]
-struct WireCall<'a> {
-    #[serde(borrow, default)]
-    id: Text<'a>,
-    #[serde(default)]
-    name: Text<'a>,
-    #[serde(borrow)]
-    args: Option<&'a RawValue>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(default)]
-    status: Text<'a>,
-    #[serde(default)]
-    timestamp: Stamp,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Part<'a> {
-    #[serde(borrow)]
-    function_response: Option<FunctionResponse<'a>>,
-    text: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct FunctionResponse<'a> {
-    #[serde(borrow)]
-    response: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Output<'a> {
-    #[serde(borrow)]
-    output: Option<Text<'a>>,
-    error: Option<Text<'a>>,
-}
+use crate::object::Object;
 
 /// Reads a Gemini CLI chat.
-pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let chat: Chat<'_> = serde_json::from_str(text).map_err(ReadError::json)?;
-    let mut draft = Draft::of_elements();
-    draft.header.id = chat.session_id.map(|id| id.0.into_owned());
-    draft.header.started = chat.start_time.0;
-    json::each_element(&chat.messages, &mut draft, |draft, number, text| {
-        let message: WireMessage<'_> = serde_json::from_str(text)?;
-        let time = message.timestamp.0;
-        match message.kind.as_str() {
+pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
+    let (mut draft, chat, messages) = SessionDraft::of_document(text, "messages")?;
+    draft.header.id = chat.owned("sessionId");
+    draft.header.started = chat.time("startTime");
+    draft.each_element(&messages, |draft, number, message| {
+        match &*message.text("type").unwrap_or_default() {
             "user" => {
-                let blocks = message.content.blocks();
-                draft.recorded.push(Recorded::new(Role::User, number, time, blocks));
+                let time = message.time("timestamp");
+                let blocks = content::blocks(message.get("content"));
+                draft.messages.push(RecordedMessage::new(Role::User, number, time, blocks));
             }
             "gemini" => gemini(draft, number, message),
-            // What the program told its user: errors, warnings, the output of its own commands.
+            // Errors, warnings and the output of the program's own commands are shown to the user only.
             _ => {}
         }
-        Ok(())
     });
     Ok(draft)
 }
 
-fn gemini(draft: &mut Draft, number: u32, message: WireMessage<'_>) {
-    let time = message.timestamp.0;
-    let mut recorded = Recorded::new(Role::Assistant, number, time, []);
-    for thought in message.thoughts.iter().flatten() {
-        let text =
-            Arc::from(format!("{}: {}", thought.subject.as_str(), thought.description.as_str()));
-        let thinking = Thinking { text, signature: Arc::from("") };
+fn gemini(draft: &mut SessionDraft, number: u32, message: &Object<'_>) {
+    let time = message.time("timestamp");
+    let mut recorded = RecordedMessage::new(Role::Assistant, number, time, []);
+    for thought in message.objects("thoughts") {
+        let text = |key| thought.text(key).unwrap_or_default();
+        let text = format!("{}: {}", text("subject"), text("description")).into();
+        let thinking = Thinking { text, signature: "".into() };
         recorded.push(number, None, Block::Thinking(thinking));
     }
-    for (index, block) in message.content.blocks() {
+    for (index, block) in content::blocks(message.get("content")) {
         recorded.push(number, index, block);
     }
-    let calls = message.tool_calls.unwrap_or_default();
+    let calls = message.objects("toolCalls");
     for (index, call) in (0..).zip(&calls) {
         let call = ToolCall {
-            id: call.id.shared(),
-            name: call.name.shared(),
-            arguments: arguments::from_raw(call.args),
+            id: call.shared("id"),
+            name: call.shared("name"),
+            arguments: call.arguments("args"),
         };
         recorded.push(number, Some(index), Block::ToolCall(call));
     }
-    let thought = message.tokens.as_ref().map(|tokens| tokens.thoughts.0);
-    if let Some(tokens) = message.tokens {
-        let output = tokens.output.0 + tokens.thoughts.0;
-        recorded.message.usage = usage(tokens.input.0, tokens.cached.0, output);
-    }
-    if let Some(model) = message.model {
-        recorded.message.model = Some(model.shared());
-        draft.header.model = Some(model.0.into_owned());
+    let tokens = message.object("tokens").unwrap_or_default();
+    let thoughts = tokens.tokens("thoughts");
+    let output = tokens.tokens("output") + thoughts;
+    recorded.message.usage = usage(tokens.tokens("input"), tokens.tokens("cached"), output);
+    if let Some(model) = message.text("model") {
+        recorded.message.model = Some(Arc::from(&*model));
+        draft.header.model = Some(model.into_owned());
     }
     if let Some(usage) = recorded.message.usage {
-        draft.requests.push(Asked {
-            before: draft.recorded.len(),
+        draft.requests.push(RecordedRequest {
+            before: draft.messages.len(),
             source: number,
             time,
             model: recorded.message.model.clone(),
             usage,
-            thinking_tokens: thought,
-            ..Asked::default()
+            thinking_tokens: Some(thoughts),
+            ..RecordedRequest::default()
         });
     }
-    draft.recorded.push(recorded);
+    draft.messages.push(recorded);
     for (index, call) in (0..).zip(&calls) {
-        let Some(text) = call.result.and_then(|raw| result_text(raw.get())) else { continue };
-        let result = ToolResult {
-            call_id: call.id.shared(),
-            text,
-            images: Vec::new(),
-            is_error: call.status.as_str() == "error",
-        };
-        let time = call.timestamp.0.or(time);
-        let block = (Some(index), Block::ToolResult(result));
-        draft.recorded.push(Recorded::new(Role::Tool, number, time, [block]));
+        let Some(text) = call.value("result").and_then(result_text) else { continue };
+        let is_error = call.text("status").as_deref() == Some("error");
+        let result = ToolResult { call_id: call.shared("id"), text, images: Vec::new(), is_error };
+        let time = call.time("timestamp").or(time);
+        draft.messages.push(RecordedMessage::result(number, time, Some(index), result));
     }
 }
 
 /// Returns the text of a result: its `output` or `error`, else the response as JSON.
 fn result_text(raw: &str) -> Option<Arc<str>> {
-    if raw == "null" {
-        return None;
-    }
-    let parts: Vec<Part<'_>> = match serde_json::from_str(raw) {
-        Ok(parts) => parts,
-        Err(_) => return Some(compact(raw)),
-    };
+    let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(raw) else { return Some(compact(raw)) };
+    let parts: Option<Vec<Object<'_>>> =
+        parts.into_iter().map(|part| Object::parse(part.get())).collect();
+    let Some(parts) = parts else { return Some(compact(raw)) };
     let texts: Vec<Arc<str>> = parts
-        .into_iter()
-        .filter_map(|part| match part.function_response.and_then(|response| response.response) {
-            Some(response) => Some(response_text(response.get())),
-            None => part.text.map(|text| text.shared()),
+        .iter()
+        .filter_map(|part| {
+            let answer = part.object("functionResponse").unwrap_or_default();
+            match answer.value("response") {
+                Some(response) => Some(response_text(response)),
+                None => part.text("text").map(Arc::from),
+            }
         })
         .collect();
-    match &texts[..] {
-        [] => None,
-        [only] => Some(only.clone()),
-        _ => Some(Arc::from(texts.join("\n"))),
-    }
+    (!texts.is_empty()).then(|| joined(&texts))
 }
 
 fn response_text(raw: &str) -> Arc<str> {
-    match serde_json::from_str::<Output<'_>>(raw) {
-        Ok(Output { output: Some(text), .. } | Output { error: Some(text), .. }) => text.shared(),
-        _ => compact(raw),
-    }
+    let response = Object::parse(raw).unwrap_or_default();
+    let text = response.text(either(&response, "output", "error"));
+    text.map_or_else(|| compact(raw), Arc::from)
 }

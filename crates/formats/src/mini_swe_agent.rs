@@ -1,96 +1,61 @@
 //! mini-swe-agent: chat messages in which the command stands in the assistant's text and its output in a user message.
 //!
-//! Each assistant message gets a call `c{index}` of `bash` without arguments, so that command and output are an exchange.
+//! Each assistant message gets a call `c{index}` of `bash` without arguments, so that the output is the result of a call.
 
 use std::sync::Arc;
 
 use plimsoll_core::{Block, Role, ToolCall, ToolResult};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use crate::draft::{Draft, Recorded};
+use crate::content::joined;
+use crate::draft::{RecordedMessage, RecordedRequest, SessionDraft};
 use crate::error::ReadError;
-use crate::json::{self, Stamp, Text};
-use crate::openai::{self, WireMessage, WireUsage};
-use crate::requests::Asked;
-
-#[derive(Deserialize)]
-struct Trajectory<'a> {
-    #[serde(borrow)]
-    messages: Vec<&'a RawValue>,
-    instance_id: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct WithExtra<'a> {
-    #[serde(borrow)]
-    extra: Option<Extra<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Extra<'a> {
-    #[serde(borrow)]
-    response: Option<Response<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Response<'a> {
-    #[serde(borrow)]
-    model: Option<Text<'a>>,
-    id: Option<Text<'a>>,
-    #[serde(default)]
-    created: Stamp,
-    usage: Option<WireUsage>,
-}
+use crate::object::Object;
+use crate::openai;
 
 /// Reads a mini-swe-agent trajectory.
-pub(crate) fn read(text: &str) -> Result<Draft, ReadError> {
-    let trajectory: Trajectory<'_> = serde_json::from_str(text).map_err(ReadError::json)?;
-    let mut draft = Draft::of_elements();
-    draft.header.id = trajectory.instance_id.map(|id| id.0.into_owned());
-    json::each_element(&trajectory.messages, &mut draft, |draft, number, text| {
-        let message: WireMessage<'_> = serde_json::from_str(text)?;
-        if message.role.as_str() == "exit" {
-            return Ok(());
+pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
+    let (mut draft, trajectory, messages) = SessionDraft::of_document(text, "messages")?;
+    draft.header.id = trajectory.owned("instance_id");
+    draft.each_element(&messages, |draft, number, message| {
+        if message.text("role").as_deref() == Some("exit") {
+            return;
         }
-        let Some(recorded) = openai::from_message(number, &message) else {
-            draft.skip(number, "its role is unknown");
-            return Ok(());
-        };
-        push(draft, number, recorded);
-        if let Some(recorded) = draft.open_assistant()
-            && let Ok(WithExtra { extra: Some(Extra { response: Some(response) }) }) =
-                serde_json::from_str(text)
-        {
-            recorded.message.usage = response.usage.as_ref().and_then(WireUsage::usage);
-            if let Some(model) = response.model {
-                recorded.message.model = Some(model.shared());
-                draft.header.model = Some(model.0.into_owned());
+        openai::each_message(draft, number, message, |draft, recorded| {
+            push(draft, number, recorded);
+            let extra = message.object("extra").unwrap_or_default();
+            if let Some(response) = extra.object("response") {
+                answered(draft, number, &response);
             }
-            let thinking = response.usage.as_ref().and_then(WireUsage::thinking);
-            if let Some(asked) = asked(draft, number, thinking) {
-                draft.requests.push(Asked {
-                    id: response.id.as_ref().map(Text::shared),
-                    time: asked.time.or(response.created.0),
-                    ..asked
-                });
-            }
-        }
-        Ok(())
+        });
     });
     Ok(draft)
 }
 
-/// Returns the call of the model whose answer is the newest message.
-fn asked(draft: &mut Draft, number: u32, thinking_tokens: Option<u64>) -> Option<Asked> {
-    let message = &draft.open_assistant()?.message;
-    let (usage, time, model) = (message.usage?, message.time, message.model.clone());
-    let before = draft.recorded.len() - 1;
-    Some(Asked { before, source: number, time, model, usage, thinking_tokens, ..Asked::default() })
+/// Gives the newest message the model and the usage of its response.
+fn answered(draft: &mut SessionDraft, number: u32, response: &Object<'_>) {
+    let before = draft.messages.len().saturating_sub(1);
+    let Some(recorded) = draft.open_assistant() else { return };
+    let (message, model) = (&mut recorded.message, openai::model_of(response));
+    message.usage = openai::usage_of(response);
+    message.model = model.clone().or(message.model.take());
+    let request = message.usage.map(|usage| RecordedRequest {
+        before,
+        source: number,
+        id: response.text("id").map(Arc::from),
+        time: message.time.or(response.time("created")),
+        model: message.model.clone(),
+        usage,
+        thinking_tokens: openai::thinking_of(response),
+        ..RecordedRequest::default()
+    });
+    draft.requests.extend(request);
+    if let Some(model) = model {
+        draft.header.model = Some(model.to_string());
+    }
 }
 
-/// Appends a message; pairs an assistant message without calls with the user message behind it.
-pub(crate) fn push(draft: &mut Draft, number: u32, mut recorded: Recorded) {
+/// Appends a message. An assistant message without calls gets one, and the user message behind it becomes the result.
+pub(crate) fn push(draft: &mut SessionDraft, number: u32, mut recorded: RecordedMessage) {
     match recorded.message.role {
         Role::Assistant if recorded.message.calls().next().is_none() => {
             let id = Arc::from(format!("c{}", number - 1));
@@ -107,10 +72,10 @@ pub(crate) fn push(draft: &mut Draft, number: u32, mut recorded: Recorded) {
         }
         _ => {}
     }
-    draft.recorded.push(recorded);
+    draft.messages.push(recorded);
 }
 
-fn as_result(recorded: Recorded, call_id: Arc<str>) -> Recorded {
+fn as_result(recorded: RecordedMessage, call_id: Arc<str>) -> RecordedMessage {
     let record = recorded.message.source.unwrap_or(0);
     let mut texts: Vec<Arc<str>> = Vec::new();
     let mut images = Vec::new();
@@ -121,10 +86,6 @@ fn as_result(recorded: Recorded, call_id: Arc<str>) -> Recorded {
             _ => {}
         }
     }
-    let text = match &texts[..] {
-        [only] => only.clone(),
-        _ => Arc::from(texts.join("\n")),
-    };
-    let result = ToolResult { call_id, text, images, is_error: false };
-    Recorded::new(Role::Tool, record, recorded.message.time, [(None, Block::ToolResult(result))])
+    let result = ToolResult { call_id, text: joined(&texts), images, is_error: false };
+    RecordedMessage::result(record, recorded.message.time, None, result)
 }

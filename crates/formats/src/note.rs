@@ -1,4 +1,4 @@
-//! Notes: what a reader skipped or repaired, each for one place of the file.
+//! Notes: the records of a file that a reader skipped or repaired.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 /// A place in a session file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum RecordPlace {
     /// A line of a JSON Lines file.
     Line(u32),
     /// An element of a JSON document's list of messages.
     Element(u32),
 }
 
-impl Place {
+impl RecordPlace {
     /// Returns the number alone.
     pub fn number(self) -> u32 {
         match self {
@@ -22,7 +22,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RecordPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(number) => write!(f, "line {number}"),
@@ -31,33 +31,33 @@ impl fmt::Display for Place {
     }
 }
 
-/// Something that a reader did not take as it stood.
+/// A record that was skipped or repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    pub place: Place,
+pub struct SessionNote {
+    pub place: RecordPlace,
     pub kind: NoteKind,
 }
 
-/// What was skipped or repaired.
+/// The reason for a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoteKind {
-    /// The record could not be read and is left out.
+    /// The record could not be read and was skipped.
     Skipped { why: String },
-    /// The record repeats the id of an earlier one and is left out.
+    /// The record repeats the id of an earlier one and was skipped.
     Duplicate { id: String },
-    /// A result that answers no known call; kept as a user message.
+    /// A result of an unknown call became a user message.
     OrphanResult { call_id: Arc<str> },
-    /// A result of a call that was already answered or given up; kept as a user message.
+    /// A second or late result of a call became a user message.
     LateResult { call_id: Arc<str> },
-    /// A call that nothing answered; a result that says so was put behind it.
+    /// A call has no result; a result that says so was put behind it.
     UnansweredCall { call_id: Arc<str> },
-    /// A message that stood between a call and its result; moved behind the result.
+    /// A message between a call and its result was moved behind the result.
     MovedBehindResult,
-    /// The entry names a parent that the file does not hold; what came before it is not in the context.
+    /// The file lacks the parent of the entry; the context begins with the entry.
     MissingParent { id: String },
-    /// The entry is its own ancestor; the walk to the root ended there.
+    /// The entry is its own ancestor; the context begins with the entry.
     Cycle { id: String },
-    /// The file holds further sessions, of which only the first is read.
+    /// The file holds further sessions; only the first was read.
     FurtherSessions { count: usize },
 }
 
@@ -78,7 +78,7 @@ impl NoteKind {
     }
 }
 
-impl Note {
+impl SessionNote {
     /// Counts notes by the name of their kind.
     pub fn count(notes: &[Self]) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::new();
@@ -89,7 +89,7 @@ impl Note {
     }
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for SessionNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.place)?;
         match &self.kind {
@@ -124,16 +124,16 @@ mod tests {
 
     #[test]
     fn notes_are_one_line_and_counted_by_kind() {
-        let skipped = |line| Note {
-            place: Place::Line(line),
+        let skipped = |line| SessionNote {
+            place: RecordPlace::Line(line),
             kind: NoteKind::Skipped { why: "not UTF-8".to_owned() },
         };
         let notes = [
             skipped(3),
             skipped(9),
-            Note { place: Place::Element(2), kind: NoteKind::MovedBehindResult },
+            SessionNote { place: RecordPlace::Element(2), kind: NoteKind::MovedBehindResult },
         ];
         assert_eq!(notes[0].to_string(), "line 3: skipped, not UTF-8");
-        assert_eq!(Note::count(&notes)["skipped records"], 2);
+        assert_eq!(SessionNote::count(&notes)["skipped records"], 2);
     }
 }

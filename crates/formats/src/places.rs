@@ -1,37 +1,37 @@
-//! Usual places: where each agent keeps its sessions.
+//! The directories in which each agent keeps its sessions.
 
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::MillisSinceEpoch;
 
-use crate::session::Format;
+use crate::format::SessionFormat;
 
 /// A directory in which an agent keeps sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsualPlace {
-    pub format: Format,
+    pub format: SessionFormat,
     pub root: PathBuf,
-    /// How deep below `root` session files lie: 1 is directly in it.
+    /// Levels between `root` and the session files: 1 is directly in it.
     pub depth: usize,
-    /// What the names of session files begin with.
+    /// The beginning of the session files' names.
     pub prefix: &'static str,
-    /// What the names of session files end with.
+    /// The end of the session files' names.
     pub suffix: &'static str,
-    /// The directory directly above session files, where it has a fixed name.
+    /// The name of the directory that holds the session files, where it is fixed.
     pub parent: Option<&'static str>,
 }
 
 /// A session file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSession {
-    /// By its place; [`crate::read`] goes by its content.
-    pub format: Format,
+    /// The format of its directory; [`crate::read`] goes by the file's content.
+    pub format: SessionFormat,
     pub path: PathBuf,
     pub bytes: u64,
     pub modified: Option<MillisSinceEpoch>,
 }
 
-/// Returns where agents keep their sessions below a home directory.
+/// Returns the directories below a home directory in which agents keep their sessions.
 pub fn usual_places(home: &Path) -> Vec<UsualPlace> {
     let place = |format, root: &str, depth, prefix, suffix, parent| UsualPlace {
         format,
@@ -42,19 +42,19 @@ pub fn usual_places(home: &Path) -> Vec<UsualPlace> {
         parent,
     };
     vec![
-        place(Format::ClaudeCode, ".claude/projects", 2, "", ".jsonl", None),
-        place(Format::Codex, ".codex/sessions", 4, "rollout-", ".jsonl", None),
-        place(Format::Codex, ".codex/archived_sessions", 4, "rollout-", ".jsonl", None),
-        place(Format::Pi, ".pi/agent/sessions", 4, "", ".jsonl", None),
-        place(Format::GeminiCli, ".gemini/tmp", 3, "session-", ".json", Some("chats")),
-        place(Format::OpenHands, ".openhands/sessions", 2, "", ".json", None),
-        place(Format::MiniSweAgent, ".config/mini-swe-agent", 2, "", ".traj.json", None),
+        place(SessionFormat::ClaudeCode, ".claude/projects", 2, "", ".jsonl", None),
+        place(SessionFormat::Codex, ".codex/sessions", 4, "rollout-", ".jsonl", None),
+        place(SessionFormat::Codex, ".codex/archived_sessions", 4, "rollout-", ".jsonl", None),
+        place(SessionFormat::Pi, ".pi/agent/sessions", 4, "", ".jsonl", None),
+        place(SessionFormat::GeminiCli, ".gemini/tmp", 3, "session-", ".json", Some("chats")),
+        place(SessionFormat::OpenHands, ".openhands/sessions", 2, "", ".json", None),
+        place(SessionFormat::MiniSweAgent, ".config/mini-swe-agent", 2, "", ".traj.json", None),
     ]
 }
 
-/// Lists the session files of a place, newest first.
+/// Lists the session files of a directory, newest first.
 ///
-/// Shape: what is missing or cannot be read is left out; symbolic links to directories are not followed.
+/// Shape: leaves out entries that cannot be read; does not follow symbolic links to directories.
 pub fn sessions_under(place: &UsualPlace) -> Vec<FoundSession> {
     let mut found = Vec::new();
     walk(place, &place.root, place.depth, &mut found);

@@ -1,26 +1,24 @@
 //! Price lists that others publish: models.dev's `api.json` and `LiteLLM`'s `model_prices_and_context_window.json`.
 //!
-//! Both list every seller of a model. Only what a model's maker asks is taken: a name in our table stands for the model
-//! wherever it is served, and a reseller's price would be taken for everybody's.
+//! Both list every seller of a model. Only the maker's price is read: a name in our table stands for the model at every
+//! provider, so a reseller's price would apply to all of them.
 
 mod litellm;
 mod merge;
 mod models_dev;
 
-pub use merge::{Merged, merge};
+pub use merge::{PriceChanges, merge};
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use crate::json;
+use crate::object::Object;
 
-/// Dollars for a million tokens above which a figure is a mistake (chosen: the dearest model so far asks 600).
+/// The highest possible price in dollars for a million tokens (chosen: the dearest model so far costs 600).
 const MOST_DOLLARS: f64 = 100_000.0;
 
-/// Who publishes a list.
+/// The publisher of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PriceSource {
     ModelsDev,
@@ -36,7 +34,7 @@ impl fmt::Display for PriceSource {
     }
 }
 
-/// Who makes a model.
+/// The maker of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Maker {
     Anthropic,
@@ -44,7 +42,7 @@ pub enum Maker {
     Other,
 }
 
-/// Prices of requests whose prompt is larger than a size, in US dollars for a million tokens.
+/// Prices of requests with a prompt of more than `above` tokens, in US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ListedBand {
     pub above: u64,
@@ -52,17 +50,17 @@ pub struct ListedBand {
     pub output: f64,
 }
 
-/// One model of a list. Prices are US dollars for a million tokens; `None` where the list does not say.
+/// One model of a list. Prices are US dollars for a million tokens; `None` where the list has none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedModel {
-    /// Without its provider.
+    /// The name without the provider.
     pub name: String,
     pub maker: Maker,
     pub input: f64,
     pub output: f64,
     pub cache_read: Option<f64>,
     pub cache_write: Option<f64>,
-    /// For the longer life.
+    /// The price of a cache write with the longer lifetime.
     pub cache_write_long: Option<f64>,
     pub cache_least: Option<u32>,
     pub window: Option<u32>,
@@ -70,24 +68,24 @@ pub struct ListedModel {
     pub bands: Vec<ListedBand>,
 }
 
-/// Why a model of a list is not taken.
+/// The reason why a model of a list is omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Left {
-    /// Somebody sells it who did not make it.
+pub enum OmitReason {
+    /// The seller did not make it.
     Reseller,
-    /// It answers with something else than text.
+    /// Its output is not text.
     NotText,
     NoPrice,
-    /// A figure is negative, no number or absurdly high.
+    /// A figure is negative, not a number or absurdly high.
     BadPrice,
-    /// It is listed twice, and the first was taken.
+    /// An earlier entry has the same name.
     Repeated,
-    /// Its entry is not of the expected shape.
+    /// Its entry does not have the expected shape.
     Unreadable,
 }
 
-impl Left {
-    /// Returns the reason in words that follow a number of models.
+impl OmitReason {
+    /// Returns the reason as words that follow a number of models.
     pub fn why(self) -> &'static str {
         match self {
             Self::Reseller => "sold by others than their maker",
@@ -104,13 +102,13 @@ impl Left {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceList {
     pub source: PriceSource,
-    /// By name.
+    /// Sorted by name.
     pub models: Vec<ListedModel>,
-    /// The names that were not taken, by reason.
-    pub left: BTreeMap<Left, Vec<String>>,
+    /// The names of omitted models, by reason.
+    pub omitted: BTreeMap<OmitReason, Vec<String>>,
 }
 
-/// Why a file is no price list.
+/// The reason why a file is not a price list.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceListError {
     #[error("not JSON")]
@@ -119,26 +117,20 @@ pub enum PriceListError {
     Unknown,
 }
 
-/// An object whose values are read later, each by itself.
-type Object<'a> = BTreeMap<String, &'a RawValue>;
-
-/// Reads a price list; which one it is, is recognised by content.
+/// Reads a price list of either publisher and recognises it by its content.
 ///
-/// Shape: never panics, whatever the bytes; an entry that cannot be read is left out and counted.
+/// Shape: never panics; omits an entry that cannot be read, and counts it.
 pub fn read_prices(bytes: &[u8]) -> Result<PriceList, PriceListError> {
     let text = json::utf8_document(json::without_mark(bytes));
-    let entries: Object<'_> = serde_json::from_str(&text).map_err(|error| {
-        match error.classify() {
-            // JSON, but no object.
-            serde_json::error::Category::Data => PriceListError::Unknown,
-            _ => PriceListError::Syntax(error),
-        }
+    let document = Object::read(&text).map_err(|error| match error.classify() {
+        // Valid JSON, but not an object.
+        serde_json::error::Category::Data => PriceListError::Unknown,
+        _ => PriceListError::Syntax(error),
     })?;
+    let entries = document.fields();
     let has = |key: &str| {
-        entries.values().any(|entry| {
-            serde_json::from_str::<Object<'_>>(entry.get())
-                .is_ok_and(|entry| entry.contains_key(key))
-        })
+        let mut entries = entries.values().filter_map(|raw| Object::parse(raw));
+        entries.any(|entry| entry.get(key).is_some())
     };
     let source = if has("litellm_provider") {
         PriceSource::LiteLlm
@@ -147,28 +139,32 @@ pub fn read_prices(bytes: &[u8]) -> Result<PriceList, PriceListError> {
     } else {
         return Err(PriceListError::Unknown);
     };
-    let mut taken = Taken::default();
+    let mut builder = PriceListBuilder::default();
     match source {
-        PriceSource::ModelsDev => models_dev::read(&entries, &mut taken),
-        PriceSource::LiteLlm => litellm::read(&entries, &mut taken),
+        PriceSource::ModelsDev => models_dev::read(&entries, &mut builder),
+        PriceSource::LiteLlm => litellm::read(&entries, &mut builder),
     }
-    Ok(PriceList { source, models: taken.models.into_values().collect(), left: taken.left })
+    Ok(PriceList {
+        source,
+        models: builder.models.into_values().collect(),
+        omitted: builder.omitted,
+    })
 }
 
-/// What was read so far.
+/// A price list as it is read.
 #[derive(Default)]
-struct Taken {
+struct PriceListBuilder {
     models: BTreeMap<String, ListedModel>,
-    left: BTreeMap<Left, Vec<String>>,
+    omitted: BTreeMap<OmitReason, Vec<String>>,
 }
 
-impl Taken {
-    fn leave(&mut self, name: &str, why: Left) {
-        self.left.entry(why).or_default().push(name.to_owned());
+impl PriceListBuilder {
+    fn omit(&mut self, name: &str, why: OmitReason) {
+        self.omitted.entry(why).or_default().push(name.to_owned());
     }
 
-    /// Takes a model whose figures can be; of two with one name, the first.
-    fn take(&mut self, listed_as: &str, mut model: ListedModel) {
+    /// Adds a model with possible prices; of two models with one name, the first.
+    fn add(&mut self, listed_as: &str, mut model: ListedModel) {
         let bands = model.bands.iter().flat_map(|band| [band.input, band.output]);
         let caches = [model.cache_read, model.cache_write, model.cache_write_long];
         let mut all = [model.input, model.output]
@@ -176,21 +172,21 @@ impl Taken {
             .chain(caches.into_iter().flatten())
             .chain(bands);
         if !all.all(|price| (0.0..=MOST_DOLLARS).contains(&price)) {
-            return self.leave(listed_as, Left::BadPrice);
+            return self.omit(listed_as, OmitReason::BadPrice);
         }
-        // A price of nothing is a trial or a gap, and the prices of the cache are multiples of it.
+        // A price of zero is a trial or a gap in the list; the prices of the cache are multiples of it.
         if model.input <= 0.0 {
-            return self.leave(listed_as, Left::NoPrice);
+            return self.omit(listed_as, OmitReason::NoPrice);
         }
         if self.models.contains_key(&model.name) {
-            return self.leave(listed_as, Left::Repeated);
+            return self.omit(listed_as, OmitReason::Repeated);
         }
         model.bands.sort_by_key(|band| band.above);
         self.models.insert(model.name.clone(), model);
     }
 }
 
-/// Returns the maker that a provider's name stands for; `None` where it sells what others made.
+/// Returns the maker with this provider name; `None` for a reseller.
 fn maker(provider: &str) -> Option<Maker> {
     match provider {
         "anthropic" => Some(Maker::Anthropic),
@@ -202,24 +198,10 @@ fn maker(provider: &str) -> Option<Maker> {
     }
 }
 
-/// A number, or nothing where something else stands.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Number(Option<f64>);
-
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&RawValue>::deserialize(deserializer)?.get();
-        Ok(Self(raw.parse().ok()))
-    }
-}
-
-impl Number {
-    /// Returns it as a whole number of tokens, where it can be one.
-    fn tokens(self) -> Option<u32> {
-        self.0
-            .filter(|number| (1.0..=f64::from(u32::MAX)).contains(number))
-            .map(|number| number as u32)
-    }
+/// Returns a field as a number of tokens, if it is a possible one.
+fn tokens(object: &Object<'_>, key: &str) -> Option<u32> {
+    let number = object.number(key)?;
+    (1.0..=f64::from(u32::MAX)).contains(&number).then_some(number as u32)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Repair: makes any recorded order of messages one that model interfaces accept.
+//! Repair: puts recorded messages into an order that model interfaces accept.
 //!
-//! Afterwards every call is answered directly behind its message, before anything else is said; only calls at the very
-//! end may be open. Nothing that was said is lost.
+//! Afterwards the results of every call stand directly behind its message; only calls at the very end may be open. No
+//! message is lost.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,29 +9,32 @@ use std::sync::Arc;
 use plimsoll_core::render::NO_RESULT;
 use plimsoll_core::{Block, Message, Role, ToolResult};
 
-use crate::draft::Recorded;
-use crate::note::{Note, NoteKind, Place};
+use crate::draft::RecordedMessage;
+use crate::note::{NoteKind, RecordPlace, SessionNote};
 use crate::session::Origin;
 
-/// Repaired messages and how they came about.
+/// The messages after the repair, and what it changed.
 #[derive(Debug)]
-pub(crate) struct Repaired {
-    pub(crate) recorded: Vec<Recorded>,
-    pub(crate) notes: Vec<Note>,
-    /// For each index before the repair, the index afterwards.
+pub(crate) struct RepairResult {
+    pub(crate) messages: Vec<RecordedMessage>,
+    pub(crate) notes: Vec<SessionNote>,
+    /// The new index of each message, by its old index.
     moved: Vec<usize>,
 }
 
-impl Repaired {
-    /// Returns where the message that stood at `index` stands now; the end stays the end.
+impl RepairResult {
+    /// Returns the new index of the message that stood at `index`; the end stays the end.
     pub(crate) fn moved_to(&self, index: usize) -> usize {
-        self.moved.get(index).copied().unwrap_or(self.recorded.len())
+        self.moved.get(index).copied().unwrap_or(self.messages.len())
     }
 }
 
 /// Repairs messages in the order in which they were recorded.
-pub(crate) fn repair(recorded: Vec<Recorded>, place: fn(u32) -> Place) -> Repaired {
-    let mut state = State {
+pub(crate) fn repair(
+    recorded: Vec<RecordedMessage>,
+    place: fn(u32) -> RecordPlace,
+) -> RepairResult {
+    let mut state = RepairState {
         out: Vec::with_capacity(recorded.len()),
         moved: vec![0; recorded.len()],
         notes: Vec::new(),
@@ -48,39 +51,39 @@ pub(crate) fn repair(recorded: Vec<Recorded>, place: fn(u32) -> Place) -> Repair
             Role::User | Role::System => state.other(index, recorded),
         }
     }
-    // Calls at the very end are still running; but a word said after them shows that they never will be answered.
+    // Calls at the very end may still be running; a later message shows that no result will come.
     if !state.waiting.is_empty() {
         state.close();
     }
-    Repaired { recorded: state.out, notes: state.notes, moved: state.moved }
+    RepairResult { messages: state.out, notes: state.notes, moved: state.moved }
 }
 
-struct State {
-    out: Vec<Recorded>,
+struct RepairState {
+    out: Vec<RecordedMessage>,
     moved: Vec<usize>,
-    notes: Vec<Note>,
-    place: fn(u32) -> Place,
-    /// Calls of the last assistant message that are not answered yet.
+    notes: Vec<SessionNote>,
+    place: fn(u32) -> RecordPlace,
+    /// Calls of the last assistant message that have no result yet.
     open: Vec<Arc<str>>,
-    /// The record of that message.
+    /// The record of the last assistant message.
     caller: Option<u32>,
-    /// All call ids that were ever seen.
+    /// The ids of all calls so far.
     known: HashSet<Arc<str>>,
-    /// What was said while calls were open.
-    waiting: Vec<(usize, Recorded)>,
+    /// Messages that came while calls were open.
+    waiting: Vec<(usize, RecordedMessage)>,
 }
 
-impl State {
+impl RepairState {
     fn note(&mut self, record: Option<u32>, kind: NoteKind) {
-        self.notes.push(Note { place: (self.place)(record.unwrap_or(0)), kind });
+        self.notes.push(SessionNote { place: (self.place)(record.unwrap_or(0)), kind });
     }
 
-    fn put(&mut self, index: usize, recorded: Recorded) {
+    fn put(&mut self, index: usize, recorded: RecordedMessage) {
         self.moved[index] = self.out.len();
         self.out.push(recorded);
     }
 
-    fn assistant(&mut self, index: usize, recorded: Recorded) {
+    fn assistant(&mut self, index: usize, recorded: RecordedMessage) {
         self.close();
         for call in recorded.message.calls() {
             self.known.insert(call.id.clone());
@@ -92,7 +95,7 @@ impl State {
         self.put(index, recorded);
     }
 
-    fn result(&mut self, index: usize, mut recorded: Recorded) {
+    fn result(&mut self, index: usize, mut recorded: RecordedMessage) {
         let answered = match &recorded.message.blocks[..] {
             [Block::ToolResult(result)] => self.open.iter().position(|id| *id == result.call_id),
             _ => None,
@@ -115,7 +118,7 @@ impl State {
         }
     }
 
-    fn other(&mut self, index: usize, recorded: Recorded) {
+    fn other(&mut self, index: usize, recorded: RecordedMessage) {
         if self.open.is_empty() {
             self.put(index, recorded);
         } else {
@@ -123,7 +126,7 @@ impl State {
         }
     }
 
-    /// Answers what is still open and lets go what waited for it.
+    /// Puts a result for each open call, and then the messages that waited for it.
     fn close(&mut self) {
         for call_id in std::mem::take(&mut self.open) {
             let mut message = Message::result(call_id.clone(), NO_RESULT);
@@ -131,7 +134,7 @@ impl State {
             message.time = self.out.last().and_then(|last| last.message.time);
             self.note(self.caller, NoteKind::UnansweredCall { call_id });
             let origin = Origin { pieces: Vec::new(), repaired: true };
-            self.out.push(Recorded { message, origin });
+            self.out.push(RecordedMessage { message, origin });
         }
         self.flush();
     }
@@ -142,8 +145,8 @@ impl State {
         }
     }
 
-    /// Turns a result that answers nothing into a user message.
-    fn orphan(&mut self, recorded: &mut Recorded) {
+    /// Turns a result without an open call into a user message.
+    fn orphan(&mut self, recorded: &mut RecordedMessage) {
         let record = recorded.message.source;
         for block in &mut recorded.message.blocks {
             let Block::ToolResult(ToolResult { call_id, text, .. }) = block else { continue };
@@ -154,9 +157,9 @@ impl State {
                 let kind = NoteKind::OrphanResult { call_id: call_id.clone() };
                 (kind, "the result of an unknown tool call")
             };
-            let said = format!("[{what} {call_id}]\n{text}");
-            self.notes.push(Note { place: (self.place)(record.unwrap_or(0)), kind });
-            *block = Block::Text(Arc::from(said));
+            let text = format!("[{what} {call_id}]\n{text}");
+            self.notes.push(SessionNote { place: (self.place)(record.unwrap_or(0)), kind });
+            *block = Block::Text(Arc::from(text));
         }
         recorded.message.role = Role::User;
         recorded.origin.repaired = true;
@@ -169,7 +172,7 @@ mod tests {
     use plimsoll_core::ToolCall;
 
     /// Reads `u` user, `s` system, `a12` assistant that calls 1 and 2, `1` result of 1.
-    fn script(script: &str) -> Vec<Recorded> {
+    fn script(script: &str) -> Vec<RecordedMessage> {
         (1..)
             .zip(script.split(' '))
             .map(|(line, word)| {
@@ -184,15 +187,15 @@ mod tests {
                     _ => Message::result(word, "done"),
                 };
                 message.source = Some(line);
-                Recorded { message, origin: Origin::default() }
+                RecordedMessage { message, origin: Origin::default() }
             })
             .collect()
     }
 
     fn check(input: &str, expected: &str, notes: &[&str]) {
-        let repaired = repair(script(input), Place::Line);
+        let repaired = repair(script(input), RecordPlace::Line);
         let words: Vec<String> = repaired
-            .recorded
+            .messages
             .iter()
             .map(|recorded| match recorded.message.role {
                 Role::Assistant => {

@@ -1,58 +1,34 @@
-//! Requests: each call of a model that a session reports, with what was added to the conversation since the one before it.
+//! Requests: every request that a session reports, with the characters that were added since the one before it.
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use plimsoll_core::bill::{Added, Cause, Request};
-use plimsoll_core::{Block, Message, MillisSinceEpoch, Role, Usage};
+use plimsoll_core::bill::{AddedContent, Request};
+use plimsoll_core::{Block, Message, Role};
 
-use crate::draft::Draft;
+use crate::draft::{BranchRequest, RecordedRequest, SessionDraft};
 
-/// A call of a model, as a reader met it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
-    /// The index of its answer: messages before it made its prompt.
-    pub(crate) before: usize,
-    pub(crate) source: u32,
-    pub(crate) id: Option<Arc<str>>,
-    pub(crate) time: Option<MillisSinceEpoch>,
-    pub(crate) model: Option<Arc<str>>,
-    pub(crate) usage: Usage,
-    pub(crate) thinking_tokens: Option<u64>,
-    pub(crate) told: Option<Cause>,
-}
-
-/// A call of a model on a branch that was left.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Branched {
-    pub(crate) asked: Asked,
-    /// The line of the request that it continues.
-    pub(crate) continues: Option<u32>,
-    pub(crate) compacted: bool,
-    pub(crate) after_user: bool,
-    pub(crate) said: Added,
-}
-
-/// Lines of a repeated run, at least; each costs a pointer of so many characters.
+/// The least length of a repeated run in lines and in characters, and the length of the pointer in its place.
 const RUN: usize = 3;
 const LONG_RUN: usize = 8;
 const RUN_CHARACTERS: u64 = 120;
 const POINTER_CHARACTERS: u64 = 60;
 
-/// Returns the requests of a main conversation: those that its reader met, else those whose answers report a usage.
+/// Returns the requests of the main conversation: those that the file reports, else those whose responses have a usage.
 pub(crate) fn of_main(
     messages: &[Arc<Message>],
-    asked: &[Asked],
+    reported: &[RecordedRequest],
     compacted: &[usize],
 ) -> Vec<Request> {
     let mut requests = Vec::new();
-    if asked.is_empty() {
-        let own: Vec<Asked> = messages.iter().enumerate().filter_map(of_message).collect();
+    if reported.is_empty() {
+        let own: Vec<RecordedRequest> =
+            messages.iter().enumerate().filter_map(of_message).collect();
         of_thread(messages, &own, compacted, 0, &mut requests);
     } else {
-        of_thread(messages, asked, compacted, 0, &mut requests);
+        of_thread(messages, reported, compacted, 0, &mut requests);
     }
     for request in &mut requests {
         let answer = request.message.and_then(|index| messages.get(index));
@@ -63,9 +39,9 @@ pub(crate) fn of_main(
     requests
 }
 
-/// Appends the requests of another conversation of the file.
-pub(crate) fn push_thread(draft: &Draft, thread: u32, requests: &mut Vec<Request>) {
-    let messages: Vec<&Message> = draft.recorded.iter().map(|recorded| &recorded.message).collect();
+/// Appends the requests of a sub-agent's conversation.
+pub(crate) fn push_thread(draft: &SessionDraft, thread: u32, requests: &mut Vec<Request>) {
+    let messages: Vec<&Message> = draft.messages.iter().map(|recorded| &recorded.message).collect();
     let compacted: Vec<usize> = draft.compactions.iter().map(|seen| seen.before).collect();
     let from = requests.len();
     of_thread(&messages, &draft.requests, &compacted, thread, requests);
@@ -74,25 +50,25 @@ pub(crate) fn push_thread(draft: &Draft, thread: u32, requests: &mut Vec<Request
     }
 }
 
-/// Appends the requests of branches that were left.
-pub(crate) fn push_branches(branches: Vec<Branched>, requests: &mut Vec<Request>) {
+/// Appends the requests of branches that the user left.
+pub(crate) fn push_branches(branches: Vec<BranchRequest>, requests: &mut Vec<Request>) {
     let mut by_line: HashMap<u32, usize> =
         requests.iter().enumerate().map(|(index, request)| (request.source, index)).collect();
     for branch in branches {
-        let asked = branch.asked;
-        by_line.insert(asked.source, requests.len());
+        let reported = branch.request;
+        by_line.insert(reported.source, requests.len());
         requests.push(Request {
-            id: asked.id,
-            source: asked.source,
-            sent: asked.time,
-            model: asked.model,
-            usage: asked.usage,
-            thinking_tokens: asked.thinking_tokens,
+            id: reported.id,
+            source: reported.source,
+            sent: reported.time,
+            model: reported.model,
+            usage: reported.usage,
+            thinking_tokens: reported.thinking_tokens,
             thread: 1,
             after_user: branch.after_user,
             continues: branch.continues.and_then(|line| by_line.get(&line).copied()),
             compacted: branch.compacted,
-            told: asked.told,
+            told: reported.told,
             said: branch.said,
             answered: 0,
             message: None,
@@ -100,35 +76,35 @@ pub(crate) fn push_branches(branches: Vec<Branched>, requests: &mut Vec<Request>
     }
 }
 
-fn of_message((index, message): (usize, &Arc<Message>)) -> Option<Asked> {
-    Some(Asked {
+fn of_message((index, message): (usize, &Arc<Message>)) -> Option<RecordedRequest> {
+    Some(RecordedRequest {
         before: index,
         source: message.source.unwrap_or(0),
         id: message.id.clone(),
         time: message.time,
         model: message.model.clone(),
         usage: message.usage?,
-        ..Asked::default()
+        ..RecordedRequest::default()
     })
 }
 
 fn of_thread<M: Borrow<Message>>(
     messages: &[M],
-    asked: &[Asked],
+    reported: &[RecordedRequest],
     compacted: &[usize],
     thread: u32,
     requests: &mut Vec<Request>,
 ) {
-    let mut seen = Seen::default();
+    let mut seen = ShownLines::default();
     let (mut from, mut continues) = (0, None);
-    for asked in asked {
-        let end = asked.before.min(messages.len()).max(from);
+    for reported in reported {
+        let end = reported.before.min(messages.len()).max(from);
         let is_compacted = compacted.iter().any(|at| (from + 1..=end).contains(at))
             || (from == 0 && continues.is_some() && compacted.contains(&0));
         if is_compacted {
-            seen = Seen::default();
+            seen = ShownLines::default();
         }
-        let mut said = Added::default();
+        let mut said = AddedContent::default();
         let (mut sent, mut after_user) = (None, false);
         for message in &messages[from..end] {
             let message = message.borrow();
@@ -139,19 +115,19 @@ fn of_thread<M: Borrow<Message>>(
         let answer = messages.get(end).map(Borrow::borrow);
         let answer = answer.filter(|answer| answer.role == Role::Assistant);
         requests.push(Request {
-            id: asked.id.clone(),
-            source: asked.source,
-            sent: sent.or(asked.time),
-            model: asked.model.clone(),
-            usage: asked.usage,
-            thinking_tokens: asked.thinking_tokens,
+            id: reported.id.clone(),
+            source: reported.source,
+            sent: sent.or(reported.time),
+            model: reported.model.clone(),
+            usage: reported.usage,
+            thinking_tokens: reported.thinking_tokens,
             thread,
             continues,
             after_user,
             compacted: is_compacted,
-            told: asked.told,
+            told: reported.told,
             said,
-            answered: answer.map_or(0, |answer| said_by(answer).visible()),
+            answered: answer.map_or(0, |answer| characters_by_kind(answer).visible()),
             message: Some(end),
         });
         continues = Some(requests.len() - 1);
@@ -159,9 +135,9 @@ fn of_thread<M: Borrow<Message>>(
     }
 }
 
-/// Counts the characters of a message by kind, repeated lines apart.
-pub(crate) fn said_by(message: &Message) -> Added {
-    let mut said = Added { blocks: message.blocks.len() as u32, ..Added::default() };
+/// Counts the characters of a message by kind, without looking for repeated lines.
+pub(crate) fn characters_by_kind(message: &Message) -> AddedContent {
+    let mut said = AddedContent { blocks: message.blocks.len() as u32, ..AddedContent::default() };
     for block in &message.blocks {
         match block {
             Block::Text(text) if message.role == Role::System => said.system += characters(text),
@@ -180,13 +156,13 @@ fn characters(text: &str) -> u64 {
     (if text.is_ascii() { text.len() } else { text.chars().count() }) as u64
 }
 
-/// Lines that a conversation shows.
+/// Digests of the lines that a conversation has shown.
 #[derive(Debug, Default)]
-struct Seen(HashSet<u64>);
+struct ShownLines(HashSet<u64>);
 
-impl Seen {
-    fn read(&mut self, message: &Message) -> Added {
-        let mut said = said_by(message);
+impl ShownLines {
+    fn read(&mut self, message: &Message) -> AddedContent {
+        let mut said = characters_by_kind(message);
         for result in message.results() {
             self.repeated(&result.text, &mut said);
         }
@@ -198,8 +174,8 @@ impl Seen {
         said
     }
 
-    /// Counts the characters of a result in runs of lines that were shown before, and notes its lines.
-    fn repeated(&mut self, text: &str, said: &mut Added) {
+    /// Adds the characters of repeated runs in a result to `said`, and keeps the digests of its other lines.
+    fn repeated(&mut self, text: &str, said: &mut AddedContent) {
         let (mut lines, mut length) = (0, 0);
         let mut end = |lines: &mut usize, length: &mut u64| {
             let saved = length.saturating_sub(POINTER_CHARACTERS);
@@ -220,7 +196,7 @@ impl Seen {
                     end(&mut lines, &mut length);
                     new.push(key);
                 }
-                // Blank lines and single brackets stand everywhere.
+                // Blank lines and single brackets neither end a run nor begin one.
                 None => length += characters(line) + 1,
             }
         }
@@ -229,7 +205,7 @@ impl Seen {
     }
 }
 
-/// Returns a digest of a line without indentation and line number; `None` for one that says nothing.
+/// Returns a digest of a line without indentation and line number; `None` for a line of fewer than four bytes.
 fn line_key(line: &str) -> Option<u64> {
     let line = line.trim();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -255,7 +231,7 @@ mod tests {
             let line = |n| format!("{n}→the {n}th line of a file with words\n");
             (from..to).map(line).collect::<Vec<_>>().concat()
         };
-        let mut seen = Seen::default();
+        let mut seen = ShownLines::default();
         let first = seen.read(&Message::result("a", lines(0, 10)));
         assert_eq!((first.repeated, first.repeated_long), (0, 0));
         let again = seen.read(&Message::result("b", lines(0, 5) + &lines(20, 22)));

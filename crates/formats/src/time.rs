@@ -2,7 +2,7 @@
 
 use plimsoll_core::MillisSinceEpoch;
 
-/// Numbers above this are milliseconds: as seconds they would lie after the year 5000.
+/// The largest number of seconds (chosen: the year 5138); larger numbers are milliseconds.
 const LARGEST_SECONDS: f64 = 1e11;
 
 /// Reads a time from its text.
@@ -10,7 +10,7 @@ pub(crate) fn from_text(text: &str) -> Option<MillisSinceEpoch> {
     if let Ok(timestamp) = text.parse::<jiff::Timestamp>() {
         return Some(MillisSinceEpoch(timestamp.as_millisecond()));
     }
-    // Python writes local times without a zone; on the servers that record sessions that is UTC.
+    // Python writes local times without a zone; the servers that record sessions run in UTC.
     let local = text.parse::<jiff::civil::DateTime>().ok()?;
     let zoned = local.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
     Some(MillisSinceEpoch(zoned.timestamp().as_millisecond()))

@@ -1,13 +1,12 @@
 //! Writing back: a changed context in the format that it was read from.
 //!
-//! Untouched records are copied byte for byte; of a changed one only the text, arguments or result is replaced; dropped
-//! ones are left out and what hung on them is hung on what is left.
+//! Untouched records are copied byte for byte. In a changed record only the text, arguments or result is replaced. Dropped
+//! records are left out, and their children get the nearest remaining ancestor as parent.
 
 mod claude_code;
 mod documents;
 mod edit;
 mod lines;
-pub(crate) mod object;
 mod pi;
 mod plan;
 
@@ -17,11 +16,12 @@ use std::sync::Arc;
 use plimsoll_core::Message;
 
 use crate::error::WriteError;
-use crate::session::{Format, Session};
+use crate::format::SessionFormat;
+use crate::session::Session;
 
 /// One message of the context to write.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct ContextMessage {
     /// Its index in [`Session::messages`]; `None` for a new one, such as a summary.
     pub position: Option<usize>,
     pub message: Arc<Message>,
@@ -29,14 +29,14 @@ pub struct Written {
 
 /// Writes `context` in the session's own format.
 ///
-/// `original` is what the session was read from; `context` names recorded messages in their order, with new ones of
-/// text alone between them. Records that are not messages are kept. Nothing changed gives the same bytes.
-/// Where something is changed and the session was read past its compactions, their markers are left out, because the
-/// agent would otherwise not see what stands before them.
+/// `original` holds the bytes that the session was read from. `context` lists recorded messages in their order, with new
+/// messages of text alone between them. Records that are not messages stay. An unchanged context gives the same bytes.
+/// If the context changed and the session was read with [`crate::Compaction::PassOver`], compaction markers are left out,
+/// because the agent would otherwise not see the messages before them.
 pub fn write(
     session: &Session,
     original: &[u8],
-    context: &[Written],
+    context: &[ContextMessage],
 ) -> Result<Vec<u8>, WriteError> {
     if !session.format.is_writable() {
         return Err(WriteError::Unsupported { format: session.format });
@@ -45,21 +45,21 @@ pub fn write(
     if is_unchanged(session, context) {
         return Ok(original.to_vec());
     }
-    let plan = plan::Plan::new(session, context)?;
+    let plan = plan::WritePlan::new(session, context)?;
     match session.format {
-        Format::Pi => pi::write(&plan, original),
-        Format::ClaudeCode => claude_code::write(&plan, original),
-        Format::OpenAiChat => {
+        SessionFormat::Pi => pi::write(&plan, original),
+        SessionFormat::ClaudeCode => claude_code::write(&plan, original),
+        SessionFormat::OpenAiChat => {
             documents::write(&plan, original, context, documents::Dialect::OpenAi)
         }
-        Format::AnthropicMessages => {
+        SessionFormat::AnthropicMessages => {
             documents::write(&plan, original, context, documents::Dialect::Anthropic)
         }
         _ => Err(WriteError::Unsupported { format: session.format }),
     }
 }
 
-fn is_unchanged(session: &Session, context: &[Written]) -> bool {
+fn is_unchanged(session: &Session, context: &[ContextMessage]) -> bool {
     context.len() == session.messages.len()
         && context.iter().enumerate().all(|(index, written)| {
             written.position == Some(index) && written.message == session.messages[index]
@@ -67,7 +67,7 @@ fn is_unchanged(session: &Session, context: &[Written]) -> bool {
 }
 
 /// Refuses contexts that no program accepts: unknown positions, another order, results without their call.
-fn check(session: &Session, context: &[Written]) -> Result<(), WriteError> {
+fn check(session: &Session, context: &[ContextMessage]) -> Result<(), WriteError> {
     let mut next = 0;
     let mut calls: HashSet<&str> = HashSet::new();
     for written in context {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use plimsoll_core::Message;
-use plimsoll_core::cost::{Priced, Pricing, Unlisted};
+use plimsoll_core::cost::{ModelPrice, Pricing, UnlistedModels};
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
 use tokio::sync::watch;
@@ -88,7 +88,7 @@ pub struct Gateway {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) traces: Traces,
     /// Warnings about models without a price, each given once.
-    unlisted: Mutex<(Unlisted, Vec<String>)>,
+    unlisted: Mutex<(UnlistedModels, Vec<String>)>,
     guard: OnceLock<Guard>,
     /// New requests are no longer wanted.
     stopping: watch::Sender<bool>,
@@ -137,7 +137,7 @@ impl Gateway {
     }
 
     /// Returns what a model costs now, and warns once of one that the table of prices does not list.
-    pub(crate) fn priced(&self, model: Option<&str>) -> Priced<'_> {
+    pub(crate) fn priced(&self, model: Option<&str>) -> ModelPrice<'_> {
         let priced = self.pricing.of(model, Some(self.clock.now()));
         if priced.is_estimate() {
             let mut guard = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);

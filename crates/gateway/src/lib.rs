@@ -26,6 +26,8 @@ mod routes;
 mod secret;
 mod server;
 mod sessions;
+mod stored_answers;
+mod stored_memory;
 mod surroundings;
 mod timers;
 #[cfg_attr(not(feature = "otlp"), path = "traces_absent.rs")]
@@ -46,5 +48,7 @@ pub use relay::{Body, Cut};
 pub use routes::{Access, ROUTES, Route};
 pub use secret::Secret;
 pub use server::{ServeError, serve};
+pub use stored_answers::StoredAnswers;
+pub use stored_memory::StoredMemory;
 pub use turn::Policies;
 pub use upstream::UpstreamError;

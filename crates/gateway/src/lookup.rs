@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::lazy_tools::{DESCRIBE_TOOL, LazySettings, OnCall, ToolSession};
+use plimsoll_core::lazy_tools::{CallDecision, DESCRIBE_TOOL, LazySettings, ToolSession};
 use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
-use plimsoll_engine::expand::{ExpandOptions, Part, expand_text};
+use plimsoll_engine::expand::{
+    self, ExpandError, ExpandOptions, Expansion, Originals, Part, expand_text,
+};
 use plimsoll_wire::{Request, ToolDefinition};
 use serde::Deserialize;
 
@@ -78,18 +80,15 @@ fn describe(request: &Request, arguments: &str) -> Result<String, String> {
     let mut session = ToolSession::default();
     let settings = LazySettings::default();
     match session.on_call(DESCRIBE_TOOL, arguments, &request.lazy_tools(), &settings) {
-        OnCall::Described(text) => Ok(text),
-        OnCall::Unfit(text) | OnCall::Unknown(text) => Err(text),
-        OnCall::Run => Err("it is called by its name".to_owned()),
+        CallDecision::Described(text) => Ok(text),
+        CallDecision::Unfit(text) | CallDecision::Unknown(text) => Err(text),
+        CallDecision::Run => Err("it is called by its name".to_owned()),
     }
 }
 
 async fn expand(gateway: &Gateway, place: &Place, arguments: &str) -> Result<String, String> {
     let asked: Expand = serde_json::from_str(arguments)
         .map_err(|error| format!("the arguments cannot be read: {error}"))?;
-    let prefix = Ref::prefix(&asked.reference).ok_or_else(|| not_found(&asked.reference))?;
-    let original = original(gateway, place, &prefix).await;
-    let original = original.ok_or_else(|| not_found(&asked.reference))?;
     let (part, first) = match (&asked.lines, &asked.search) {
         (Some(lines), _) => {
             let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
@@ -103,28 +102,35 @@ async fn expand(gateway: &Gateway, place: &Place, arguments: &str) -> Result<Str
         (None, None) => (Part::Whole, 1),
     };
     let options = ExpandOptions { fields: Vec::new(), part };
-    let found = expand_text(&original, &options).map_err(|error| error.to_string())?;
+    let found = expanded(gateway, place, &asked.reference, &options).await;
+    let found = found.map_err(|error| match error {
+        ExpandError::Store(_) => not_found(&asked.reference),
+        error => error.to_string(),
+    })?;
     if found.text.is_empty() {
         return Err("nothing of it is in this part".to_owned());
     }
     Ok(cut_answer(&found.text, first))
 }
 
-/// Finds an original: in the session, where it may not be stored yet, else among all that its tenant has.
-async fn original(gateway: &Gateway, place: &Place, prefix: &str) -> Option<String> {
-    {
+/// Expands a ref: in the session, where it may not be stored yet, else among all that its tenant has.
+async fn expanded(
+    gateway: &Gateway,
+    place: &Place,
+    reference: &str,
+    options: &ExpandOptions,
+) -> Result<Expansion, ExpandError> {
+    let (tenant, history) = (&place.key.0, &*gateway.history);
+    let original = {
         let guard = place.held.lock().await;
         let session = guard.as_ref().and_then(|all| all.branch(place.branch));
-        let transcript = session.map(plimsoll_engine::live::LiveSession::transcript);
-        let found = transcript.and_then(|transcript| {
-            Some(transcript.entries()[transcript.find(prefix)?].message.shown())
-        });
-        if found.is_some() {
-            return found;
-        }
+        session.and_then(|session| session.original(&Ref::prefix(reference)?))
+    };
+    if let Some(original) = original {
+        return expand_text(&original, options);
     }
-    let record = gateway.history.message_by_hash(&place.key.0, prefix).await.ok()?;
-    Some(record.message.shown())
+    let originals = Originals { history, knowledge: None, tenant };
+    expand::expand(&originals, reference, options, gateway.clock.now()).await
 }
 
 async fn look(place: &Place, arguments: &str) -> Result<String, String> {

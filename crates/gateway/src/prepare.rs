@@ -322,7 +322,7 @@ impl Job {
             }
             _ => None,
         };
-        let held = self.gateway.sessions.get(&key);
+        let held = self.gateway.sessions.get(&key, || None);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
         let job = self.clone();
         let (asked, added) = (request.clone(), added.map(Arc::from));
@@ -390,7 +390,7 @@ impl Job {
         if !self.gateway.sessions.has(&key) {
             return Ok(None);
         }
-        let held = self.gateway.sessions.get(&key);
+        let held = self.gateway.sessions.get(&key, || None);
         let mut guard = read(held, &key, &*self.gateway.history).await?;
         let Some(conversation) = guard.as_mut() else { return Ok(None) };
         let session = conversation.predict(request.messages());

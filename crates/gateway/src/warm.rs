@@ -11,7 +11,7 @@ use plimsoll_core::cost::{Charge, Life};
 use plimsoll_core::keep_warm::{Pause, is_worth_reading, seconds_until_read};
 use plimsoll_core::{MillisSinceEpoch, Usage};
 use plimsoll_engine::live::Read;
-use plimsoll_engine::{Bill, HistoryBatch, ReceiptRecord, SelectionType, SessionId, StoreError};
+use plimsoll_engine::{Bill, ReceiptRecord, SelectionType, SessionId, StoreError};
 use plimsoll_wire::{Answer, AnswerUsage, Limits, Request, Wire};
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -254,25 +254,9 @@ async fn keep(
     read: Read,
 ) -> Result<(), StoreError> {
     let (tenant, session) = (&account.key.0, &account.session);
-    let earlier = gateway.history.receipts(tenant, session).await?;
-    let turn = earlier.iter().filter(|one| one.strategy == KEEP_WARM).count() as u32;
-    let record = ReceiptRecord {
-        session: session.clone(),
-        turn,
-        trace_id: format!("{session}:{turn}:{KEEP_WARM}"),
-        cascade_id: None,
-        selection_type: SelectionType::IntraPhase,
-        strategy: KEEP_WARM.to_owned(),
-        full_history_size: 0,
-        context_size: 0,
-        masked_count: 0,
-        anchor_hashes: Vec::new(),
-        selected_hashes: Vec::new(),
-        tokens_saved: 0,
-        bill: Some(bill),
-        receipt: json!({"kept_warm": read, "usage": usage, "bill": bill}).to_string(),
-        recorded_at: gateway.clock.now(),
-    };
-    let batch = HistoryBatch { receipts: vec![record], ..HistoryBatch::default() };
-    gateway.history.append(tenant, batch).await.map(|_| ())
+    let receipt = json!({"kept_warm": read, "usage": usage, "bill": bill});
+    let (kind, now) = (SelectionType::IntraPhase, gateway.clock.now());
+    let mut record = ReceiptRecord::new(session, 0, kind, KEEP_WARM, &receipt, now);
+    record.bill = Some(bill);
+    record.append_next(&*gateway.history, tenant).await
 }

@@ -95,7 +95,7 @@ async fn measure(path: &Path, records: usize) {
 
     let began = Instant::now();
     let store = SqliteStore::open(path).await.expect("a store");
-    let mut memories = Memories::new(search.clone());
+    let memories = Memories::new(search.clone());
     let assembler = Assembler {
         history: &store,
         knowledge: &store,
@@ -109,7 +109,7 @@ async fn measure(path: &Path, records: usize) {
         profile: "",
     };
     let question = random.text(8);
-    assembler.memory(&mut memories, &turn(&scope, &question), None, None).await.expect("assembled");
+    assembler.memory(&memories, &turn(&scope, &question), None, None).await.expect("assembled");
     println!("{records} records: cold start, opening included, {:.1} ms", milliseconds(began));
 
     for (name, tokenizer) in
@@ -121,7 +121,7 @@ async fn measure(path: &Path, records: usize) {
             let question = random.text(8);
             let began = Instant::now();
             let found = assembler
-                .memory(&mut memories, &turn(&scope, &question), None, None)
+                .memory(&memories, &turn(&scope, &question), None, None)
                 .await
                 .expect("found");
             // The first one builds the vocabulary's tables.

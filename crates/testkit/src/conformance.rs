@@ -1,6 +1,17 @@
 //! The checks that every store passes: each tests sentences of a port's documentation on a fresh store.
 
+/// Asserts that a call fails with this kind of [`plimsoll_engine::StoreError`].
+macro_rules! assert_fails {
+    ($call:expr, $kind:ident) => {{
+        let result = $call.await;
+        assert!(matches!(result, Err(plimsoll_engine::StoreError::$kind { .. })), "{result:?}");
+    }};
+}
+
+pub mod answers;
+pub mod artefacts;
 pub mod history;
+pub mod jobs;
 pub mod knowledge;
 pub mod memory;
 pub mod together;
@@ -41,25 +52,31 @@ macro_rules! history_conformance {
 #[macro_export]
 macro_rules! knowledge_conformance {
     ($make:path) => {
-        $crate::conformance_tests!(knowledge $make {
+        $crate::conformance_tests!(artefacts $make {
             an_artefact_is_found_by_every_form_of_its_ref,
             accesses_are_counted,
             a_ref_that_is_there_keeps_its_content_and_counters,
             what_is_no_artefact_is_refused,
             refs_are_listed_newest_first,
             refs_past_their_time_are_collected,
-            hostile_ids_and_texts_are_taken_literally,
+        });
+        $crate::conformance_tests!(jobs $make {
             a_job_is_one_by_its_key,
             jobs_are_leased_in_order,
             a_job_is_tried_again_and_parked,
             a_lease_that_ended_is_taken_over,
             quotas_hold,
             no_two_callers_get_the_same_job,
-            schemas_are_replaced_and_sorted,
+        });
+        $crate::conformance_tests!(answers $make {
             answers_live_until_their_time,
             similar_answers_share_a_signature_and_a_model,
             answers_are_dropped_by_key_and_by_ref,
             answers_are_listed_newest_first_and_trimmed,
+        });
+        $crate::conformance_tests!(knowledge $make {
+            schemas_are_replaced_and_sorted,
+            hostile_ids_and_texts_are_taken_literally,
             tenants_never_meet,
         });
     };

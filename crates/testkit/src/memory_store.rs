@@ -1,23 +1,31 @@
-//! A store in memory: nothing is kept, and every rule of the ports is.
+//! A store in memory, which keeps every rule of the ports and writes nothing to a disk.
 
+mod answers;
+mod artefacts;
+mod forgetting;
 mod history;
+mod jobs;
 mod knowledge;
+mod memories;
+mod ranking;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_engine::{
-    Answer, Artefact, ContextCard, Embedding, Hit, Job, MemoryRecord, MemoryVersion, MessageRecord,
-    ReceiptRecord, SearchQuery, TenantId, ToolSchema, fuse, words,
+    Answer, Artefact, ContextCard, Job, MemoryRecord, MemoryVersion, MessageRecord, ReceiptRecord,
+    StoreError, TenantId, ToolSchema,
 };
 
-/// A store in memory, for tests and for a process that keeps nothing.
+type StoreResult<T> = Result<T, StoreError>;
+
+/// A store in memory, for tests.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     tenants: Mutex<HashMap<TenantId, Records>>,
 }
 
-/// What one tenant has.
+/// The records of one tenant.
 #[derive(Debug, Default)]
 struct Records {
     /// By session, in the order of positions.
@@ -30,9 +38,9 @@ struct Records {
     arrivals: Vec<Arrival>,
     /// By kind, digest and view.
     artefacts: BTreeMap<(String, String, Option<String>), Artefact>,
-    /// By id: the states in the order of `updated_at`, and the present one.
-    memories: BTreeMap<String, Memory>,
-    /// Counts of their changes and removals, and at which change each was put.
+    /// By id.
+    memories: BTreeMap<String, MemoryHistory>,
+    /// Counts the changes and the removals of memories.
     memory_version: MemoryVersion,
     jobs: Vec<Job>,
     last_job: i64,
@@ -47,10 +55,13 @@ enum Arrival {
     Receipt(String, u32, String),
 }
 
+/// A memory record with its earlier states.
 #[derive(Debug)]
-struct Memory {
+struct MemoryHistory {
     present: MemoryRecord,
+    /// The change that put the present state.
     generation: i64,
+    /// By `updated_at`.
     states: BTreeMap<i64, MemoryRecord>,
 }
 
@@ -81,53 +92,11 @@ impl MemoryStore {
     }
 }
 
-/// Ranks documents by words and vector: indexes into `documents`, best first.
-fn rank(documents: &[(Vec<String>, Option<&Embedding>)], query: &SearchQuery) -> Vec<Hit<usize>> {
-    let by_text = query.text.as_ref().map(|text| {
-        let asked: HashSet<String> = words(text).collect();
-        let holds: HashMap<&String, usize> = asked
-            .iter()
-            .map(|word| (word, documents.iter().filter(|(has, _)| has.contains(word)).count()))
-            .collect();
-        scored(documents.iter().map(|(has, _)| {
-            let score = asked
-                .iter()
-                .map(|word| {
-                    let count = has.iter().filter(|other| *other == word).count() as f64;
-                    let rarity = (1.0 + documents.len() as f64 / (1.0 + holds[word] as f64)).ln();
-                    rarity * count / (count + 0.5 + has.len() as f64 / 50.0)
-                })
-                .sum::<f64>();
-            (score > 0.0).then_some(score)
-        }))
-    });
-    let by_vector = query.embedding.as_ref().map(|asked| {
-        scored(documents.iter().map(|(_, has)| has.and_then(|has| cosine(asked, has))))
-    });
-    match (by_text, by_vector) {
-        (Some(text), Some(vector)) => {
-            let order = |hits: Vec<Hit<usize>>| hits.into_iter().map(|hit| hit.item).collect();
-            fuse(&[order(text), order(vector)], query.limit)
-        }
-        (Some(mut hits), None) | (None, Some(mut hits)) => {
-            hits.truncate(query.limit);
-            hits
-        }
-        (None, None) => Vec::new(),
-    }
+fn not_found<T>(what: String) -> StoreResult<T> {
+    Err(StoreError::NotFound { what })
 }
 
-fn scored(scores: impl Iterator<Item = Option<f64>>) -> Vec<Hit<usize>> {
-    let mut hits: Vec<Hit<usize>> = scores
-        .enumerate()
-        .filter_map(|(item, score)| score.map(|score| Hit { item, score }))
-        .collect();
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score));
-    hits
-}
-
-/// The cosine of two unit vectors; `None` if they are of different models or lengths.
-fn cosine(a: &Embedding, b: &Embedding) -> Option<f64> {
-    let alike = a.model == b.model && a.vector.len() == b.vector.len();
-    alike.then(|| a.vector.iter().zip(&b.vector).map(|(a, b)| f64::from(a * b)).sum())
+/// Removes entries and returns how many they were.
+fn remove<K: Ord, V>(entries: &mut BTreeMap<K, V>, is_gone: impl Fn(&V) -> bool) -> u64 {
+    entries.extract_if(.., |_, value| is_gone(value)).count() as u64
 }

@@ -13,7 +13,7 @@ use plimsoll_core::select::{
 use plimsoll_core::text::{Limit, error_lines, head};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, card};
 use plimsoll_engine::cards::safe_text;
-use plimsoll_engine::{HistoryBatch, ReceiptRecord, SelectionType};
+use plimsoll_engine::{HistoryBatch, ReceiptRecord};
 
 use super::Run;
 use super::context::{PhaseContext, indented};
@@ -172,29 +172,16 @@ impl Run {
         let own = anchors.iter().map(|message| ContentHash::of(message).short());
         let marked = selection.anchors.iter().map(|chosen| chosen.hash.clone());
         let left_out: i64 = selection.left_out.iter().map(|passed| i64::from(passed.tokens)).sum();
-        let turn = journal.turn();
-        let record = ReceiptRecord {
-            session: journal.session().clone(),
-            turn,
-            trace_id: format!(
-                "{}:{turn}:{}.{}",
-                journal.session(),
-                phase.name,
-                past.visits(phase.name.as_str())
-            ),
-            cascade_id: Some(self.cascade.cascade_id.to_string()),
-            selection_type: SelectionType::InterPhase,
-            strategy: selection.used.as_str().to_owned(),
-            full_history_size: candidates as u32,
-            context_size: (anchors.len() + selection.anchors.len() + selection.chosen.len()) as u32,
-            masked_count: selection.left_out.len() as u32,
-            anchor_hashes: own.chain(marked).collect(),
-            selected_hashes: selection.chosen.iter().map(|chosen| chosen.hash.clone()).collect(),
-            tokens_saved: left_out,
-            bill: None,
-            receipt: serde_json::to_string(selection).unwrap_or_default(),
-            recorded_at: self.runner.clock.now(),
-        };
+        let (session, turn) = (journal.session(), journal.turn());
+        let visits = past.visits(phase.name.as_str());
+        let now = self.runner.clock.now();
+        let mut record = ReceiptRecord::of_selection(session, turn, selection, candidates, now);
+        record.trace_id = format!("{session}:{turn}:{}.{visits}", phase.name);
+        record.cascade_id = Some(self.cascade.cascade_id.to_string());
+        record.context_size += anchors.len() as u32;
+        record.masked_count = selection.left_out.len() as u32;
+        record.anchor_hashes = own.chain(marked).collect();
+        record.tokens_saved = left_out;
         self.tell(&Event::Chosen {
             phase: phase.name.to_string(),
             strategy: selection.used.as_str().to_owned(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::expand::{ExpandOptions, Part, expand, expand_text};
+use plimsoll_engine::expand::{ExpandOptions, Originals, Part, expand};
 use plimsoll_engine::{
     HistoryStore, KnowledgeStore, MemoryId, MemoryKind, MemoryRecord, MemoryState, Scope,
     SearchQuery, SessionId, StoreError, TenantId, Tool, ToolAnswer, ToolError, ToolSource,
@@ -205,28 +205,16 @@ impl Toolbox {
     ) -> Result<ToolAnswer, ToolError> {
         let options = options(arguments)
             .map_err(|why| ToolError::Invalid { name: EXPAND_REF.to_owned(), why })?;
-        let failed = |error: &dyn std::fmt::Display| Ok(ToolAnswer::failed(error.to_string()));
-        if let Some(prefix) = plimsoll_core::Ref::prefix(reference)
-            && (reference.starts_with("ref:message:") || !reference.starts_with("ref:"))
-        {
-            match self.history.message_by_hash(&caller.tenant, &prefix).await {
-                Ok(record) => {
-                    return match expand_text(&record.message.shown(), &options) {
-                        Ok(found) => Ok(ToolAnswer::text(found.text)),
-                        Err(error) => failed(&error),
-                    };
-                }
-                Err(StoreError::NotFound { .. }) => {}
-                Err(error) => return failed(&error),
-            }
-        }
-        match self.knowledge.artefact(&caller.tenant, reference, caller.now).await {
-            Ok(artefact) => match expand(&artefact, &options, caller.now) {
-                Ok(found) => Ok(ToolAnswer::text(found.text)),
-                Err(error) => failed(&error),
-            },
-            Err(error) => failed(&error),
-        }
+        let originals = Originals {
+            history: &*self.history,
+            knowledge: Some(&*self.knowledge),
+            tenant: &caller.tenant,
+        };
+        let found = expand(&originals, reference, &options, caller.now).await;
+        Ok(found.map_or_else(
+            |error| ToolAnswer::failed(error.to_string()),
+            |found| ToolAnswer::text(found.text),
+        ))
     }
 }
 

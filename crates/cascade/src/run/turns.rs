@@ -11,7 +11,7 @@ use plimsoll_core::{
     Block, ContentHash, Message, Ref, Role, Tokenizer, ToolCall, ToolResult, Transcript,
 };
 use plimsoll_engine::page::artefact_of;
-use plimsoll_engine::{Caching, ChatModel, ChatRequest, Tool, ToolAnswer, receipt_record};
+use plimsoll_engine::{Caching, ChatModel, ChatRequest, ReceiptRecord, Tool, ToolAnswer};
 use serde_json::{Map, Value};
 
 use super::Run;
@@ -271,16 +271,11 @@ impl Run {
             answer
         } else {
             let now = self.runner.clock.now();
-            let mut record = receipt_record(
-                journal.session(),
-                talk.strategy,
-                &receipt,
-                &context,
-                talk.state.plan(),
-                now,
-            );
-            record.turn = turn;
-            record.trace_id = format!("{}:{turn}:{}", journal.session(), talk.strategy);
+            let (session, plan) = (journal.session(), talk.state.plan());
+            let strategy = talk.strategy;
+            let mut record =
+                ReceiptRecord::of_context(session, strategy, &receipt, &context, plan, now)
+                    .with_turn(turn);
             record.cascade_id = Some(self.cascade.cascade_id.to_string());
             record.full_history_size = full.full_messages as u32;
             record.tokens_saved = full.tokens.cast_signed() - sent_tokens.cast_signed();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use plimsoll_cascade::run::{
-    Event, Human, Library, ModelSource, Nobody, Observer, Outcome, RunError, Runner, Settings,
+    Event, Human, Library, ModelSource, Nobody, Observer, Outcome, RunError, RunSettings, Runner,
 };
 use plimsoll_cascade::{Cascade, parse};
 use plimsoll_core::cost::Pricing;
@@ -200,7 +200,7 @@ impl Harness {
             clock: Arc::new(clock),
             pricing: Arc::new(Pricing::shipped()),
             observer: events.clone(),
-            settings: Settings::default(),
+            settings: RunSettings::default(),
         };
         Self { runner, model, tools, events }
     }

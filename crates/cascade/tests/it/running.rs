@@ -131,6 +131,37 @@ phases:
 }
 
 #[tokio::test]
+async fn settings_of_loops_change_what_a_retry_sees() {
+    let bad = r#"{"valid": false, "reason": "too short"}"#;
+    for (setting, header, first) in [
+        ("{}", true, true),
+        ("{compress_loops: no}", false, true),
+        ("{loop_history_limit: 1}", true, false),
+    ] {
+        let harness =
+            Harness::new("{\"text\": \"one\"}\n{\"text\": \"two\"}\n{\"text\": \"three\"}")
+                .with_tool(
+                    "check",
+                    &format!("{bad}\n{bad}\n{{\"valid\": true, \"reason\": \"\"}}"),
+                );
+        let cascade = format!(
+            "
+cascade_id: c
+auto_context: {{intra_phase: {setting}}}
+phases:
+  - name: write
+    instructions: Write.
+    rules: {{loop_until: check, max_attempts: 5}}
+"
+        );
+        harness.run(&cascade, "{}").await.expect("it runs");
+        let context = harness.model.context(2);
+        assert_eq!(context.contains("[Attempt #2]"), header, "{setting}: {context}");
+        assert_eq!(context.contains("one"), first, "{setting}: {context}");
+    }
+}
+
+#[tokio::test]
 async fn a_loop_without_end_fails_its_phase() {
     let harness = Harness::new("{\"text\": \"a\"}\n{\"text\": \"b\"}")
         .with_tool("check", r#"{"valid": false, "reason": "never"}"#);

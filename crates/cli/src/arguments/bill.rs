@@ -1,4 +1,4 @@
-//! The arguments of `plimsoll bill`.
+//! Arguments of `plimsoll bill`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The arguments of `plimsoll cache`.
+//! Arguments of `plimsoll cache`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The arguments of `plimsoll tools`.
+//! Arguments of `plimsoll tools`.
 
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
-use plimsoll_formats::{Format, UsualPlace, sessions_under, usual_places};
+use plimsoll_formats::{SessionFormat, UsualPlace, sessions_under, usual_places};
 
 use crate::error::CommandError;
 
@@ -31,7 +31,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Found, CommandError> {
             let root = place.root.strip_prefix(home).unwrap_or(&place.root);
             places.push(format!("~/{}", root.display()));
             files.extend(sessions_under(&place).into_iter().map(|found| found.path));
-            if place.format == Format::ClaudeCode {
+            if place.format == SessionFormat::ClaudeCode {
                 // Sub-agents have files of their own: PROJECT/SESSION/subagents/agent-ID.jsonl.
                 let depth = place.depth + 2;
                 let agents =
@@ -67,7 +67,7 @@ fn folder(root: &Path, files: &mut Vec<PathBuf>) {
     for suffix in SUFFIXES {
         // The format is a stand-in: only the content tells it.
         let place = UsualPlace {
-            format: Format::Pi,
+            format: SessionFormat::Pi,
             root: root.to_owned(),
             depth: DEPTH,
             prefix: "",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::bill::{
-    Account, Cause, Prediction, Request, Row, Savings, predict, rate, savings, split,
+    BillTotals, Cause, Prediction, Request, Row, Savings, predict, rate, savings, split,
 };
 use plimsoll_core::cost::{Prices, Pricing, day};
 use plimsoll_core::safety::redact;
@@ -25,14 +25,14 @@ const SHORT_BY: f64 = 50.0;
 /// A bill.
 #[derive(Debug)]
 pub(super) struct Bill {
-    pub(super) total: Account,
-    pub(super) by: BTreeMap<By, BTreeMap<String, Account>>,
+    pub(super) total: BillTotals,
+    pub(super) by: BTreeMap<By, BTreeMap<String, BillTotals>>,
     /// By the format that recorded them.
-    pub(super) by_client: BTreeMap<&'static str, (Account, Prediction)>,
+    pub(super) by_client: BTreeMap<&'static str, (BillTotals, Prediction)>,
     pub(super) savings: Savings,
     pub(super) prediction: Prediction,
     /// Requests of sub-agents and of branches that were left.
-    pub(super) aside: Account,
+    pub(super) aside: BillTotals,
     pub(super) first: Option<MillisSinceEpoch>,
     pub(super) last: Option<MillisSinceEpoch>,
     pub(super) pricing_date: String,
@@ -97,12 +97,12 @@ pub(super) struct Gathered<'a> {
 impl<'a> Gathered<'a> {
     pub(super) fn new(pricing: &'a Pricing, since: Option<MillisSinceEpoch>) -> Self {
         let bill = Bill {
-            total: Account::default(),
+            total: BillTotals::default(),
             by: BTreeMap::new(),
             by_client: BTreeMap::new(),
             savings: Savings::default(),
             prediction: Prediction::default(),
-            aside: Account::default(),
+            aside: BillTotals::default(),
             first: None,
             last: None,
             pricing_date: pricing.date.clone(),
@@ -153,7 +153,7 @@ impl<'a> Gathered<'a> {
         let project = project.unwrap_or_else(|| "(not recorded)".to_owned());
         self.bill.labels.entry(of_session.clone()).or_insert_with(|| label(session, &of_session));
         let per_character = rate(requests).tokens_per_character;
-        let mut client = Account::default();
+        let mut client = BillTotals::default();
         for ((request, split), _) in
             requests.iter().zip(&splits).zip(&counted).filter(|(_, counted)| **counted)
         {

@@ -70,7 +70,8 @@ fn head(out: &mut String, bill: &Bill) {
     );
     let output = total.amount(Row::Output).dollars + total.amount(Row::Thinking).dollars;
     let again: f64 = Row::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|row| row.as_str().starts_with("again_"))
         .map(|row| total.amount(row).dollars)
         .sum();
@@ -132,7 +133,7 @@ fn days(out: &mut String, bill: &Bill) {
 fn went(out: &mut String, bill: &Bill) {
     let sum = bill.total.dollars();
     out.push_str("<section>\n<h2>Where it went</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Where it went\">\n<table class=\"figures\">\n<thead><tr><th scope=\"col\">part</th><th scope=\"col\">tokens</th><th scope=\"col\">cost</th><th scope=\"col\" colspan=\"2\">share</th></tr></thead>\n<tbody>\n");
-    for row in Row::ALL {
+    for &row in Row::ALL {
         let amount = bill.total.amount(row);
         // What would be printed as nothing is left out.
         if dollars(amount.dollars, sum) == dollars(0.0, sum) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::bill::{Account, Amount, Estimate, Prediction, Row, Saving};
+use plimsoll_core::bill::{Amount, BillTotals, Estimate, Prediction, Row, Saving};
 use plimsoll_core::{MillisSinceEpoch, Usage};
 use serde::Serialize;
 
@@ -62,14 +62,14 @@ struct Saved {
 }
 
 impl Told {
-    fn new(account: &Account) -> Self {
+    fn new(account: &BillTotals) -> Self {
         Self {
             requests: account.requests,
             is_estimate: account.estimated > 0,
             dollars: account.dollars(),
             usage: account.usage,
             history_read: account.history().into_iter().collect(),
-            rows: Row::ALL.into_iter().map(|row| (row.as_str(), account.amount(row))).collect(),
+            rows: Row::ALL.iter().map(|&row| (row.as_str(), account.amount(row))).collect(),
         }
     }
 }
@@ -79,7 +79,7 @@ impl<'a> Document<'a> {
         let by = bill.by.iter().map(|(by, accounts)| {
             let list = super::page::dearest(accounts);
             let named =
-                |(name, account): (&'a str, &Account)| Named { name, told: Told::new(account) };
+                |(name, account): (&'a str, &BillTotals)| Named { name, told: Told::new(account) };
             (by.as_str(), list.into_iter().map(named).collect())
         });
         let total = bill.total.dollars();

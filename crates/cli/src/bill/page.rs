@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plimsoll_core::bill::{Account, Row, Saving};
+use plimsoll_core::bill::{BillTotals, Row, Saving};
 
 use super::gather::Bill;
 use super::words::{self, Verdict, counted, dollars, tokens};
@@ -44,15 +44,15 @@ pub(super) fn page(bill: &Bill, by: Option<By>, all: bool) -> String {
 }
 
 /// Returns accounts with their names, the most expensive first.
-pub(super) fn dearest(accounts: &BTreeMap<String, Account>) -> Vec<(&str, &Account)> {
-    let mut list: Vec<(&str, &Account)> =
+pub(super) fn dearest(accounts: &BTreeMap<String, BillTotals>) -> Vec<(&str, &BillTotals)> {
+    let mut list: Vec<(&str, &BillTotals)> =
         accounts.iter().map(|(name, account)| (name.as_str(), account)).collect();
     list.sort_by(|a, b| b.1.dollars().total_cmp(&a.1.dollars()).then(a.0.cmp(b.0)));
     list
 }
 
 /// Returns `~` before figures that are partly priced as another model.
-pub(super) fn mark(account: &Account) -> &'static str {
+pub(super) fn mark(account: &BillTotals) -> &'static str {
     if account.estimated > 0 { "~" } else { "" }
 }
 
@@ -96,7 +96,7 @@ fn head(out: &mut String, bill: &Bill) {
 fn went(out: &mut String, bill: &Bill) {
     let sum = bill.total.dollars();
     let _ = writeln!(out, "\n{BOLD}{:NAME$}{:>12}{:>7}{RESET}", "where it went", "cost", "share");
-    for row in Row::ALL {
+    for &row in Row::ALL {
         let amount = bill.total.amount(row);
         // What would be printed as nothing is left out.
         if dollars(amount.dollars, sum) == dollars(0.0, sum) {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::answer::{Agree, AnswerSettings, Reading, Verdict, same_question, upper_bound};
+use plimsoll_core::answer::{
+    AgreementRules, AnswerSettings, Reading, Verdict, same_question, upper_bound,
+};
 use plimsoll_models::BuiltInEmbedder;
 use serde::Serialize;
 
@@ -115,7 +117,7 @@ impl Guard {
             Self::Off => return pair.as_asked >= similarity,
             Self::Agreement => AnswerSettings {
                 similarity_threshold: similarity,
-                agree: Agree { words: false, ..settings.agree.clone() },
+                agree: AgreementRules { words: false, ..settings.agree.clone() },
                 ..settings.clone()
             },
             Self::Configured => {

@@ -7,7 +7,7 @@ use plimsoll_core::{
     Block, Calibration, ContextBudget, MillisSinceEpoch, Pressure, Role, Statistics, pressure,
     statistics,
 };
-use plimsoll_formats::Note;
+use plimsoll_formats::SessionNote;
 use serde::Serialize;
 
 use crate::load::Loaded;
@@ -140,7 +140,7 @@ pub(super) fn glance(path: &Path, loaded: &Loaded, budget: &ContextBudget) -> Gl
                 tokens_before: seen.tokens_before,
             })
             .collect(),
-        notes: Note::count(&session.notes),
+        notes: SessionNote::count(&session.notes),
     }
 }
 

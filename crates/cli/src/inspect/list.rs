@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_formats::{Format, FoundSession, ReadOptions, UsualPlace};
+use plimsoll_formats::{FoundSession, ReadOptions, SessionFormat, UsualPlace};
 use serde::Serialize;
 
 use crate::clock;
@@ -68,7 +68,7 @@ fn files_in(path: &Path) -> Result<Vec<FoundSession>, CommandError> {
     })?;
     // The format is a stand-in: outside of the usual places only the content tells it.
     let place = |suffix: &'static str| UsualPlace {
-        format: Format::Pi,
+        format: SessionFormat::Pi,
         root: path.to_owned(),
         depth: DEPTH,
         prefix: "",

@@ -5,8 +5,8 @@ use plimsoll_core::memory::lifecycle::Severity;
 use plimsoll_engine::MemoryId;
 use plimsoll_engine::remember::{NewMemory, Novelty};
 
-use super::arguments::{AddArguments, SaidArguments, SupersedeArguments};
 use super::{Desk, list, scope};
+use crate::arguments::{AddArguments, SaidArguments, SupersedeArguments};
 use crate::clock;
 use crate::error::CommandError;
 use crate::output;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use plimsoll_engine::{MemoryId, MemoryQuery, MemoryRecord, SearchQuery};
 use serde::Serialize;
 
-use super::arguments::{ListArguments, ShowArguments};
 use super::{Desk, add, details, refused, scope};
+use crate::arguments::{ListArguments, ShowArguments};
 use crate::clock;
 use crate::error::CommandError;
 use crate::output::{self, DIM, RESET};

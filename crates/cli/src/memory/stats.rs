@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use plimsoll_engine::memory_stats::{MemoryStats, memory_stats};
 
-use super::arguments::PlainArguments;
 use super::{Desk, refused};
+use crate::arguments::PlainArguments;
 use crate::clock;
 use crate::error::CommandError;
 use crate::output::{self, DIM, RESET};

@@ -5,8 +5,8 @@ use std::io::BufRead as _;
 use plimsoll_engine::remember::{MemoryError, NewMemory, Novelty, from_line, to_line};
 use plimsoll_engine::{MemoryRecord, MemoryVersion};
 
-use super::arguments::{ExportArguments, ImportMemoryArguments};
 use super::{Desk, refused, scope};
+use crate::arguments::{ExportArguments, ImportMemoryArguments};
 use crate::clock;
 use crate::error::CommandError;
 use crate::output;

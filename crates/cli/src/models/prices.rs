@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use plimsoll_core::cost::{CacheKind, Entry, Pricing, day};
-use plimsoll_formats::{Merged, PriceList, merge_prices, read_prices};
+use plimsoll_core::cost::{CacheKind, PriceEntry, Pricing, day};
+use plimsoll_formats::{PriceChanges, PriceList, merge_prices, read_prices};
 use serde::Serialize;
 
 use crate::arguments::PricesArguments;
@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &PricesArguments) -> Result<(), CommandError> {
     }
     let table = pricing(arguments.pricing.as_deref())?;
     let filter = arguments.filter.as_deref().unwrap_or("").to_ascii_lowercase();
-    let entries: Vec<&Entry> =
+    let entries: Vec<&PriceEntry> =
         table.model.iter().filter(|entry| entry.name.contains(&filter)).collect();
     if arguments.json {
         return output::json(&Listing::of(&table, &entries));
@@ -45,12 +45,12 @@ struct Listing<'a> {
 #[derive(Serialize)]
 struct Listed<'a> {
     #[serde(flatten)]
-    entry: &'a Entry,
+    entry: &'a PriceEntry,
     binds_thinking: bool,
 }
 
 impl<'a> Listing<'a> {
-    fn of(table: &'a Pricing, entries: &[&'a Entry]) -> Self {
+    fn of(table: &'a Pricing, entries: &[&'a PriceEntry]) -> Self {
         let models = entries
             .iter()
             .map(|entry| Listed { entry, binds_thinking: binds_thinking(table, entry) });
@@ -58,14 +58,14 @@ impl<'a> Listing<'a> {
     }
 }
 
-fn binds_thinking(table: &Pricing, entry: &Entry) -> bool {
+fn binds_thinking(table: &Pricing, entry: &PriceEntry) -> bool {
     table.of(Some(&entry.name), None).prices.bound_thinking
 }
 
 /// One column of the table: its head, and what it says of an entry.
-type Column = (&'static str, Box<dyn Fn(&Entry) -> String>);
+type Column = (&'static str, Box<dyn Fn(&PriceEntry) -> String>);
 
-fn text(table: &Pricing, entries: &[&Entry]) -> String {
+fn text(table: &Pricing, entries: &[&PriceEntry]) -> String {
     let bound: BTreeMap<&str, bool> =
         entries.iter().map(|entry| (&*entry.name, binds_thinking(table, entry))).collect();
     let columns: [Column; 10] = [
@@ -83,7 +83,8 @@ fn text(table: &Pricing, entries: &[&Entry]) -> String {
         ),
         ("above", Box::new(bands)),
     ];
-    let cells = |entry: &Entry| columns.iter().map(|column| column.1(entry)).collect::<Vec<_>>();
+    let cells =
+        |entry: &PriceEntry| columns.iter().map(|column| column.1(entry)).collect::<Vec<_>>();
     let rows: Vec<Vec<String>> = entries.iter().map(|entry| cells(entry)).collect();
     let width = |at: usize| {
         let cells = rows.iter().map(|row| row[at].chars().count());
@@ -131,14 +132,14 @@ fn kind(cache: CacheKind) -> &'static str {
 }
 
 /// Writes what a cache entry costs by how long it lives: `×1.25 5 min, ×2 1 h`.
-fn writes(entry: &Entry) -> String {
+fn writes(entry: &PriceEntry) -> String {
     let tier = |tier: &plimsoll_core::cost::WriteTier| {
         format!("×{} {}", number(tier.price), clock::span(i64::from(tier.seconds) * 1000))
     };
     entry.cache_writes.iter().map(tier).collect::<Vec<_>>().join(", ")
 }
 
-fn bands(entry: &Entry) -> String {
+fn bands(entry: &PriceEntry) -> String {
     let band = |band: &plimsoll_core::cost::Band| {
         format!("{}: in ×{} out ×{}", tokens(band.above), number(band.input), number(band.output))
     };
@@ -213,12 +214,12 @@ fn import(arguments: &PricesArguments) -> Result<(), CommandError> {
 }
 
 /// Returns what of a table is not the shipped one, with what an import changes in it.
-fn own(shipped: &Pricing, table: Pricing, merged: &Merged, today: String) -> Pricing {
-    let mut model: Vec<Entry> = table
+fn own(shipped: &Pricing, table: Pricing, merged: &PriceChanges, today: String) -> Pricing {
+    let mut model: Vec<PriceEntry> = table
         .model
         .iter()
         .filter(|entry| {
-            let of_name = |one: &&Entry| one.name == entry.name;
+            let of_name = |one: &&PriceEntry| one.name == entry.name;
             // A name that is overlaid is so with all its days.
             !shipped.model.iter().filter(of_name).eq(table.model.iter().filter(of_name))
         })
@@ -231,13 +232,13 @@ fn own(shipped: &Pricing, table: Pricing, merged: &Merged, today: String) -> Pri
     Pricing { date: today, fallback: fallback.collect(), model }
 }
 
-fn report(list: &PriceList, merged: Merged, out: Option<PathBuf>) -> Report {
+fn report(list: &PriceList, merged: PriceChanges, out: Option<PathBuf>) -> Report {
     Report {
         source: list.source.to_string(),
         new: merged.new,
         changed: merged.changed,
         alike: merged.alike,
-        left: list.left.iter().map(|(why, names)| (why.why(), names.len())).collect(),
+        left: list.omitted.iter().map(|(why, names)| (why.why(), names.len())).collect(),
         out,
     }
 }

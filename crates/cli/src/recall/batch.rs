@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use plimsoll_engine::{Recall, RecallScope, SessionId};
-use plimsoll_formats::{Note, NoteKind, Place};
+use plimsoll_formats::{NoteKind, RecordPlace, SessionNote};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -38,7 +38,7 @@ struct Ranking<'a> {
 /// Ranks for every question and writes the rankings in their order.
 pub(super) fn run(
     store: &Store,
-    recall: &mut Recall,
+    recall: &Recall,
     session: Option<&SessionId>,
     queries: &Path,
     out: &Path,
@@ -73,8 +73,8 @@ fn read(path: &Path) -> Result<Vec<Question>, CommandError> {
         }
         match serde_json::from_slice(line) {
             Ok(query) => queries.push(query),
-            Err(error) => notes.push(Note {
-                place: Place::Line(number),
+            Err(error) => notes.push(SessionNote {
+                place: RecordPlace::Line(number),
                 kind: NoteKind::Skipped { why: error.to_string() },
             }),
         }

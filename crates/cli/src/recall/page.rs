@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::recall::{Match, Why};
+use plimsoll_core::recall::{Match, ScoreParts};
 use plimsoll_engine::{RecallScope, Recollection};
 
 use crate::arguments::RecallArguments;
@@ -52,7 +52,7 @@ pub(super) fn page(
 }
 
 /// Writes what a score is made of; what does not change it is left out.
-fn parts(why: &Why) -> String {
+fn parts(why: &ScoreParts) -> String {
     let sums = [
         ("text", why.text),
         ("vector", why.vector),

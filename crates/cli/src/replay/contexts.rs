@@ -11,7 +11,7 @@ use plimsoll_core::cost::CacheKind;
 use plimsoll_core::replay::Turn;
 use plimsoll_core::terms::ClientMarks;
 use plimsoll_core::{Block, Message, ToolCall};
-use plimsoll_formats::Format;
+use plimsoll_formats::SessionFormat;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
@@ -52,10 +52,10 @@ struct Shown<'a> {
 }
 
 impl Writer {
-    pub(crate) fn create(path: &Path, format: Format) -> Result<Self, CommandError> {
+    pub(crate) fn create(path: &Path, format: SessionFormat) -> Result<Self, CommandError> {
         let file = File::create(path).map_err(|error| cannot_write(path, error))?;
         let arguments = match format {
-            Format::Pi | Format::ClaudeCode => Arguments::Spaced,
+            SessionFormat::Pi | SessionFormat::ClaudeCode => Arguments::Spaced,
             _ => Arguments::Recorded,
         };
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), arguments, failed: None })

@@ -210,7 +210,7 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
         tokenizer: String,
         calibration: Option<plimsoll_core::Calibration>,
         /// What requests hold beside the messages.
-        unshown: plimsoll_core::calibrate::Unshown,
+        unshown: plimsoll_core::calibrate::RequestOverhead,
         compactions: usize,
         prices: &'a str,
         /// Whether the prices are those of another model, so that all figures in money are estimates.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_core::verify::{Sums, Verified, verify};
+use plimsoll_core::verify::{Sums, Verification, verify};
 use serde::Serialize;
 
 use super::{files, session};
@@ -18,7 +18,7 @@ struct Row {
     session: String,
     estimate: bool,
     #[serde(flatten)]
-    verified: Verified,
+    verified: Verification,
     error: Errors,
 }
 
@@ -32,7 +32,7 @@ struct Errors {
 }
 
 impl Errors {
-    fn of(verified: &Verified) -> Self {
+    fn of(verified: &Verification) -> Self {
         let part = |of: fn(&Sums) -> f64| {
             let (reported, modelled) = (of(&verified.reported), of(&verified.modelled));
             (reported > 0.0).then(|| (modelled - reported) / reported)
@@ -125,7 +125,7 @@ fn text(document: &Document<'_>) -> String {
     };
     let thousand = |tokens: f64| format!("{:.0}", tokens / 1000.0);
     for row in document.sessions {
-        let Verified { requests, reported, modelled } = &row.verified;
+        let Verification { requests, reported, modelled } = &row.verified;
         let about = mark(row.estimate);
         let _ = writeln!(
             out,

@@ -122,7 +122,7 @@ fn faults(config: &Config) -> Vec<(Vec<String>, String)> {
         );
         faults.push((at(&["gateway", "listen"]), message));
     }
-    if let Err(error) = config.memory.frames() {
+    if let Err(error) = config.frames() {
         faults.push((at(&["memory", "frames"]), error.to_string()));
     }
     for (path, error) in config.tools.faults() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::memory::frame::Frames;
-use plimsoll_core::memory::lifecycle::Lifecycles;
+use plimsoll_core::memory::lifecycle::LifecycleSettings;
 use plimsoll_core::request::ToolIntent;
 use plimsoll_core::safety::{Action, Handling};
 use plimsoll_core::{Role, Tokenizer, Transcript};
@@ -101,7 +101,7 @@ async fn assembled(
     let mut records = message_records(&session, transcript, first.unwrap_or_default());
     let settings = AssembleSettings::default();
     let frames = FrameBook::new(Frames::built_in(), Some(&BuiltInEmbedder)).await.expect("frames");
-    let (lifecycles, confidence) = (Lifecycles::default(), SourceConfidence::default());
+    let (lifecycles, confidence) = (LifecycleSettings::default(), SourceConfidence::default());
     let remember = Remember {
         knowledge: &store,
         embedder: Some(&BuiltInEmbedder),
@@ -125,7 +125,7 @@ async fn assembled(
     let tools = ["bash", "edit", "read", "write"]
         .map(|name| ToolIntent { name: name.into(), intent: "does what its name says".into() });
     let scope = Scope { session: Some(session.clone()), ..Scope::default() };
-    let mut memories = Memories::new(MemorySearch::default());
+    let memories = Memories::new(MemorySearch::default());
     let requests: Vec<usize> = transcript.requests().filter(|position| *position > 0).collect();
     let step = (requests.len() / each).max(1);
     let (mut done, mut header, mut sums) = (0, None, Vec::new());
@@ -151,7 +151,7 @@ async fn assembled(
             previous: None,
             now,
         };
-        let request = assembler.request(&mut memories, &turn, &tools).await;
+        let request = assembler.request(&memories, &turn, &tools).await;
         let request =
             request.unwrap_or_else(|error| panic!("{} at {position}: {error}", path.display()));
         let own = header.get_or_insert_with(|| request.request.header.clone());

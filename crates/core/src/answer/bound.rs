@@ -1,8 +1,8 @@
-//! How often something may happen that was seen so seldom.
+//! The upper bound of a rate that was measured on few failures.
 
-/// Returns the upper end of the one-sided 95 % interval for a rate, by Clopper and Pearson: `failures` of `trials` were seen.
+/// Returns the upper end of the one-sided 95 % interval (Clopper and Pearson) for a rate, after `failures` in `trials`.
 ///
-/// Source: Biometrika 26 (1934): the rate at which so few failures would be seen once in twenty times.
+/// Source: Biometrika 26 (1934): the rate at which so few failures would occur once in twenty times.
 pub fn upper_bound(failures: u64, trials: u64) -> f64 {
     const CHANCE: f64 = 0.05;
     if failures >= trials {
@@ -26,7 +26,7 @@ fn at_most(failures: u64, trials: u64, rate: f64) -> f64 {
     let mut logarithm = trials as f64 * (-rate).ln_1p();
     let mut sum = logarithm.exp();
     for k in 1..=failures {
-        // Each term from the last one, in logarithms, so that none is too small to be a number.
+        // Each term follows from the last one, in logarithms, so that none underflows.
         let step = (trials - k + 1) as f64 / k as f64;
         logarithm += step.ln() + rate.ln() - (-rate).ln_1p();
         sum += logarithm.exp();

@@ -11,7 +11,7 @@ pub enum Verdict {
     Refuse(Refusal),
 }
 
-/// Why another question's answer is not served: the first that holds, in this order.
+/// Why another question's answer is not served: the first reason that holds, in this order.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, thiserror::Error,
 )]
@@ -45,16 +45,16 @@ pub enum Refusal {
     Words,
 }
 
-/// Judges whether the answer of `kept` answers `asked`; `similarity` is the cosine of the two readings.
+/// Decides whether the cached answer to `kept` may be served for `asked`; `similarity` is the cosine of the two readings.
 ///
-/// Deterministic, and the same whichever of the two comes first.
+/// The verdict is deterministic, and the same in both directions.
 pub fn same_question(
     asked: &str,
     kept: &str,
     similarity: f64,
     settings: &AnswerSettings,
 ) -> Verdict {
-    // What is no number is not similar.
+    // NaN is not similar.
     if similarity.is_nan() || similarity < settings.similarity_threshold {
         return Verdict::Refuse(Refusal::Similarity);
     }
@@ -84,7 +84,7 @@ pub fn same_question(
     refused.map_or(Verdict::Serve, |(_, _, why)| Verdict::Refuse(*why))
 }
 
-/// Tells whether spaces and marks may mean something: in several lines, in code, in more than a question.
+/// Returns whether spaces and marks may mean something: in several lines, in code, in more than a question.
 fn has_other_form(question: &str, most_words: usize) -> bool {
     question.trim().contains(['\n', '\r', '\t', '`', '{', '}', ';', '='])
         || question.split_whitespace().count() > most_words
@@ -102,7 +102,7 @@ fn is_figure(word: &str) -> bool {
     word.contains(char::is_numeric) || !word.contains(char::is_alphabetic)
 }
 
-/// Tells whether a name of `from` is no word of `other`, or another word there.
+/// Returns whether a name of `from` is missing in `other`, or is written differently there.
 fn names_missing(from: &Reading, other: &Reading) -> bool {
     let is_marked = |word: &str| word.starts_with('^') || word.contains('_') || word.contains('.');
     count(from, is_marked) != count(other, is_marked)
@@ -112,7 +112,7 @@ fn names_missing(from: &Reading, other: &Reading) -> bool {
         })
 }
 
-/// Returns the word that says what is asked for, else the first one.
+/// Returns the question word, else the first word.
 fn asked_for(reading: &Reading) -> Option<&str> {
     let mut words = reading.words().iter().map(|word| &**word);
     let first = reading.words().first().map(|word| &**word);

@@ -1,86 +1,42 @@
-//! The words that the rules know.
+//! The word lists of the rules.
 //!
-//! Closed classes of English, from its grammars; the open ones (spellings, plurals of another meaning, opposites) hold what is
-//! common, and what they lack is a difference like any other.
+//! Closed classes of English come from its grammars. Open ones (spellings, plurals with another meaning, opposites) hold common
+//! words; a word that they lack is a difference like any other.
 
 /// Contractions that no ending explains; without an apostrophe too, as people type them.
+#[rustfmt::skip]
 pub(super) const CONTRACTIONS: &[(&str, &[&str])] = &[
-    ("what's", &["what", "is"]),
-    ("whats", &["what", "is"]),
-    ("who's", &["who", "is"]),
-    ("where's", &["where", "is"]),
-    ("when's", &["when", "is"]),
-    ("how's", &["how", "is"]),
-    ("that's", &["that", "is"]),
-    ("it's", &["it", "is"]),
-    ("there's", &["there", "is"]),
-    ("can't", &["can", "not"]),
-    ("cant", &["can", "not"]),
-    ("cannot", &["can", "not"]),
-    ("won't", &["will", "not"]),
-    ("wont", &["will", "not"]),
-    ("shan't", &["shall", "not"]),
-    ("let's", &["let", "us"]),
-    ("dont", &["do", "not"]),
-    ("doesnt", &["does", "not"]),
-    ("didnt", &["did", "not"]),
-    ("isnt", &["is", "not"]),
-    ("arent", &["are", "not"]),
-    ("im", &["i", "am"]),
-    ("&", &["and"]),
+    ("what's", &["what", "is"]), ("whats", &["what", "is"]), ("who's", &["who", "is"]),
+    ("where's", &["where", "is"]), ("when's", &["when", "is"]), ("how's", &["how", "is"]),
+    ("that's", &["that", "is"]), ("it's", &["it", "is"]), ("there's", &["there", "is"]),
+    ("can't", &["can", "not"]), ("cant", &["can", "not"]), ("cannot", &["can", "not"]),
+    ("won't", &["will", "not"]), ("wont", &["will", "not"]), ("shan't", &["shall", "not"]),
+    ("let's", &["let", "us"]), ("dont", &["do", "not"]), ("doesnt", &["does", "not"]),
+    ("didnt", &["did", "not"]), ("isnt", &["is", "not"]), ("arent", &["are", "not"]),
+    ("im", &["i", "am"]), ("&", &["and"]),
 ];
 
-/// Endings behind an apostrophe and what they stand for; `'d` is left, for it stands for two words, and so is `'s`.
+/// Endings behind an apostrophe and their words; `'d` and `'s` are not listed, for each stands for two words.
 pub(super) const ENDINGS: &[(&str, &str)] =
     &[("n't", "not"), ("'re", "are"), ("'ve", "have"), ("'ll", "will"), ("'m", "am")];
 
 /// British spellings with American ones; `-isation` and `-ise` are a rule.
+#[rustfmt::skip]
 pub(super) const SPELLINGS: &[(&str, &str)] = &[
-    ("aeroplane", "airplane"),
-    ("analyse", "analyze"),
-    ("behaviour", "behavior"),
-    ("catalogue", "catalog"),
-    ("centre", "center"),
-    ("cheque", "check"),
-    ("colour", "color"),
-    ("defence", "defense"),
-    ("enrol", "enroll"),
-    ("favour", "favor"),
-    ("favourite", "favorite"),
-    ("flavour", "flavor"),
-    ("fulfil", "fulfill"),
-    ("grey", "gray"),
-    ("honour", "honor"),
-    ("humour", "humor"),
-    ("jewellery", "jewelry"),
-    ("labour", "labor"),
-    ("learnt", "learned"),
-    ("licence", "license"),
-    ("maths", "math"),
-    ("mum", "mom"),
-    ("neighbour", "neighbor"),
-    ("offence", "offense"),
-    ("programme", "program"),
-    ("rumour", "rumor"),
-    ("skilful", "skillful"),
-    ("theatre", "theater"),
-    ("travelling", "traveling"),
-    ("tyre", "tire"),
-    ("whilst", "while"),
-    ("two", "2"),
-    ("three", "3"),
-    ("four", "4"),
-    ("five", "5"),
-    ("six", "6"),
-    ("seven", "7"),
-    ("eight", "8"),
-    ("nine", "9"),
-    ("ten", "10"),
-    ("eleven", "11"),
-    ("twelve", "12"),
+    ("aeroplane", "airplane"), ("analyse", "analyze"), ("behaviour", "behavior"),
+    ("catalogue", "catalog"), ("centre", "center"), ("cheque", "check"), ("colour", "color"),
+    ("defence", "defense"), ("enrol", "enroll"), ("favour", "favor"),
+    ("favourite", "favorite"), ("flavour", "flavor"), ("fulfil", "fulfill"), ("grey", "gray"),
+    ("honour", "honor"), ("humour", "humor"), ("jewellery", "jewelry"), ("labour", "labor"),
+    ("learnt", "learned"), ("licence", "license"), ("maths", "math"), ("mum", "mom"),
+    ("neighbour", "neighbor"), ("offence", "offense"), ("programme", "program"),
+    ("rumour", "rumor"), ("skilful", "skillful"), ("theatre", "theater"),
+    ("travelling", "traveling"), ("tyre", "tire"), ("whilst", "while"), ("two", "2"),
+    ("three", "3"), ("four", "4"), ("five", "5"), ("six", "6"), ("seven", "7"), ("eight", "8"),
+    ("nine", "9"), ("ten", "10"), ("eleven", "11"), ("twelve", "12"),
 ];
 
-/// Words on `-ise` that have no `-ize`.
+/// Words in `-ise` without a form in `-ize`.
 #[rustfmt::skip]
 pub(super) const ONLY_ISE: &[&str] = &[
     "advertise", "advise", "arise", "comprise", "compromise", "concise", "disguise",
@@ -88,7 +44,7 @@ pub(super) const ONLY_ISE: &[&str] = &[
     "otherwise", "precise", "premise", "promise", "revise", "supervise", "surprise", "televise",
 ];
 
-/// Plurals that mean something else than their singular, and words that only look like plurals.
+/// Plurals with another meaning than their singular, and words that only look like plurals.
 #[rustfmt::skip]
 pub(super) const NO_PLURAL: &[&str] = &[
     "airs", "aids", "always", "arms", "authorities", "bases", "besides", "bias", "brains",
@@ -118,7 +74,7 @@ pub(super) const FILLERS: &[&str] = &["actually", "basically", "exactly", "liter
 pub(super) const QUESTIONS: &[&str] =
     &["how", "what", "when", "where", "which", "who", "whom", "whose", "why"];
 
-/// Words by which English is known, where there is no word of [`QUESTIONS`]; other languages have few of them.
+/// Words by which English is recognised without a word of [`QUESTIONS`]; other languages have few of them.
 pub(super) const ENGLISH: &[&str] = &[
     "and", "are", "be", "can", "do", "does", "for", "i", "is", "it", "my", "of", "should", "the",
     "this", "to", "with", "would", "you", "your",
@@ -128,7 +84,7 @@ pub(super) const ENGLISH: &[&str] = &[
 pub(super) const BEGINNINGS: &[&str] =
     &["are", "can", "could", "did", "do", "does", "is", "should", "would"];
 
-/// Words that a capital inside a sentence makes a name: function words, and common words that are one.
+/// Words that are names if they have a capital inside a sentence: function words, and common words.
 pub(super) const OTHER_WITH_A_CAPITAL: &[&str] = &[
     "access", "amazon", "am", "an", "and", "apple", "april", "at", "august", "banks", "bill",
     "bush", "can", "chad", "chase", "china", "do", "excel", "frank", "gates", "go", "grace",
@@ -168,7 +124,7 @@ pub(super) const DIRECTIONS: &[&str] = &[
     "vs",
 ];
 
-/// Opposites and degrees: one in place of another turns a question round.
+/// Opposites and degrees: exchanging them reverses a question.
 #[rustfmt::skip]
 pub(super) const COMPARED: &[&str] = &[
     "above", "add", "advantage", "after", "allow", "always", "antonym", "arrive", "ascending",
@@ -194,7 +150,7 @@ pub(super) const COMPARED: &[&str] = &[
     "youngest",
 ];
 
-/// Verbs with which `how do you` asks the one who is spoken to.
+/// Verbs with which `how do you` asks about the other person.
 #[rustfmt::skip]
 pub(super) const ASKED_OF_YOU: &[&str] = &[
     "be", "believe", "celebrate", "come", "cope", "deal", "define", "describe", "envision",
@@ -203,7 +159,7 @@ pub(super) const ASKED_OF_YOU: &[&str] = &[
     "work",
 ];
 
-/// Verbs with which `how do I` asks for no way to do it.
+/// Verbs with which `how do I` does not ask for a method.
 pub(super) const STATES: &[&str] = &[
     "appear", "compare", "differ", "fare", "feel", "fit", "look", "rank", "rate", "relate", "seem",
     "smell", "sound", "stand", "taste",
@@ -216,14 +172,14 @@ pub(super) const PHRASE_ENDS: &[&str] = &[
     "to", "was", "we", "what", "when", "where", "who", "will", "with", "without", "would", "you",
 ];
 
-/// What a preposition behind belongs to: `good at`, `famous for`.
+/// Words that take a preposition: `good at`, `famous for`.
 #[rustfmt::skip]
 pub(super) const TAKES_A_PREPOSITION: &[&str] = &[
     "bad", "best", "better", "case", "enough", "famous", "good", "important", "known",
     "necessary", "right", "safe", "suitable", "useful", "worse", "worst", "wrong",
 ];
 
-/// Words that make an answer one of the day.
+/// Words that make an answer depend on the day.
 #[rustfmt::skip]
 pub(super) const TIME_BOUND: &[&str] = &[
     "current", "currently", "latest", "newest", "now", "nowadays", "recent", "recently",

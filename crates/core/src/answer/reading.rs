@@ -1,14 +1,14 @@
-//! How a question reads once what does not change it is taken out: two of one reading ask the same.
+//! The reading of a question: its words without the differences that change no question. Equal readings ask the same.
 //!
-//! Every rule takes out or replaces only what it names. What is left keeps its order, so no figure, name, negation or direction
-//! is ever lost: it stands in the reading or in a rule's list.
+//! Every rule removes or replaces only the words that it names. The others keep their order, so no figure, name, negation or
+//! direction is lost unless a rule lists it.
 
 use super::lexicon::{
     ARTICLES, ASKED_OF_YOU, BEGINNINGS, CONTRACTIONS, ENDINGS, ENGLISH, FILLERS, LETTERED,
     NO_PLURAL, ONLY_ISE, OTHER_WITH_A_CAPITAL, PHRASE_ENDS, QUESTIONS, SPELLINGS, STATES,
     TAKES_A_PREPOSITION,
 };
-use super::settings::Alike;
+use super::settings::EquivalenceRules;
 use super::split::{Token, split};
 
 /// A question as it is compared.
@@ -19,15 +19,15 @@ pub struct Reading {
     is_english: bool,
 }
 
-/// What stands for every form of `how do I`; no token has a space.
+/// Replaces every form of `how do I`; no token has a space.
 const HOW_TO: &str = "how to";
-/// What stands for `my` where the one who asks is meant, and for `myself`.
+/// Replace `my` and `myself` if they mean the person who asks.
 const OWN: &str = "own";
 const ONESELF: &str = "oneself";
 
 impl Reading {
     /// Reads a question.
-    pub fn of(question: &str, alike: &Alike) -> Self {
+    pub fn of(question: &str, alike: &EquivalenceRules) -> Self {
         let mut tokens: Vec<Token> = split(question).into_iter().flat_map(expanded).collect();
         let is_name = |token: &&Token| token.capital && token.text != "i";
         let names = tokens.iter().filter(is_name).map(|token| token.text.clone()).collect();
@@ -67,12 +67,12 @@ impl Reading {
         Self { words, names, is_english }
     }
 
-    /// Returns what is compared, in order.
+    /// Returns the compared words, in order.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// Returns it as one text, whose vector is compared: two questions of one reading have one vector.
+    /// Returns the words as one text for an embedder: questions with equal readings have equal vectors.
     pub fn text(&self) -> String {
         self.words.join(" ")
     }
@@ -82,7 +82,7 @@ impl Reading {
         &self.names
     }
 
-    /// Tells whether the rules know the language.
+    /// Returns whether the question is in English, the one language of the rules.
     pub(super) fn is_english(&self) -> bool {
         self.is_english
     }
@@ -91,7 +91,7 @@ impl Reading {
 /// Takes contractions apart.
 fn expanded(token: Token) -> Vec<Token> {
     let part = |text: &str| Token { text: text.to_owned(), ..token.clone() };
-    // The capital is the first word's: `I'm`.
+    // Only the first word has the capital: `I'm`.
     let behind = |text: &str| Token { capital: false, ..part(text) };
     if let Some((_, words)) = CONTRACTIONS.iter().find(|(short, _)| *short == token.text) {
         let (first, rest) = words.split_at(1);
@@ -106,8 +106,7 @@ fn expanded(token: Token) -> Vec<Token> {
     vec![token]
 }
 
-/// Tells whether a text is English: a question word, a beginning, or two other words by which it is known, and no letter
-/// beyond Latin.
+/// Returns whether a text is English: it has only Latin letters, and a question word, a usual beginning, or two function words.
 fn is_english(tokens: &[Token]) -> bool {
     let is_latin =
         |c: char| !c.is_alphabetic() || c.is_ascii() || ('\u{c0}'..='\u{24f}').contains(&c);
@@ -143,7 +142,7 @@ fn spelt(word: &str) -> String {
     word.to_owned()
 }
 
-/// Tells whether a word is spoken of: it is quoted, or a function word beside `and`, as in `the difference between is and are`.
+/// Returns whether a word is mentioned, not used: it is quoted, or a function word beside `and`, as in `between is and are`.
 fn is_spoken_of(tokens: &[Token], at: usize) -> bool {
     const FUNCTION: &[&str] = &["am", "are", "do", "does", "is", "was", "were", "which"];
     const JOINS: &[&str] = &["and", "between", "or", "versus", "vs"];
@@ -165,7 +164,7 @@ fn without_fillers(tokens: &mut Vec<Token>) {
     }
 }
 
-/// Tells whether `the` makes all the difference: `what is the time`, `what is time`.
+/// Returns whether `the` changes the question: `what is the time`, `what is time`.
 fn is_bare(tokens: &[Token], at: usize) -> bool {
     let rest = &tokens[at + 1..];
     let is_degree = |word: &str| word.ends_with("est") || ["first", "most", "only"].contains(&word);
@@ -177,7 +176,7 @@ fn is_bare(tokens: &[Token], at: usize) -> bool {
         && rest.first().is_none_or(|first| !is_degree(&first.text))
 }
 
-/// Takes out articles before a word; one that is quoted, a name, or before another function word is spoken of itself.
+/// Removes articles before a word, unless the article is quoted, part of a name, or before another function word.
 fn without_articles(tokens: &mut Vec<Token>) {
     let is_article = |at: usize| {
         let token: &Token = &tokens[at];
@@ -197,7 +196,7 @@ fn without_articles(tokens: &mut Vec<Token>) {
     *tokens = kept;
 }
 
-/// Returns a noun's singular, and one form of `be`, `was` and `do`; what is no plain word stays as it is.
+/// Returns a noun's singular, and one form of `be`, `was` and `do`; tokens other than plain words stay.
 fn singular(word: &str) -> String {
     match word {
         "is" | "are" | "am" => return "be".to_owned(),
@@ -247,7 +246,7 @@ fn how_to(words: &mut Vec<String>, without_own: bool) {
         "i" => Some("my"),
         "you" => Some("your"),
         "we" => Some("our"),
-        // Nobody is named: whoever alone has something is the one who asks.
+        // Without a subject, a single possessive shows who asks.
         _ => {
             let mut owners =
                 ["my", "your", "our"].into_iter().filter(|own| rest.iter().any(|word| word == own));
@@ -274,7 +273,7 @@ fn how_to(words: &mut Vec<String>, without_own: bool) {
     *words = read;
 }
 
-/// Returns how many words ask how something is done, and who is to do it.
+/// Returns how many words ask how to do something, and the subject.
 fn asked_how(words: &[String]) -> Option<(usize, &str)> {
     const WHO: &[&str] = &["i", "we", "you", "one"];
     let is = |at: usize, any: &[&str]| words.get(at).is_some_and(|word| any.contains(&&**word));
@@ -298,7 +297,7 @@ fn asked_how(words: &[String]) -> Option<(usize, &str)> {
     may(way + 1, way + 2).then(|| (way + 3, &*words[way + 1]))
 }
 
-/// Reads `what is NOUN for` as `what is NOUN of`; behind a verb it would be a part of it.
+/// Reads `what is NOUN for` as `what is NOUN of`; behind a verb, `for` would be part of the verb.
 fn one_preposition(words: &mut [String]) {
     const ANY: &[&str] = &["of", "for", "in", "on", "at"];
     let begins =
@@ -327,7 +326,7 @@ mod tests {
     use super::*;
 
     fn check(question: &str, expected: &str) {
-        let found = Reading::of(question, &Alike::default());
+        let found = Reading::of(question, &EquivalenceRules::default());
         assert_eq!(found.words().join(" "), expected, "{question}");
     }
 
@@ -357,7 +356,7 @@ mod tests {
 
     #[test]
     fn english_is_known_by_its_small_words() {
-        let english = |text: &str| Reading::of(text, &Alike::default()).is_english();
+        let english = |text: &str| Reading::of(text, &EquivalenceRules::default()).is_english();
         for text in ["why?", "Is the café open", "Do you know it"] {
             assert!(english(text), "{text}");
         }

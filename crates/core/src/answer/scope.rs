@@ -1,14 +1,12 @@
-//! What a question was asked in: equal for equal surroundings, and for no others.
-
-use sha2::{Digest as _, Sha256};
+//! The surroundings of a question, as a signature: equal surroundings have equal signatures, and no others.
 
 use crate::hash::ContentHash;
 
-/// All that an answer depends on besides its question.
+/// Everything that an answer depends on besides its question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerScope<'a> {
     pub tenant: &'a str,
-    /// Whose answers may be shared: a user, a team; never empty where answers depend on who asks.
+    /// The user or team that shares answers; not empty if answers depend on the person who asks.
     pub user: &'a str,
     pub model: &'a str,
     pub system_prompt: &'a str,
@@ -16,16 +14,16 @@ pub struct AnswerScope<'a> {
     pub tools: &'a str,
     /// Sampling, length, form of the answer.
     pub parameters: &'a str,
-    /// Hash of what stood before the question.
+    /// Hash of the messages before the question.
     pub context_hash: &'a str,
     pub policy_version: u32,
 }
 
 impl AnswerScope<'_> {
-    /// Returns the hash of it all, 64 hex digits: the signature within which questions are compared.
+    /// Returns the hash of all fields, 64 hex digits: only questions with equal signatures are compared.
     pub fn signature(&self) -> String {
         let version = self.policy_version.to_string();
-        hashed(&[
+        let hash = ContentHash::of_texts(&[
             "plimsoll answer scope",
             self.tenant,
             self.user,
@@ -35,23 +33,14 @@ impl AnswerScope<'_> {
             self.parameters,
             self.context_hash,
             &version,
-        ])
+        ]);
+        hash.full()
     }
 }
 
 /// Returns the key of a question within a signature, 64 hex digits; white space around the question makes no difference.
 pub fn cache_key(question: &str, signature: &str) -> String {
-    hashed(&["plimsoll answer", signature, question.trim()])
-}
-
-fn hashed(parts: &[&str]) -> String {
-    let mut digest = Sha256::new();
-    for part in parts {
-        // Lengths keep "a" "bc" apart from "ab" "c".
-        digest.update((part.len() as u64).to_le_bytes());
-        digest.update(part.as_bytes());
-    }
-    ContentHash(digest.finalize().into()).full()
+    ContentHash::of_texts(&["plimsoll answer", signature, question.trim()]).full()
 }
 
 #[cfg(test)]

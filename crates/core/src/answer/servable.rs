@@ -1,4 +1,4 @@
-//! Which requests may be answered from the cache, and which answers may be kept.
+//! Decides which requests may be answered from the cache, and which answers may be stored.
 
 use crate::safety;
 
@@ -6,7 +6,7 @@ use super::lexicon::TIME_BOUND;
 use super::settings::AnswerSettings;
 use super::split::split;
 
-/// What of a request decides whether its answer may come from the cache.
+/// The facts of a request that decide whether its answer may come from the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of the request by itself")]
 pub struct RequestFacts {
@@ -22,22 +22,22 @@ pub struct RequestFacts {
     pub temperature: Option<f32>,
 }
 
-/// What of an answer decides whether it may be kept.
+/// The facts of an answer that decide whether it may be stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of the answer by itself")]
 pub struct AnswerFacts {
     pub error: bool,
-    /// It ended for want of room, or the stream broke off.
+    /// It ended at the token limit, or the stream broke off.
     pub cut: bool,
-    /// The model, or a filter, would not.
+    /// The model or a filter refused.
     pub refused: bool,
     pub calls: bool,
 }
 
-/// Why the cache has no part in a request.
+/// Why a request or its answer is kept out of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum Unservable {
+pub enum CacheExclusion {
     #[error("the answer cache is off")]
     Off,
     #[error("tools are offered")]
@@ -68,41 +68,41 @@ pub enum Unservable {
     Secret,
 }
 
-/// Tells whether a request may be answered from the cache at all; the same holds for keeping its answer.
+/// Decides whether a request may be answered from the cache; the same holds for storing its answer.
 pub fn servable(
     question: &str,
     facts: &RequestFacts,
     settings: &AnswerSettings,
-) -> Result<(), Unservable> {
-    // What is no number is not known to be low.
+) -> Result<(), CacheExclusion> {
+    // NaN is not known to be low.
     let is_varied = facts.temperature.is_some_and(|t| t.is_nan() || t > settings.most_temperature);
     let reasons = [
-        (!settings.enabled, Unservable::Off),
-        (facts.tools, Unservable::Tools),
-        (facts.state, Unservable::State),
-        (facts.attachments, Unservable::Attachments),
-        (facts.several, Unservable::Several),
-        (is_varied, Unservable::Variety),
-        (question.trim().is_empty(), Unservable::Empty),
-        (settings.refuse_time_bound && is_time_bound(question), Unservable::TimeBound),
+        (!settings.enabled, CacheExclusion::Off),
+        (facts.tools, CacheExclusion::Tools),
+        (facts.state, CacheExclusion::State),
+        (facts.attachments, CacheExclusion::Attachments),
+        (facts.several, CacheExclusion::Several),
+        (is_varied, CacheExclusion::Variety),
+        (question.trim().is_empty(), CacheExclusion::Empty),
+        (settings.refuse_time_bound && is_time_bound(question), CacheExclusion::TimeBound),
     ];
     first(&reasons)
 }
 
-/// Tells whether an answer may be kept under its question.
-pub fn keepable(question: &str, answer: &str, facts: &AnswerFacts) -> Result<(), Unservable> {
+/// Decides whether an answer may be stored under its question.
+pub fn keepable(question: &str, answer: &str, facts: &AnswerFacts) -> Result<(), CacheExclusion> {
     let holds_secret = |text| safety::find(text).iter().any(|found| !found.kind.is_personal());
     first(&[
-        (facts.error, Unservable::Error),
-        (facts.calls, Unservable::Calls),
-        (facts.cut, Unservable::Cut),
-        (facts.refused, Unservable::Refused),
-        (answer.trim().is_empty(), Unservable::EmptyAnswer),
-        (holds_secret(question) || holds_secret(answer), Unservable::Secret),
+        (facts.error, CacheExclusion::Error),
+        (facts.calls, CacheExclusion::Calls),
+        (facts.cut, CacheExclusion::Cut),
+        (facts.refused, CacheExclusion::Refused),
+        (answer.trim().is_empty(), CacheExclusion::EmptyAnswer),
+        (holds_secret(question) || holds_secret(answer), CacheExclusion::Secret),
     ])
 }
 
-fn first(reasons: &[(bool, Unservable)]) -> Result<(), Unservable> {
+fn first(reasons: &[(bool, CacheExclusion)]) -> Result<(), CacheExclusion> {
     reasons.iter().find(|(holds, _)| *holds).map_or(Ok(()), |(_, why)| Err(*why))
 }
 
@@ -125,16 +125,16 @@ mod tests {
         assert_eq!(served(&plain), Ok(()));
         assert_eq!(served(&RequestFacts { temperature: Some(0.0), ..plain }), Ok(()));
         for (facts, why) in [
-            (RequestFacts { tools: true, ..plain }, Unservable::Tools),
-            (RequestFacts { state: true, ..plain }, Unservable::State),
-            (RequestFacts { attachments: true, ..plain }, Unservable::Attachments),
-            (RequestFacts { several: true, ..plain }, Unservable::Several),
-            (RequestFacts { temperature: Some(0.2), ..plain }, Unservable::Variety),
-            (RequestFacts { temperature: Some(f32::NAN), ..plain }, Unservable::Variety),
+            (RequestFacts { tools: true, ..plain }, CacheExclusion::Tools),
+            (RequestFacts { state: true, ..plain }, CacheExclusion::State),
+            (RequestFacts { attachments: true, ..plain }, CacheExclusion::Attachments),
+            (RequestFacts { several: true, ..plain }, CacheExclusion::Several),
+            (RequestFacts { temperature: Some(0.2), ..plain }, CacheExclusion::Variety),
+            (RequestFacts { temperature: Some(f32::NAN), ..plain }, CacheExclusion::Variety),
         ] {
             assert_eq!(served(&facts), Err(why));
         }
-        assert_eq!(servable(" \n", &plain, &on()), Err(Unservable::Empty));
+        assert_eq!(servable(" \n", &plain, &on()), Err(CacheExclusion::Empty));
     }
 
     #[test]
@@ -142,10 +142,10 @@ mod tests {
         let warm = RequestFacts { temperature: Some(0.2), ..RequestFacts::default() };
         let settings = AnswerSettings { most_temperature: 0.3, ..on() };
         assert_eq!(servable("why?", &warm, &settings), Ok(()));
-        assert_eq!(servable("why?", &warm, &AnswerSettings::default()), Err(Unservable::Off));
+        assert_eq!(servable("why?", &warm, &AnswerSettings::default()), Err(CacheExclusion::Off));
         let plain = RequestFacts::default();
         let later = "What is the latest version of Rust?";
-        assert_eq!(servable(later, &plain, &on()), Err(Unservable::TimeBound));
+        assert_eq!(servable(later, &plain, &on()), Err(CacheExclusion::TimeBound));
         let settings = AnswerSettings { refuse_time_bound: false, ..on() };
         assert_eq!(servable(later, &plain, &settings), Ok(()));
     }
@@ -155,15 +155,15 @@ mod tests {
         let good = AnswerFacts::default();
         let kept = |text, facts: &AnswerFacts| keepable("why?", text, facts);
         assert_eq!(kept("so", &good), Ok(()));
-        assert_eq!(kept(" \n", &good), Err(Unservable::EmptyAnswer));
+        assert_eq!(kept(" \n", &good), Err(CacheExclusion::EmptyAnswer));
         let secret = concat!("gh", "p_0123456789abcdefghijklmnopqrstuvwxyzAB");
-        assert_eq!(kept(secret, &good), Err(Unservable::Secret));
-        assert_eq!(keepable(secret, "so", &good), Err(Unservable::Secret));
+        assert_eq!(kept(secret, &good), Err(CacheExclusion::Secret));
+        assert_eq!(keepable(secret, "so", &good), Err(CacheExclusion::Secret));
         for (facts, why) in [
-            (AnswerFacts { error: true, ..good }, Unservable::Error),
-            (AnswerFacts { cut: true, ..good }, Unservable::Cut),
-            (AnswerFacts { refused: true, ..good }, Unservable::Refused),
-            (AnswerFacts { calls: true, ..good }, Unservable::Calls),
+            (AnswerFacts { error: true, ..good }, CacheExclusion::Error),
+            (AnswerFacts { cut: true, ..good }, CacheExclusion::Cut),
+            (AnswerFacts { refused: true, ..good }, CacheExclusion::Refused),
+            (AnswerFacts { calls: true, ..good }, CacheExclusion::Calls),
         ] {
             assert_eq!(kept("so", &facts), Err(why));
         }

@@ -32,8 +32,8 @@ pub struct AnswerSettings {
     pub candidates: usize,
     /// A part of the key of every answer: raising it leaves all kept answers behind.
     pub policy_version: u32,
-    pub agree: Agree,
-    pub alike: Alike,
+    pub agree: AgreementRules,
+    pub alike: EquivalenceRules,
 }
 
 impl Default for AnswerSettings {
@@ -52,8 +52,8 @@ impl Default for AnswerSettings {
             most_words: 40,
             candidates: 8,
             policy_version: 1,
-            agree: Agree::default(),
-            alike: Alike::default(),
+            agree: AgreementRules::default(),
+            alike: EquivalenceRules::default(),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Default for AnswerSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a rule that is on or off by itself")]
-pub struct Agree {
+pub struct AgreementRules {
     /// Both are English, by its function words: the rules know no other language.
     pub language: bool,
     /// Figures, dates, versions, and symbols such as `+`, `%` and `$`.
@@ -73,23 +73,23 @@ pub struct Agree {
     pub names: bool,
     /// `not`, `never`, `without`.
     pub negation: bool,
-    /// What is asked for: `why`, `how`, `who`, or yes and no.
+    /// The question word: `why`, `how`, `who`, or yes and no.
     pub question: bool,
     /// Opposites (`before` and `after`), and what is compared (`more`, `best`).
     pub comparison: bool,
     /// `all`, `only`, `some`, `each`.
     pub quantity: bool,
-    /// Who is meant: `I`, `you`, `my`, `their`.
+    /// Persons: `I`, `you`, `my`, `their`.
     pub person: bool,
     /// `did`, `will`, `should`.
     pub tense: bool,
-    /// What stands in both stands in the same order, and the words of direction (`from`, `to`) too.
+    /// Words of both stand in the same order, and so do words of direction (`from`, `to`).
     pub order: bool,
     /// Nothing stands in one and not in the other.
     pub words: bool,
 }
 
-impl Default for Agree {
+impl Default for AgreementRules {
     fn default() -> Self {
         Self {
             language: true,
@@ -111,7 +111,7 @@ impl Default for Agree {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a rule that is on or off by itself")]
-pub struct Alike {
+pub struct EquivalenceRules {
     /// `the`, `a` and `an` before a word.
     pub articles: bool,
     /// `is` and `are`, `was` and `were`, `do` and `does`, and a noun's plural.
@@ -130,7 +130,7 @@ pub struct Alike {
     pub possessives: bool,
 }
 
-impl Default for Alike {
+impl Default for EquivalenceRules {
     fn default() -> Self {
         Self {
             articles: true,

@@ -1,4 +1,4 @@
-//! Splitting a question into words, figures and symbols; what only separates them is left out.
+//! Splits a question into words, figures and symbols, without the characters that only separate them.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -8,9 +8,9 @@ use std::str::CharIndices;
 pub(super) struct Token {
     /// In lower case.
     pub(super) text: String,
-    /// Its first letter is a capital, and that says something: it neither begins a sentence nor stands among capitals.
+    /// Its first letter is a capital that means something: it does not begin a sentence, and not all words have capitals.
     pub(super) capital: bool,
-    /// It stands in quotation marks: it is spoken of, not used.
+    /// It stands in quotation marks: it is mentioned, not used.
     pub(super) quoted: bool,
 }
 
@@ -93,7 +93,7 @@ fn end_of_word(text: &str, first: char, rest: &mut Peekable<CharIndices<'_>>) ->
     text.len()
 }
 
-/// Takes the meaning from capitals where nearly every word has one: a title, or a text in capitals.
+/// Ignores capitals if nearly every word has one: in a title, or in a text in capitals.
 fn forget_capitals(text: &str, tokens: &mut [Token]) {
     let words = tokens.iter().filter(|token| token.text.starts_with(char::is_alphabetic)).count();
     let capitals = tokens.iter().filter(|token| token.capital).count();

@@ -1,4 +1,4 @@
-//! The model of the cache against what was reported: how well one predicts the other.
+//! Compares the cache hits that the model of the cache predicts with the reported ones.
 
 use serde::Serialize;
 
@@ -6,22 +6,22 @@ use crate::cost::{Cache, CacheKind, Life, Piece, Prices};
 
 use super::{Request, rate};
 
-/// Cached tokens as they were reported and as the model of the cache predicts them.
+/// Reported and predicted cached tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Prediction {
-    /// Requests that continue another one; the first of a conversation may read what others wrote.
+    /// Requests that continue another one; the first of a conversation may read entries of other conversations.
     pub requests: u64,
     pub prompt: f64,
     pub reported: f64,
     pub predicted: f64,
-    /// The sum of the differences, whichever way they go.
+    /// The sum of the absolute differences.
     pub error: f64,
-    /// Requests that read at least a tenth of their prompt less than was predicted.
+    /// Requests that read less than predicted by at least a tenth of their prompt.
     pub misses: u64,
 }
 
 impl Prediction {
-    /// Adds another one's sums.
+    /// Adds the sums of another prediction.
     pub fn merge(&mut self, other: &Self) {
         self.requests += other.requests;
         self.prompt += other.prompt;
@@ -34,13 +34,13 @@ impl Prediction {
 
 /// Plays a session's requests through the model of the cache and compares.
 ///
-/// The sizes of what was sent come from the reported prompts: each request adds a piece to those of the one it continues. Where a
-/// prompt shrank, pieces are taken away from the end until the rest fits.
+/// Sizes come from the reported prompts: each request adds a piece to those of the request that it continues. If a prompt
+/// shrank, pieces are removed from the end until the rest fits.
 pub fn predict(requests: &[Request], prices: &[Prices]) -> Prediction {
     let rate = rate(requests).tokens_per_character;
     let mut sum = Prediction::default();
     let mut cache = Cache::default();
-    // What each request added, and the pieces of the last one, which is nearly always the one that is continued.
+    // The piece that each request added, and all pieces of the last one, which the next request nearly always continues.
     let mut added: Vec<Piece> = Vec::with_capacity(requests.len());
     let mut pieces: Vec<Piece> = Vec::new();
     for (index, (request, prices)) in requests.iter().zip(prices).enumerate() {
@@ -79,7 +79,7 @@ pub fn predict(requests: &[Request], prices: &[Prices]) -> Prediction {
         };
         added.push(piece);
         pieces.push(piece);
-        // Where nothing was written or read, the client set no marks.
+        // A request that neither wrote nor read had no marks.
         let is_marked = request.usage.written_tokens + request.usage.cached_tokens > 0;
         if prices.cache == CacheKind::Marks && !is_marked {
             continue;
@@ -98,7 +98,7 @@ pub fn predict(requests: &[Request], prices: &[Prices]) -> Prediction {
     sum
 }
 
-/// Returns the pieces of a request that is not the last one, by what it and those before it added.
+/// Returns the pieces of an earlier request, from the pieces that it and its predecessors added.
 fn chain(requests: &[Request], added: &[Piece], system: Option<Piece>, from: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = Some(from);

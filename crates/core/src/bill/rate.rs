@@ -1,29 +1,29 @@
-//! Tokens for a character: learned from how prompts grew by what the file shows to have been added.
+//! Tokens for a character: measured from the growth of prompts and the content that the file shows to be added.
 
 use serde::Serialize;
 
 use super::Request;
 
-/// Tokens for a character, and how sure that is.
+/// Tokens for a character, and the spread of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
     pub tokens_per_character: f64,
-    /// Half of the distance between the quartiles, as a share of it; 0.25 where it is not learned.
+    /// Half of the distance between the quartiles, as a share of the rate; 0.25 if the rate is not measured.
     pub spread: f64,
-    /// Steps from one request to the next that it rests on; 0 where it is not learned.
+    /// Steps from one request to the next that were measured; 0 for the usual rate.
     pub steps: u32,
 }
 
-/// Where a session tells nothing: 3.3 characters a token (measured over four agents; sessions have 2.8 to 4.2).
+/// The usual rate, for sessions with too few steps: 3.3 characters a token (measured over four agents; sessions have 2.8 to 4.2).
 const USUAL: Rate = Rate { tokens_per_character: 1.0 / 3.3, spread: 0.25, steps: 0 };
 /// Shorter steps are mostly delimiters and thinking.
 const LEAST_CHARACTERS: u64 = 400;
 const LEAST_STEPS: usize = 4;
 
-/// Learns tokens for a character from the growth of a session's prompts.
+/// Measures tokens for a character from the growth of a session's prompts.
 ///
-/// Thinking and attachments grow a prompt too, and weigh least where most was said: of the half of the steps with the most
-/// characters, the half whose own ratio is nearest to the median counts.
+/// Thinking and attachments also grow a prompt, and matter least in steps with many characters. So the half of the steps with
+/// the most characters is taken, and of these the half whose own ratio is nearest to the median.
 pub fn rate(requests: &[Request]) -> Rate {
     let mut steps: Vec<(f64, f64)> = requests
         .iter()
@@ -42,7 +42,7 @@ pub fn rate(requests: &[Request]) -> Rate {
     steps.truncate((steps.len() / 2).max(LEAST_STEPS));
     let ratio = |step: &(f64, f64)| step.1 / step.0;
     steps.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    // What is not shown only ever adds to a step, so the smaller half says more; its very smallest are mistakes of a file.
+    // Hidden content only ever adds to a step, so the smaller half is more exact; its smallest steps are errors of a file.
     let middle = &steps[steps.len() / 8..steps.len().div_ceil(2).max(2)];
     let (said, grown) =
         middle.iter().fold((0.0, 0.0), |sum, step| (sum.0 + step.0, sum.1 + step.1));

@@ -1,4 +1,4 @@
-//! What settings would have saved on recorded requests: estimates with a range, each on what the ones before it left.
+//! Estimates the savings of settings on recorded requests, with a range; each setting applies to the result of those before it.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub enum Saving {
     LazyTools,
     /// Leave out lines of results that stand in the conversation already.
     SaidOnce,
-    /// After a pause that outlived the cache, send old content shortened: it is written anew anyway.
+    /// After a pause that outlived the cache, send old content shortened: it is written again anyway.
     PruneWhenCold,
     /// Ask for entries that live an hour instead of five minutes.
     LongerLife,
@@ -36,7 +36,7 @@ impl Saving {
     ];
 }
 
-/// US dollars that would have been saved; less than nothing where it would have cost more.
+/// US dollars that a setting would have saved; negative if it would have cost more.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Estimate {
     pub low: f64,
@@ -54,7 +54,7 @@ impl Savings {
         self.0[saving as usize]
     }
 
-    /// Adds another one's estimates.
+    /// Adds other estimates.
     pub fn merge(&mut self, other: &Self) {
         for (own, other) in self.0.iter_mut().zip(&other.0) {
             own.low += other.low;
@@ -64,36 +64,36 @@ impl Savings {
     }
 }
 
-/// What is assumed where nothing recorded tells it.
+/// Assumptions about what no record shows.
 #[derive(Debug, Clone, Copy)]
-struct Assumed {
+struct Assumptions {
     /// The share of system prompt and tools that lazy tools leave out (chosen: tools are 40 to 70 % of it, and 60 to 80 % of
     /// them are never asked for).
     lazy: f64,
-    /// Which repeated runs count: 0 those of at least eight lines, 1 those of at least three.
+    /// Which repeated runs count: 0 is runs of at least eight lines, 1 is runs of at least three.
     short_runs: f64,
-    /// The share of old visible content that goes when the cache is cold (chosen: half of what `replay` settles, to all of it).
+    /// The share of old visible content that is removed when the cache is cold (chosen: from half of what `replay` settles to all).
     pruned: f64,
-    /// Look-ups of left-out content for each ten requests after it was left out.
+    /// Lookups of removed content for each ten requests after its removal.
     lookups: f64,
 }
 
-const LOW: Assumed = Assumed { lazy: 0.24, short_runs: 0.0, pruned: 0.2, lookups: 1.0 };
-const LIKELY: Assumed = Assumed { lazy: 0.4, short_runs: 0.5, pruned: 0.35, lookups: 0.5 };
-const HIGH: Assumed = Assumed { lazy: 0.56, short_runs: 1.0, pruned: 0.5, lookups: 0.0 };
+const LOW: Assumptions = Assumptions { lazy: 0.24, short_runs: 0.0, pruned: 0.2, lookups: 1.0 };
+const LIKELY: Assumptions = Assumptions { lazy: 0.4, short_runs: 0.5, pruned: 0.35, lookups: 0.5 };
+const HIGH: Assumptions = Assumptions { lazy: 0.56, short_runs: 1.0, pruned: 0.5, lookups: 0.0 };
 
-/// A smaller system prompt holds few tools: nothing is assumed of it (chosen: a handful of schemas beside instructions).
+/// A smaller system prompt holds few tools, and no saving is assumed (chosen: a handful of schemas beside instructions).
 const LEAST_SYSTEM: f64 = 5000.0;
-/// Output of a look-up: a call with a short argument.
+/// Output of a lookup: a call with a short argument.
 const LOOKUP_OUTPUT: f64 = 100.0;
-/// The newest so many requests' content is left as it is when the cache is cold.
+/// The content of this many newest requests stays when the cache is cold.
 const FRESH_REQUESTS: usize = 5;
-/// To which share of the cliff a conversation is cut when it would pass it.
+/// The share of the cliff to which a conversation is cut when it would pass it.
 const CUT_TO: f64 = 0.7;
 
-/// Estimates what each setting would have saved on the requests of one session.
+/// Estimates the saving of each setting on the requests of one session.
 ///
-/// `counted` says which requests are billed to it; `tools_used` is how many different tools were called.
+/// `counted` marks the requests that are billed to the session; `tools_used` is how many different tools were called.
 pub fn savings(
     requests: &[Request],
     splits: &[Split],
@@ -101,8 +101,9 @@ pub fn savings(
     tools_used: usize,
 ) -> Savings {
     let mut savings = Savings::default();
-    let [low, likely, high] = [LOW, LIKELY, HIGH]
-        .map(|assumed| Run::new(requests, splits, counted).run(assumed, tools_used as f64));
+    let [low, likely, high] = [LOW, LIKELY, HIGH].map(|assumed| {
+        SavingsEstimator::new(requests, splits, counted).run(assumed, tools_used as f64)
+    });
     for (index, own) in savings.0.iter_mut().enumerate() {
         let all = [low[index], likely[index], high[index]];
         own.low = all.into_iter().fold(f64::INFINITY, f64::min);
@@ -112,33 +113,33 @@ pub fn savings(
     savings
 }
 
-/// A request as it would have been.
+/// A request as the settings so far would have sent it.
 #[derive(Debug, Clone, Copy)]
-struct Would {
+struct Projection {
     tokens: SplitTokens,
     fresh_price: f64,
 }
 
-struct Run<'a> {
+struct SavingsEstimator<'a> {
     requests: &'a [Request],
     splits: &'a [Split],
     counted: &'a [bool],
-    would: Vec<Would>,
+    projections: Vec<Projection>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> SavingsEstimator<'a> {
     fn new(requests: &'a [Request], splits: &'a [Split], counted: &'a [bool]) -> Self {
-        let would = splits
+        let projections = splits
             .iter()
-            .map(|split| Would { tokens: split.tokens, fresh_price: split.fresh_price })
+            .map(|split| Projection { tokens: split.tokens, fresh_price: split.fresh_price })
             .collect();
-        Self { requests, splits, counted, would }
+        Self { requests, splits, counted, projections }
     }
 
-    fn run(mut self, assumed: Assumed, tools_used: f64) -> [f64; Saving::ALL.len()] {
+    fn run(mut self, assumed: Assumptions, tools_used: f64) -> [f64; Saving::ALL.len()] {
         Saving::ALL.map(|saving| {
             let before = self.cost();
-            let kept = self.would.clone();
+            let kept = self.projections.clone();
             let overhead = match saving {
                 Saving::LazyTools => self.lazy_tools(assumed, tools_used),
                 Saving::SaidOnce => self.said_once(assumed),
@@ -148,16 +149,16 @@ impl<'a> Run<'a> {
                 Saving::BelowCliff => self.below_cliff(assumed),
             };
             let saved = before - self.cost() - overhead;
-            // Nobody keeps a setting that costs more, so the next ones go on without it.
+            // Nobody uses a setting that costs more, so the next settings start without it.
             if saved <= 0.0 {
-                self.would = kept;
+                self.projections = kept;
             }
             saved
         })
     }
 
     fn cost(&self) -> f64 {
-        let all = self.would.iter().zip(self.splits).zip(self.counted);
+        let all = self.projections.iter().zip(self.splits).zip(self.counted);
         all.filter(|(_, counted)| **counted).map(|((would, split), _)| cost(would, split)).sum()
     }
 
@@ -167,13 +168,13 @@ impl<'a> Run<'a> {
             return 0.0;
         }
         let prices = &self.splits[at].prices;
-        let read = self.would[at].tokens.prompt() * prices.cache_read;
+        let read = self.projections[at].tokens.prompt() * prices.cache_read;
         lookups * (prices.dollars(read) + LOOKUP_OUTPUT * prices.output / 1e6)
     }
 
-    fn lazy_tools(&mut self, assumed: Assumed, tools_used: f64) -> f64 {
+    fn lazy_tools(&mut self, assumed: Assumptions, tools_used: f64) -> f64 {
         let (mut least, mut first) = (f64::INFINITY, None);
-        for (index, would) in self.would.iter_mut().enumerate() {
+        for (index, would) in self.projections.iter_mut().enumerate() {
             let tokens = &mut would.tokens;
             let system = tokens.system_first + tokens.system_read + tokens.system_again;
             if system < LEAST_SYSTEM {
@@ -190,10 +191,11 @@ impl<'a> Run<'a> {
         first.map_or(0.0, |first| self.lookup(first, tools_used))
     }
 
-    fn said_once(&mut self, assumed: Assumed) -> f64 {
+    fn said_once(&mut self, assumed: Assumptions) -> f64 {
         let rate = rate(self.requests).tokens_per_character;
-        let mut repeated: Vec<f64> = Vec::with_capacity(self.would.len());
-        for (index, (request, would)) in self.requests.iter().zip(&mut self.would).enumerate() {
+        let mut repeated: Vec<f64> = Vec::with_capacity(self.projections.len());
+        for (index, (request, would)) in self.requests.iter().zip(&mut self.projections).enumerate()
+        {
             let said = &request.said;
             let short = said.repeated.saturating_sub(said.repeated_long) as f64;
             let own = (said.repeated_long as f64 + short * assumed.short_runs) * rate;
@@ -209,28 +211,42 @@ impl<'a> Run<'a> {
         0.0
     }
 
-    fn prune_when_cold(&mut self, assumed: Assumed) -> f64 {
+    fn prune_when_cold(&mut self, assumed: Assumptions) -> f64 {
+        self.remove_history(assumed, SplitTokens::visible_mut, |estimator, index, gone| {
+            if estimator.splits[index].cause != Some(Cause::Pause) {
+                return gone;
+            }
+            let tokens = &estimator.projections[index].tokens;
+            let old = tokens.visible_read + tokens.visible_again - estimator.newest(index);
+            gone.max(old.max(gone) * assumed.pruned)
+        })
+    }
+
+    /// Takes tokens out of the history of each request, and keeps them out of the requests that continue it.
+    ///
+    /// `parts` are the parts of the history that shrink. `gone` returns how many of their tokens are gone at a request, given how
+    /// many were gone before it. Returns US dollars for looking them up again.
+    fn remove_history<const N: usize>(
+        &mut self,
+        assumed: Assumptions,
+        parts: fn(&mut SplitTokens) -> [&mut f64; N],
+        mut gone: impl FnMut(&Self, usize, f64) -> f64,
+    ) -> f64 {
         let mut overhead = 0.0;
-        // Tokens that are gone from each request's history.
-        let mut gone: Vec<f64> = Vec::with_capacity(self.would.len());
-        for index in 0..self.would.len() {
+        let mut all_gone: Vec<f64> = Vec::with_capacity(self.projections.len());
+        for index in 0..self.projections.len() {
             let request = &self.requests[index];
             let before = request.continues.filter(|_| !request.compacted);
-            let mut own = before.and_then(|before| gone.get(before).copied()).unwrap_or(0.0);
-            let visible = {
-                let tokens = &self.would[index].tokens;
-                tokens.visible_read + tokens.visible_again
-            };
-            if self.splits[index].cause == Some(Cause::Pause) {
-                let old = (visible - self.newest(index)).max(own);
-                own = own.max(old * assumed.pruned);
+            let before = before.and_then(|before| all_gone.get(before).copied()).unwrap_or(0.0);
+            let own = gone(self, index, before);
+            let tokens = &mut self.projections[index].tokens;
+            let history: f64 = parts(tokens).into_iter().map(|part| *part).sum();
+            let own = own.min(history);
+            let share = if history > 0.0 { own / history } else { 0.0 };
+            for part in parts(tokens) {
+                *part *= 1.0 - share;
             }
-            own = own.min(visible);
-            let tokens = &mut self.would[index].tokens;
-            let share = if visible > 0.0 { own / visible } else { 0.0 };
-            tokens.visible_read *= 1.0 - share;
-            tokens.visible_again *= 1.0 - share;
-            gone.push(own);
+            all_gone.push(own);
             if own > 0.0 {
                 overhead += self.lookup(index, assumed.lookups / 10.0);
             }
@@ -245,14 +261,14 @@ impl<'a> Run<'a> {
         for _ in 0..FRESH_REQUESTS {
             at = at.and_then(|at| self.requests[at].continues.filter(|before| *before < at));
             let Some(at) = at else { break };
-            sum += self.would[at].tokens.new;
+            sum += self.projections[at].tokens.new;
         }
         sum
     }
 
-    /// Changes to the other life of entries: to the shorter one where the longer was asked for, or the other way round.
+    /// Changes the life of entries: from longer to shorter if `is_long`, else from shorter to longer.
     fn other_life(&mut self, is_long: bool) -> f64 {
-        for (would, split) in self.would.iter_mut().zip(self.splits) {
+        for (would, split) in self.projections.iter_mut().zip(self.splits) {
             let prices = &split.prices;
             let Some(longer) = prices.longer.filter(|_| prices.cache == CacheKind::Marks) else {
                 continue;
@@ -271,7 +287,7 @@ impl<'a> Run<'a> {
             if is_long {
                 would.fresh_price -= more * charge.written_long / fresh;
                 if between {
-                    // What was read would have had to be written again.
+                    // Content that was read would have been written again.
                     tokens.system_again += std::mem::take(&mut tokens.system_read);
                     tokens.visible_again += std::mem::take(&mut tokens.visible_read);
                     tokens.unseen_again += std::mem::take(&mut tokens.unseen_read);
@@ -289,53 +305,33 @@ impl<'a> Run<'a> {
         0.0
     }
 
-    fn below_cliff(&mut self, assumed: Assumed) -> f64 {
-        let mut overhead = 0.0;
-        let mut gone: Vec<f64> = Vec::with_capacity(self.would.len());
-        for index in 0..self.would.len() {
-            let (request, split) = (&self.requests[index], &self.splits[index]);
-            let before = request.continues.filter(|_| !request.compacted);
-            let mut own = before.and_then(|before| gone.get(before).copied()).unwrap_or(0.0);
-            let tokens = &mut self.would[index].tokens;
-            let history = tokens.visible_read
-                + tokens.unseen_read
-                + tokens.visible_again
-                + tokens.unseen_again;
-            let cliff = split.prices.bands[0].above;
-            let mut is_cut = false;
-            if cliff != u64::MAX && tokens.prompt() - own > cliff as f64 {
-                own = (tokens.prompt() - cliff as f64 * CUT_TO).max(0.0);
-                is_cut = true;
-            }
-            own = own.min(history);
-            let share = if history > 0.0 { own / history } else { 0.0 };
-            for part in [
-                &mut tokens.visible_read,
-                &mut tokens.unseen_read,
-                &mut tokens.visible_again,
-                &mut tokens.unseen_again,
-            ] {
-                *part *= 1.0 - share;
-            }
-            if is_cut {
-                // The cut breaks the cached prefix: what is left is written again.
-                tokens.visible_again += std::mem::take(&mut tokens.visible_read);
-                tokens.unseen_again += std::mem::take(&mut tokens.unseen_read);
-            }
-            gone.push(own);
-            if own > 0.0 {
-                overhead += self.lookup(index, assumed.lookups / 10.0);
-            }
+    fn below_cliff(&mut self, assumed: Assumptions) -> f64 {
+        let mut cut = Vec::new();
+        let overhead =
+            self.remove_history(assumed, SplitTokens::history_mut, |estimator, index, gone| {
+                let cliff = estimator.splits[index].prices.bands[0].above;
+                let prompt = estimator.projections[index].tokens.prompt();
+                if cliff == u64::MAX || prompt - gone <= cliff as f64 {
+                    return gone;
+                }
+                cut.push(index);
+                (prompt - cliff as f64 * CUT_TO).max(0.0)
+            });
+        // A cut breaks the cached prefix: what is left is written again.
+        for index in cut {
+            let tokens = &mut self.projections[index].tokens;
+            tokens.visible_again += std::mem::take(&mut tokens.visible_read);
+            tokens.unseen_again += std::mem::take(&mut tokens.unseen_read);
         }
         overhead
     }
 }
 
-/// Returns US dollars for a request as it would have been.
-fn cost(would: &Would, split: &Split) -> f64 {
-    let (tokens, prices) = (&would.tokens, &split.prices);
+/// Returns the US dollars of a projected request.
+fn cost(projection: &Projection, split: &Split) -> f64 {
+    let (tokens, prices) = (&projection.tokens, &split.prices);
     let (input_times, output_times) = prices.band(tokens.prompt());
-    let input = tokens.read() * prices.cache_read + tokens.fresh() * would.fresh_price;
+    let input = tokens.read() * prices.cache_read + tokens.fresh() * projection.fresh_price;
     let output = (tokens.thinking + tokens.output) * prices.output / 1e6;
     prices.dollars(input) * input_times + output * output_times
 }

@@ -1,18 +1,18 @@
-//! Taking a request apart: the tokens that its provider reported, by what they were and why they were paid for.
+//! Splits a request's reported tokens by their content and by the reason why they were paid for.
 
 use crate::cost::{CacheKind, Charge, Life, Prices};
 use crate::message::Usage;
 
-use super::{Added, Amount, Cause, Rate, Request, Row, rate};
+use super::{AddedContent, Amount, Cause, Rate, Request, Row, rate};
 
-/// What a provider leaves out of the end of the last request: steps of up to 512 tokens with OpenAI and Gemini (measured).
+/// The end of the last request that a provider does not read: steps of up to 512 tokens with OpenAI and Gemini (measured).
 const STEP: f64 = 512.0;
-/// The same where entries end at marks: the few tokens behind the last one.
+/// The same for entries that end at marks: the few tokens behind the last mark.
 const BEHIND_MARK: f64 = 128.0;
-/// Fewer tokens than this are no sign that something was taken away or added unseen.
+/// A difference of fewer tokens is no sign of hidden changes.
 const NOTICED: f64 = 1000.0;
 
-/// The tokens of a request, by what they were. Those of the prompt add up to the reported prompt.
+/// The tokens of a request by content. Those of the prompt add up to the reported prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SplitTokens {
     pub system_read: f64,
@@ -38,6 +38,15 @@ impl SplitTokens {
         self.system_again + self.visible_again + self.unseen_again
     }
 
+    pub(super) fn visible_mut(&mut self) -> [&mut f64; 2] {
+        [&mut self.visible_read, &mut self.visible_again]
+    }
+
+    pub(super) fn history_mut(&mut self) -> [&mut f64; 4] {
+        let Self { visible_read, unseen_read, visible_again, unseen_again, .. } = self;
+        [visible_read, unseen_read, visible_again, unseen_again]
+    }
+
     /// Returns the tokens that were not read from the cache.
     pub fn fresh(&self) -> f64 {
         self.system_first + self.new + self.again()
@@ -49,7 +58,7 @@ impl SplitTokens {
     }
 }
 
-/// A request, taken apart.
+/// A request with its tokens split into parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
     pub usage: Usage,
@@ -57,7 +66,7 @@ pub struct Split {
     /// Whether the prices are those of another model.
     pub is_estimate: bool,
     pub tokens: SplitTokens,
-    /// Why something was sent again, if it was.
+    /// Why content was sent again, if it was.
     pub cause: Option<Cause>,
     /// Price of a token that was not read from the cache, plain input = 1.
     pub fresh_price: f64,
@@ -65,9 +74,9 @@ pub struct Split {
     pub pause: Option<i64>,
     /// Whether entries of the longer life were written in this conversation, up to this request.
     pub long_life: bool,
-    /// Tokens of what the file shows of the whole conversation, up to this request.
+    /// Tokens of the conversation up to this request that the file shows.
     pub shown: f64,
-    /// The shares of text, calls and results in it; all 0 where nothing is shown.
+    /// The shares of text, calls and results in `shown`; all 0 if nothing is shown.
     pub kinds: [f64; 3],
 }
 
@@ -103,22 +112,22 @@ impl Split {
     }
 }
 
-/// What is known of a conversation at a request.
+/// The state of a conversation at a request.
 #[derive(Debug, Clone, Copy, Default)]
-struct Standing {
+struct ConversationState {
     /// Tokens of system prompt and tools.
     system: f64,
-    /// What the file shows, since the last compaction.
-    shown: Added,
+    /// Content that the file shows since the last compaction.
+    shown: AddedContent,
     long_life: bool,
 }
 
-/// Takes each request apart; `prices` are those of each, with whether they are an estimate.
+/// Splits each request; `prices` are the prices of each, and whether they are an estimate.
 ///
 /// Shape: one split for each request, in the same order; requests beyond the end of `prices` are left out.
 pub fn split(requests: &[Request], prices: &[(Prices, bool)]) -> Vec<Split> {
     let rate = rate(requests);
-    let mut standing: Vec<Standing> = Vec::with_capacity(requests.len());
+    let mut standing: Vec<ConversationState> = Vec::with_capacity(requests.len());
     let mut splits = Vec::with_capacity(requests.len());
     for (index, (request, (prices, is_estimate))) in requests.iter().zip(prices).enumerate() {
         let earlier = request.continues.filter(|earlier| *earlier < index);
@@ -131,23 +140,23 @@ pub fn split(requests: &[Request], prices: &[(Prices, bool)]) -> Vec<Split> {
     splits
 }
 
-fn stand(request: &Request, before: Option<Standing>, rate: Rate) -> Standing {
+fn stand(request: &Request, before: Option<ConversationState>, rate: Rate) -> ConversationState {
     let said = request.said;
     let long_life = request.usage.written_long_tokens > 0;
     if let Some(before) = before {
-        let mut shown = if request.compacted { Added::default() } else { before.shown };
+        let mut shown = if request.compacted { AddedContent::default() } else { before.shown };
         shown.add(&said);
-        return Standing { shown, long_life: long_life || before.long_life, ..before };
+        return ConversationState { shown, long_life: long_life || before.long_life, ..before };
     }
     let prompt = request.usage.prompt_tokens as f64;
     let system = (prompt - said.visible() as f64 * rate.tokens_per_character).max(0.0);
-    Standing { system, shown: said, long_life }
+    ConversationState { system, shown: said, long_life }
 }
 
 fn one(
     request: &Request,
-    before: Option<(&Request, Standing)>,
-    now: Standing,
+    before: Option<(&Request, ConversationState)>,
+    now: ConversationState,
     rate: Rate,
     prices: &Prices,
 ) -> Split {
@@ -175,7 +184,7 @@ fn one(
         }
         Some((earlier, _)) => {
             let grown = prompt - earlier.usage.prompt_tokens as f64;
-            // A prompt that grew by less than was said lost something: then what was said is the better figure.
+            // A prompt that grew by less than the added content lost something; then the added content is the better figure.
             let new = if request.compacted || grown < said / 2.0 { said } else { grown };
             tokens.new = new.clamp(0.0, fresh - system_fresh);
             let again = fresh - system_fresh - tokens.new;
@@ -211,12 +220,12 @@ fn one(
     }
 }
 
-fn kinds(shown: &Added) -> [f64; 3] {
+fn kinds(shown: &AddedContent) -> [f64; 3] {
     let all = shown.visible().max(1) as f64;
     [shown.text, shown.calls, shown.results].map(|part| part as f64 / all)
 }
 
-/// Tells why content was sent again, if it was.
+/// Returns why content was sent again, if it was.
 fn cause(
     request: &Request,
     earlier: &Request,
@@ -247,7 +256,7 @@ fn cause(
     } else if tokens.system_again > edge
         && grown - said - earlier.usage.output_tokens as f64 > noticed
     {
-        // Something that the file does not show was added, and nothing behind it was found in the cache.
+        // Hidden content was added, and the provider read nothing behind it from the cache.
         Cause::Tools
     } else {
         Cause::Unknown

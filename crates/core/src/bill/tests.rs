@@ -30,21 +30,21 @@ fn request(continues: Option<usize>, seconds: i64, usage: Usage, said: u64) -> R
         continues,
         sent: Some(MillisSinceEpoch(seconds * 1000)),
         usage,
-        said: Added { results: said, ..Added::default() },
+        said: AddedContent { results: said, ..AddedContent::default() },
         ..Request::default()
     }
 }
 
-fn account(requests: &[Request], prices: Prices) -> Account {
+fn account(requests: &[Request], prices: Prices) -> BillTotals {
     let prices = vec![(prices, false); requests.len()];
-    let mut account = Account::default();
+    let mut account = BillTotals::default();
     for one in split(requests, &prices) {
         account.add(&one);
     }
     account
 }
 
-fn tokens(account: &Account, row: Row) -> u64 {
+fn tokens(account: &BillTotals, row: Row) -> u64 {
     account.amount(row).tokens.round() as u64
 }
 
@@ -233,7 +233,12 @@ fn any_request(index: usize) -> impl Strategy<Value = Request> {
                 // Now and then a request that no reader would make: one that continues itself.
                 continues: (index > 0).then_some(from),
                 compacted,
-                said: Added { text: said, results: repeated, repeated, ..Added::default() },
+                said: AddedContent {
+                    text: said,
+                    results: repeated,
+                    repeated,
+                    ..AddedContent::default()
+                },
                 ..Request::default()
             }
         },
@@ -253,7 +258,7 @@ proptest! {
         let band = Band { above: 100_000, input: 5.0, output: 2.0 };
         let prices = Prices { cache, bands: [band, Prices::PLAIN.bands[1]], ..marks() };
         let splits = split(&requests, &vec![(prices, false); requests.len()]);
-        let mut account = Account::default();
+        let mut account = BillTotals::default();
         for (request, split) in requests.iter().zip(&splits) {
             let parts: f64 = split.amounts().iter().map(|(_, amount)| amount.dollars).sum();
             let billed = prices.billed(&request.usage);

@@ -1,27 +1,27 @@
-//! Facts in a summary, held to their source: ids, URLs, paths and numbers, in the same form or not at all.
+//! Checks the facts of a summary against its source: ids, URLs, paths and numbers must stand there in the same form.
 
 use thiserror::Error;
 
-/// Why a model's summary is not kept.
+/// Why a model's summary is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Invented {
-    /// It is not quoted: it may be what a secret was turned into.
+pub enum SummaryError {
+    /// The error does not quote the fact: it may be a changed secret.
     #[error("it holds {0} that what it summarises does not hold")]
-    Fact(Fact),
+    FactKind(FactKind),
     #[error("it is empty")]
     Nothing,
 }
 
-/// What kind of fact was invented.
+/// The kind of an invented fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fact {
+pub enum FactKind {
     Url,
     Path,
     Number,
     Id,
 }
 
-impl std::fmt::Display for Fact {
+impl std::fmt::Display for FactKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Url => "a URL",
@@ -33,37 +33,41 @@ impl std::fmt::Display for Fact {
 }
 
 /// Checks that each fact of `summary` stands in `source`.
-pub(super) fn check(summary: &str, source: &str) -> Result<(), Invented> {
+pub(super) fn check(summary: &str, source: &str) -> Result<(), SummaryError> {
     for word in summary.split(|c: char| c.is_whitespace() || "\"'`<>()[]{},;“”‘’«»".contains(c))
     {
         let word = word.trim_matches(|c: char| ".:!?*_".contains(c) || c == '…');
         let Some(fact) = fact(word) else { continue };
         let stands = match fact {
-            Fact::Number => holds(source, number(word), ".,"),
+            FactKind::Number => holds(source, number(word), ".,"),
             _ => holds(source, word, ".,/-_?#=&%"),
         };
         if !stands {
-            return Err(Invented::Fact(fact));
+            return Err(SummaryError::FactKind(fact));
         }
     }
     Ok(())
 }
 
-fn fact(word: &str) -> Option<Fact> {
+fn fact(word: &str) -> Option<FactKind> {
     if word.contains("://") {
-        return Some(Fact::Url);
+        return Some(FactKind::Url);
     }
     let slashes = word.matches('/').count();
     if word.starts_with(['/', '~']) && slashes > 0
         || slashes > 1
         || (slashes == 1 && word.contains('.'))
     {
-        return Some(Fact::Path);
+        return Some(FactKind::Path);
     }
     if !word.chars().any(char::is_numeric) {
         return None;
     }
-    Some(if number(word).chars().any(char::is_alphabetic) { Fact::Id } else { Fact::Number })
+    Some(if number(word).chars().any(char::is_alphabetic) {
+        FactKind::Id
+    } else {
+        FactKind::Number
+    })
 }
 
 /// Returns the number in `$12.50`, `12%` and the like.
@@ -71,9 +75,9 @@ fn number(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
-/// Tells whether `word` stands in `text` and is not part of a longer one, as 12 is of 12.50 and a/b of a/b/c.
+/// Returns whether `word` stands in `text` and is not part of a longer word, as 12 is of 12.50 and a/b of a/b/c.
 ///
-/// `joints` are the signs by which a word goes on where a letter or digit is behind them.
+/// `joints` are the signs that continue a word if a letter or digit follows.
 fn holds(text: &str, word: &str, joints: &str) -> bool {
     let mut at = 0;
     while let Some(found) = text[at..].find(word) {
@@ -117,16 +121,16 @@ mod tests {
     #[test]
     fn changed_and_invented_facts_are_found() {
         for (summary, fact) in [
-            ("PROJ-124 was fixed.", Fact::Id),
-            ("Commit 3fa9c1d was made.", Fact::Id),
-            ("All 18 tests pass.", Fact::Number),
-            ("4 tests pass.", Fact::Number),
-            ("It cost $12.", Fact::Number),
-            ("See https://example.com/a.", Fact::Url),
-            ("Changed src/main.rs.", Fact::Path),
-            ("It cost 12.5.", Fact::Number),
+            ("PROJ-124 was fixed.", FactKind::Id),
+            ("Commit 3fa9c1d was made.", FactKind::Id),
+            ("All 18 tests pass.", FactKind::Number),
+            ("4 tests pass.", FactKind::Number),
+            ("It cost $12.", FactKind::Number),
+            ("See https://example.com/a.", FactKind::Url),
+            ("Changed src/main.rs.", FactKind::Path),
+            ("It cost 12.5.", FactKind::Number),
         ] {
-            assert_eq!(check(summary, SOURCE), Err(Invented::Fact(fact)), "{summary}");
+            assert_eq!(check(summary, SOURCE), Err(SummaryError::FactKind(fact)), "{summary}");
         }
     }
 }

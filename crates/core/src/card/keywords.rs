@@ -1,19 +1,16 @@
 //! Keywords of cards and of tasks, by the expressions and stop words of `auto-context.md`.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::LazyLock;
 
 use regex::Regex;
 
 /// Keywords on one card.
 const MOST: usize = 20;
 
-static CARD_WORD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b[a-zA-Z_][a-zA-Z0-9_]{3,}\b").expect("the specification's expression is valid")
-});
-static TASK_WORD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b[a-zA-Z_][a-zA-Z0-9_]{2,}\b").expect("the specification's expression is valid")
-});
+patterns! {
+    CARD_WORD r"\b[a-zA-Z_][a-zA-Z0-9_]{3,}\b";
+    TASK_WORD r"\b[a-zA-Z_][a-zA-Z0-9_]{2,}\b";
+}
 
 const CARD_STOP_WORDS: &[&str] = &[
     "the", "and", "for", "are", "but", "not", "you", "all", "this", "that", "with", "have", "from",
@@ -28,26 +25,20 @@ const TASK_STOP_WORDS: &[&str] = &[
 
 /// Returns the keywords of a summary, each once and in order: words of four letters or more, at most twenty.
 pub fn card_keywords(summary: &str) -> Vec<String> {
-    let lower = summary.to_lowercase();
     let mut seen = HashSet::new();
-    CARD_WORD
-        .find_iter(&lower)
-        .map(|word| word.as_str())
-        .filter(|word| !CARD_STOP_WORDS.contains(word) && seen.insert(*word))
-        .take(MOST)
-        .map(str::to_owned)
-        .collect()
+    let words = keywords(summary, &CARD_WORD, CARD_STOP_WORDS);
+    words.into_iter().filter(|word| seen.insert(word.clone())).take(MOST).collect()
 }
 
 /// Returns the keywords of a task: words of three letters or more.
 pub fn task_keywords(task: &str) -> BTreeSet<String> {
-    let lower = task.to_lowercase();
-    TASK_WORD
-        .find_iter(&lower)
-        .map(|word| word.as_str())
-        .filter(|word| !TASK_STOP_WORDS.contains(word))
-        .map(str::to_owned)
-        .collect()
+    keywords(task, &TASK_WORD, TASK_STOP_WORDS).into_iter().collect()
+}
+
+fn keywords(text: &str, word: &Regex, stop_words: &[&str]) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let words = word.find_iter(&lower).map(|word| word.as_str());
+    words.filter(|word| !stop_words.contains(word)).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

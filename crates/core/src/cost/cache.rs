@@ -1,9 +1,9 @@
-//! The provider's cache, by its own rules: what a request reads from it, writes to it, and pays in full.
+//! The model of a provider's cache: the tokens that a request reads from it, writes to it, and pays in full.
 //!
-//! Three kinds. With marks (Anthropic) there are entries only where a request carried a mark: a request reads the longest entry
-//! that ends at one of its marks or within twenty blocks up to one, and writes up to its last mark. With ends (OpenAI since
-//! GPT-5.6) there is one at the end of every request. In steps (others) a request reads the longest prefix that any had,
-//! rounded down. Everything in Plimsoll that asks what a cache would do asks here.
+//! There are three kinds. With marks (Anthropic) entries end only at marks: a request reads the longest entry that ends at one of
+//! its marks or within the twenty blocks up to one, and writes up to its last mark. With ends (OpenAI since GPT-5.6) every
+//! request leaves an entry at its end. With steps (others) a request reads its longest prefix that an earlier one had, rounded
+//! down. All of Plimsoll uses this one model.
 
 use std::collections::HashMap;
 
@@ -12,37 +12,37 @@ use serde::{Deserialize, Serialize};
 use super::prices::{CacheKind, Prices};
 use crate::message::{MillisSinceEpoch, Usage};
 
-/// Anthropic looks at so many blocks up to a mark, its own included (its page on prompt caching).
+/// The blocks up to a mark that Anthropic searches, its own included (its page on prompt caching).
 const LOOK_BACK: u32 = 20;
-/// Marks of a request, at most (the same page).
+/// The most marks of a request (the same page).
 pub const MOST_MARKS: usize = 4;
 
-/// How long an entry is asked to live.
+/// The life that a client asks for an entry.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Life {
-    /// The provider's shortest.
+    /// The provider's shortest life.
     #[default]
     Short,
-    /// The longer one that costs more to write.
+    /// The longer life, which costs more to write.
     Long,
 }
 
 /// A part of a request in the order in which a provider reads it: tools, system prompt, messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
-    /// What it says, as a digest.
+    /// A digest of its content.
     pub key: u64,
     pub tokens: f64,
     /// Content blocks in it; a look-back counts them.
     pub blocks: u32,
-    /// A mark at its end.
+    /// The mark at its end.
     pub mark: Option<Life>,
 }
 
-/// One request as the cache saw it.
+/// The tokens of one request, by what the cache did with them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Charge {
     /// Tokens read from the cache.
@@ -53,7 +53,7 @@ pub struct Charge {
     pub written_long: f64,
     /// Tokens that are neither.
     pub plain: f64,
-    /// Messages at the beginning that were alike.
+    /// Messages at the beginning that equal those of the last request.
     pub alike: usize,
     /// Whether the pause since the last request outlived the cache.
     pub cold: bool,
@@ -67,7 +67,7 @@ impl Charge {
         self.cached + self.written + self.plain
     }
 
-    /// Takes as read what other sessions keep in the cache, where a request would have written it or paid it in full.
+    /// Counts tokens that other sessions keep in the cache as read instead of written or plain.
     pub fn share(&mut self, shared: f64) {
         let missing = (shared - self.cached).max(0.0);
         let written = missing.min(self.written);
@@ -78,7 +78,7 @@ impl Charge {
         self.plain -= plain;
     }
 
-    /// Returns what a provider reported as a charge.
+    /// Returns a provider's reported usage as a charge.
     pub fn of(usage: &Usage) -> Self {
         let written = usage.written_tokens.min(usage.prompt_tokens);
         let cached = usage.cached_tokens.min(usage.prompt_tokens - written);
@@ -92,17 +92,17 @@ impl Charge {
     }
 }
 
-/// An entry: until when it lives, if times are known, and for which life it was written.
+/// An entry: its last use, if times are known, and its life.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct CacheEntry {
     used: Option<MillisSinceEpoch>,
     life: Life,
 }
 
-/// What a provider has read of one conversation.
+/// The state of a provider's cache for one conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Cache {
-    entries: HashMap<u64, Entry>,
+    entries: HashMap<u64, CacheEntry>,
     /// Keys of the last request, and when it was made.
     last: Vec<u64>,
     last_used: Option<MillisSinceEpoch>,
@@ -137,13 +137,13 @@ impl Cache {
         charge
     }
 
-    /// Tells whether nothing that was written is left at `now`. Unknown times count as warm.
+    /// Returns whether no entry is left at `now`. Unknown times count as warm.
     pub fn is_cold(&self, prices: &Prices, now: Option<MillisSinceEpoch>) -> bool {
-        let living = |entry: &Entry| lives(prices, *entry, now);
+        let living = |entry: &CacheEntry| lives(prices, *entry, now);
         !self.entries.is_empty() && !self.entries.values().any(living)
     }
 
-    /// Takes note that all that lives at `at` was read then.
+    /// Notes that all living entries were read at `at`.
     pub fn read_again(&mut self, prices: &Prices, at: MillisSinceEpoch) {
         for entry in self.entries.values_mut().filter(|entry| lives(prices, **entry, Some(at))) {
             entry.used = entry.used.max(Some(at));
@@ -151,7 +151,7 @@ impl Cache {
         self.last_used = self.last_used.max(Some(at));
     }
 
-    /// Returns the places behind which a mark would find an entry at `now`: indexes of `pieces` that end a living one.
+    /// Returns the indexes of `pieces` that end a living entry at `now`, where a mark would find it.
     pub fn ends(
         &self,
         prices: &Prices,
@@ -186,12 +186,12 @@ impl Cache {
         if end < least {
             return Charge { plain: total, ..Charge::default() };
         }
-        // What stands up to the last long-lived mark is written for long, the rest behind it for short.
+        // Tokens up to the last long-lived mark are written for the long life, the rest for the short one.
         let long = marks().filter(|(_, life)| *life == Life::Long).map(|(at, _)| prefixes[at].1);
         let long = long.fold(0.0, f64::max);
         let written = (end - cached).max(0.0);
         let written_long = (long - cached).clamp(0.0, written);
-        // Whatever begins what was read is refreshed with it.
+        // A read also refreshes the shorter entries that begin the one that was read.
         if let Some(found) = found {
             for (prefix, _) in &prefixes[..=found] {
                 if let Some(entry) = self.entries.get_mut(prefix) {
@@ -201,9 +201,9 @@ impl Cache {
         }
         for (at, life) in marks().filter(|(at, _)| prefixes[*at].1 >= least) {
             let entry = self.entries.entry(prefixes[at].0);
-            let entry = entry.or_insert(Entry { used: now, life });
+            let entry = entry.or_insert(CacheEntry { used: now, life });
             let longer = entry.life.max(life);
-            *entry = Entry { used: now.or(entry.used), life: longer };
+            *entry = CacheEntry { used: now.or(entry.used), life: longer };
         }
         Charge {
             cached,
@@ -214,7 +214,7 @@ impl Cache {
         }
     }
 
-    /// Returns the tokens that a request at `now` would read of entries at its marks, without making it.
+    /// Returns the tokens that a request at `now` would read at its marks, without recording the request.
     pub fn read(&self, prices: &Prices, pieces: &[Piece], now: Option<MillisSinceEpoch>) -> f64 {
         let prefixes = prefixes(pieces);
         self.found(prices, pieces, &prefixes, now).map_or(0.0, |at| prefixes[at].1)
@@ -234,7 +234,7 @@ impl Cache {
         found.filter(|&at| prefixes[at].1 >= f64::from(prices.cache_least))
     }
 
-    /// Finds the entry nearest before a mark, itself included.
+    /// Finds the entry nearest to a mark, at it or before it.
     fn look_back(
         &self,
         prices: &Prices,
@@ -277,11 +277,11 @@ impl Cache {
             _ => common,
         };
         for (at, (prefix, _)) in prefixes.iter().enumerate() {
-            // What begins an entry is refreshed with it.
+            // A read also refreshes the shorter entries that begin it.
             let known = known.is_some_and(|known| at <= known) && self.entries.contains_key(prefix);
             let ends = at + 1 == prefixes.len() || pieces[at].mark.is_some();
             if prices.cache == CacheKind::Steps || ends || known {
-                self.entries.insert(*prefix, Entry { used: now, life });
+                self.entries.insert(*prefix, CacheEntry { used: now, life });
             }
         }
         let written = total - cached;
@@ -290,13 +290,13 @@ impl Cache {
     }
 }
 
-/// Returns for each piece the digest and the tokens of all up to its end.
+/// Returns for each piece the digest and the tokens of the prefix up to its end.
 fn prefixes(pieces: &[Piece]) -> Vec<(u64, f64)> {
     let (mut digest, mut tokens) = (0_u64, 0.0);
     pieces
         .iter()
         .map(|piece| {
-            // The finalizer of SplitMix64 over what came before: equal prefixes, equal digests.
+            // The finalizer of SplitMix64 over the prefix so far: equal prefixes, equal digests.
             let mut mixed = digest.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ piece.key;
             mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -307,7 +307,7 @@ fn prefixes(pieces: &[Piece]) -> Vec<(u64, f64)> {
         .collect()
 }
 
-fn lives(prices: &Prices, entry: Entry, now: Option<MillisSinceEpoch>) -> bool {
+fn lives(prices: &Prices, entry: CacheEntry, now: Option<MillisSinceEpoch>) -> bool {
     match (entry.used, now) {
         (Some(used), Some(now)) => {
             now.0.saturating_sub(used.0) <= i64::from(prices.seconds(entry.life)) * 1000

@@ -1,9 +1,9 @@
-//! The names of models: one spelling for all who write them, and what their version says.
+//! Names of models: brings them to one spelling and reads their versions.
 
 /// Returns a model's name without provider, region and case, as the table spells it.
 ///
 /// Gateways write `anthropic/claude-opus-4.5`, Bedrock `us.anthropic.claude-opus-4-5-20251101-v1:0`, Vertex
-/// `claude-opus-4-5@20251101`; what stands in brackets is a setting of the client.
+/// `claude-opus-4-5@20251101`; brackets hold a setting of the client.
 pub fn normal(model: &str) -> String {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let name = name.split(['[', ' ']).next().unwrap_or("");
@@ -14,7 +14,7 @@ pub fn normal(model: &str) -> String {
     name.strip_suffix(":free").unwrap_or(&name).to_owned()
 }
 
-/// How what stands behind a known beginning of a name relates to it.
+/// The meaning of the rest of a name behind a listed name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rest {
     /// Another model: a further version, a smaller sister.
@@ -26,7 +26,7 @@ pub(super) enum Rest {
 /// Words that name a release or a way of serving and not another model.
 const SAME: [&str; 6] = ["latest", "preview", "exp", "beta", "thinking", "0"];
 
-/// Says what `rest`, which stands behind a known name, makes of it; `None` where the name goes on without a break.
+/// Returns the meaning of `rest` behind a listed name; `None` if the name continues without a break.
 pub(super) fn rest(rest: &str) -> Option<Rest> {
     let Some(first) = rest.chars().next() else { return Some(Rest::Same) };
     if !matches!(first, '-' | ':' | '@' | '.' | '_') {
@@ -44,9 +44,9 @@ pub(super) fn rest(rest: &str) -> Option<Rest> {
     Some(if same && first != '.' { Rest::Same } else { Rest::Other })
 }
 
-/// Tells whether a Claude model of this name binds its thinking: those of 5.1 and later, and any whose version is not known.
+/// Returns whether a Claude model of this name binds its thinking: versions from 5.1 on, and unknown versions.
 ///
-/// `None` for models of others.
+/// `None` for models of other providers.
 pub(super) fn binds_thinking(name: &str) -> Option<bool> {
     let words = name.strip_prefix("claude")?;
     let numbers: Vec<u32> = words

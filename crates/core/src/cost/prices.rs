@@ -1,11 +1,11 @@
-//! The prices of one model, and what they make of tokens.
+//! The prices of one model, and the costs that follow from them.
 
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Charge, Life};
 use crate::message::{MillisSinceEpoch, Usage};
 
-/// How a provider finds what it has read before.
+/// How a provider finds cached prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
@@ -18,7 +18,7 @@ pub enum CacheKind {
     Ends,
 }
 
-/// What it costs to write a cache entry of one life.
+/// The price of writing cache entries of one life.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteTier {
@@ -32,15 +32,15 @@ pub struct WriteTier {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
-    /// Tokens of prompt above which it holds, those of the cache included.
+    /// It holds above this many tokens of prompt, cached ones included.
     pub above: u64,
-    /// By what input, plain or cached, is multiplied.
+    /// The factor for input, plain or cached.
     pub input: f64,
-    /// By what output is multiplied.
+    /// The factor for output.
     pub output: f64,
 }
 
-/// No band: nothing is above it.
+/// No band: no prompt is above it.
 const NO_BAND: Band = Band { above: u64::MAX, input: 1.0, output: 1.0 };
 
 /// Prices of one model on one day; those of the cache are multiples of plain input.
@@ -56,25 +56,25 @@ pub struct Prices {
     pub cache_write: f64,
     /// How long an unused cache entry lives, in seconds.
     pub cache_seconds: u32,
-    /// The longer life that can be asked for, where there is one.
+    /// The longer life that a client can ask for, if there is one.
     pub longer: Option<WriteTier>,
     /// Prefixes shorter than this are not cached, in tokens.
     pub cache_least: u32,
-    /// What is read is counted in steps of so many tokens, where the cache has steps.
+    /// Reads are counted in steps of this many tokens, if the cache has steps.
     pub cache_step: u32,
-    /// The part of what the cache holds that is read in the mean; 1 where nothing is lost by chance.
+    /// The mean part of the cached tokens that a request reads; 1 if none are lost by chance.
     pub cache_hits: f64,
     pub cache: CacheKind,
     /// In ascending order.
     pub bands: [Band; 2],
-    /// The most tokens of prompt and answer; 0 where it is not known.
+    /// The most tokens of prompt and answer; 0 if unknown.
     pub window: u32,
-    /// Whether thinking is bound to all that stands before it, so that nothing there may change.
+    /// Whether thinking is bound to all messages before it, so that none of them may change.
     pub bound_thinking: bool,
 }
 
 impl Prices {
-    /// Prices without bands, tiers and window, for what is no recorded model.
+    /// Prices without bands, tiers and window, for an unknown model.
     pub const PLAIN: Self = Self {
         input: 1.0,
         output: 5.0,
@@ -112,19 +112,19 @@ impl Prices {
         }
     }
 
-    /// Returns these prices for somebody who asks for entries of `life`: writes cost and live as those do.
+    /// Returns these prices with the write price and the seconds of `life`.
     #[must_use]
     pub fn living(self, life: Life) -> Self {
         Self { cache_write: self.write(life), cache_seconds: self.seconds(life), ..self }
     }
 
-    /// Returns by what input and output of a request of `prompt` tokens are multiplied.
+    /// Returns the factors for input and output of a request of `prompt` tokens.
     pub fn band(&self, prompt: f64) -> (f64, f64) {
         let above = self.bands.iter().rev().find(|band| prompt > band.above as f64);
         above.map_or((1.0, 1.0), |band| (band.input, band.output))
     }
 
-    /// Returns what the input of a request costs, in plain input tokens.
+    /// Returns the cost of a request's input, in plain input tokens.
     pub fn input_cost(&self, charge: &Charge) -> f64 {
         let long = charge.written_long.min(charge.written);
         let sum = charge.cached * self.cache_read
@@ -134,19 +134,19 @@ impl Prices {
         sum * self.band(charge.prompt()).0
     }
 
-    /// Returns US dollars for what a provider reported.
+    /// Returns the US dollars for reported usage.
     pub fn billed(&self, usage: &Usage) -> f64 {
         let charge = Charge::of(usage);
         let output = usage.output_tokens as f64 * self.output / 1e6 * self.band(charge.prompt()).1;
         self.dollars(self.input_cost(&charge)) + output
     }
 
-    /// Returns US dollars for a cost in plain input tokens.
+    /// Returns the US dollars for a cost in plain input tokens.
     pub fn dollars(&self, cost: f64) -> f64 {
         cost * self.input / 1e6
     }
 
-    /// Returns the most tokens of prompt before the price jumps or the window is full; `None` where neither is known.
+    /// Returns the most tokens of prompt before the price jumps or the window is full; `None` if both are unknown.
     pub fn cliff(&self) -> Option<u64> {
         let band = Some(self.bands[0].above).filter(|&above| above != u64::MAX);
         let window = Some(u64::from(self.window)).filter(|&window| window > 0);
@@ -156,7 +156,7 @@ impl Prices {
         }
     }
 
-    /// Tells whether a cache last used at `last` is gone at `now`. Unknown times count as warm.
+    /// Returns whether a cache last used at `last` is gone at `now`. Unknown times count as warm.
     pub fn is_cold(&self, last: Option<MillisSinceEpoch>, now: Option<MillisSinceEpoch>) -> bool {
         match (last, now) {
             (Some(last), Some(now)) => {

@@ -1,4 +1,4 @@
-//! The table of prices: dated entries by name, with what to take for a model that it does not list.
+//! The table of prices: dated entries by name, and fallbacks for models that it does not list.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +10,16 @@ use crate::recall::written;
 /// The table that ships with the binary.
 pub const SHIPPED_PRICING: &str = include_str!("../../pricing.toml");
 
-/// The highest figure that is taken for a price, in dollars for a million tokens or as a multiple (chosen: far above any).
+/// The highest valid price, in dollars for a million tokens or as a multiple (chosen: far above any).
 const MOST_PRICE: f64 = 1e6;
 
-/// What one model costs from one day on.
+/// The prices of one model from one day on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct PriceEntry {
     /// The model's name without provider, dates and revisions.
     pub name: String,
-    /// The first day on which it holds, `YYYY-MM-DD`; without one, it holds from the beginning.
+    /// The first day on which it holds, `YYYY-MM-DD`; none for all earlier days.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// US dollars for a million tokens.
@@ -30,16 +30,16 @@ pub struct Entry {
     /// Multiples of input.
     #[serde(default = "one")]
     pub cache_read: f64,
-    /// By life, the shortest first; none where nothing is cached.
+    /// By life, the shortest first; empty if nothing is cached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cache_writes: Vec<WriteTier>,
     /// The least length that is cached, in tokens.
     #[serde(default)]
     pub cache_least: u32,
-    /// The step in which what is read is counted, in tokens; `OpenAI`'s where nothing is said.
+    /// The step in which reads are counted, in tokens; the default is `OpenAI`'s.
     #[serde(default = "usual_step", skip_serializing_if = "is_usual_step")]
     pub cache_step: u32,
-    /// The part of what the cache holds that is read in the mean, where a provider promises nothing.
+    /// The mean part of the cached tokens that a request reads, if the provider promises nothing.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub cache_hits: f64,
     /// The most tokens of prompt and answer.
@@ -48,24 +48,24 @@ pub struct Entry {
     /// Prices above a size of the prompt, in ascending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bands: Vec<Band>,
-    /// Whether thinking is bound to all before it.
+    /// Whether thinking is bound to all messages before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_thinking: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<Peak>,
 }
 
-/// Hours at which a provider takes more.
+/// Hours with higher prices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peak {
-    /// By what all prices are multiplied.
+    /// The factor for all prices.
     pub times: f64,
     /// Hours of UTC, first and past the last, from Monday to Friday.
     pub hours: Vec<[u8; 2]>,
 }
 
-/// The model whose prices are taken for names that begin so and are not listed.
+/// The model whose prices unlisted names with this beginning get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fallback {
@@ -83,13 +83,13 @@ pub struct Pricing {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub model: Vec<Entry>,
+    pub model: Vec<PriceEntry>,
 }
 
-/// How a model was found.
+/// How a model was found in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Match {
+pub enum PriceMatch {
     /// The table lists it.
     Listed,
     /// It is priced as another model, so its figures are estimates.
@@ -98,24 +98,24 @@ pub enum Match {
     Unnamed,
 }
 
-/// What a model costs, and by which entry.
+/// The prices of a model, and the entry that they come from.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Priced<'a> {
+pub struct ModelPrice<'a> {
     /// The entry's name.
     pub name: &'a str,
     pub from: Option<&'a str>,
     pub prices: Prices,
-    pub found: Match,
+    pub found: PriceMatch,
 }
 
-impl Priced<'_> {
-    /// Tells whether its figures are estimates.
+impl ModelPrice<'_> {
+    /// Returns whether its figures are estimates.
     pub fn is_estimate(&self) -> bool {
-        self.found != Match::Listed
+        self.found != PriceMatch::Listed
     }
 }
 
-/// What is wrong with a pricing file.
+/// An error in a pricing file.
 #[derive(Debug, thiserror::Error)]
 pub enum PricingError {
     #[error("the pricing table cannot be read")]
@@ -136,24 +136,30 @@ impl Pricing {
         Self::parse(SHIPPED_PRICING).expect("the shipped table is checked by a test")
     }
 
-    /// Reads a table by itself.
+    /// Reads a complete table.
     pub fn parse(text: &str) -> Result<Self, PricingError> {
+        Self::read(text)?.with_listed_fallbacks()
+    }
+
+    /// Reads a table whose fallbacks may be models of another table.
+    fn read(text: &str) -> Result<Self, PricingError> {
         let pricing: Self =
             toml::from_str(text).map_err(|error| PricingError::Syntax(Box::new(error)))?;
         pricing.check()?;
-        let listed =
-            |fallback: &&Fallback| pricing.model.iter().all(|one| one.name != fallback.like);
-        match pricing.fallback.iter().find(listed) {
+        Ok(pricing)
+    }
+
+    fn with_listed_fallbacks(self) -> Result<Self, PricingError> {
+        let is_listed = |like: &String| self.model.iter().any(|one| one.name == *like);
+        match self.fallback.iter().find(|fallback| !is_listed(&fallback.like)) {
             Some(unknown) => Err(PricingError::Fallback(unknown.like.clone())),
-            None => Ok(pricing),
+            None => Ok(self),
         }
     }
 
-    /// Reads a table that goes over this one: models that it lists replace those of the name, and its fallbacks come first.
+    /// Adds another table: its models and fallbacks replace those of the same name.
     pub fn overlaid(mut self, text: &str) -> Result<Self, PricingError> {
-        let mut over: Self =
-            toml::from_str(text).map_err(|error| PricingError::Syntax(Box::new(error)))?;
-        over.check()?;
+        let mut over = Self::read(text)?;
         for entry in &mut over.model {
             entry.name = name::normal(&entry.name);
         }
@@ -161,11 +167,7 @@ impl Pricing {
         self.model.extend(over.model);
         self.fallback.retain(|one| over.fallback.iter().all(|new| new.begins != one.begins));
         self.fallback.extend(over.fallback);
-        let listed = |like: &String| self.model.iter().any(|one| one.name == *like);
-        match self.fallback.iter().find(|fallback| !listed(&fallback.like)) {
-            Some(unknown) => Err(PricingError::Fallback(unknown.like.clone())),
-            None => Ok(Self { date: over.date, ..self }),
-        }
+        Self { date: over.date, ..self }.with_listed_fallbacks()
     }
 
     fn check(&self) -> Result<(), PricingError> {
@@ -196,12 +198,12 @@ impl Pricing {
         Ok(())
     }
 
-    /// Returns what `model`, as recorded or as `provider/model`, costs at a time; now, where none is known.
+    /// Returns the prices of `model`, as recorded or as `provider/model`, at a time; without a time, those of the table's date.
     ///
-    /// A model that is not listed is priced as the listed one whose name is its longest beginning, else by the fallbacks.
-    pub fn of(&self, model: Option<&str>, at: Option<MillisSinceEpoch>) -> Priced<'_> {
+    /// A model that is not listed gets the prices of the listed one whose name is its longest beginning, else those of a fallback.
+    pub fn of(&self, model: Option<&str>, at: Option<MillisSinceEpoch>) -> ModelPrice<'_> {
         let Some(model) = model.filter(|model| !model.is_empty()) else {
-            return self.fallback("", at, Match::Unnamed);
+            return self.fallback("", at, PriceMatch::Unnamed);
         };
         let name = name::normal(model);
         let fitting = self.model.iter().filter_map(|entry| {
@@ -209,22 +211,27 @@ impl Pricing {
             Some((entry, rest))
         });
         let Some((entry, rest)) = fitting.max_by_key(|(entry, _)| entry.name.len()) else {
-            return self.fallback(&name, at, Match::Estimate);
+            return self.fallback(&name, at, PriceMatch::Estimate);
         };
-        let found = if rest == Rest::Same { Match::Listed } else { Match::Estimate };
+        let found = if rest == Rest::Same { PriceMatch::Listed } else { PriceMatch::Estimate };
         self.priced(&entry.name, &name, at, found)
     }
 
-    /// As [`Pricing::of`]; `None` where the table does not list the model.
-    pub fn known(&self, model: &str, at: Option<MillisSinceEpoch>) -> Option<Priced<'_>> {
+    /// As [`Pricing::of`]; `None` if the table does not list the model.
+    pub fn known(&self, model: &str, at: Option<MillisSinceEpoch>) -> Option<ModelPrice<'_>> {
         Some(self.of(Some(model), at)).filter(|priced| !priced.is_estimate())
     }
 
-    fn fallback(&self, name: &str, at: Option<MillisSinceEpoch>, found: Match) -> Priced<'_> {
+    fn fallback(
+        &self,
+        name: &str,
+        at: Option<MillisSinceEpoch>,
+        found: PriceMatch,
+    ) -> ModelPrice<'_> {
         let fitting = self.fallback.iter().filter(|one| name.starts_with(one.begins.as_str()));
         match fitting.max_by_key(|one| one.begins.len()) {
             Some(fallback) => self.priced(&fallback.like, name, at, found),
-            None => Priced { name: "", from: None, prices: Prices::PLAIN, found },
+            None => ModelPrice { name: "", from: None, prices: Prices::PLAIN, found },
         }
     }
 
@@ -234,8 +241,8 @@ impl Pricing {
         listed: &str,
         name: &str,
         at: Option<MillisSinceEpoch>,
-        found: Match,
-    ) -> Priced<'_> {
+        found: PriceMatch,
+    ) -> ModelPrice<'_> {
         let day = at.map(day);
         let day = day.as_deref().unwrap_or(&self.date);
         let entries = self.model.iter().filter(|entry| entry.name == listed);
@@ -245,17 +252,17 @@ impl Pricing {
             .filter(|entry| entry.from.as_deref().is_none_or(|from| from <= day))
             .max_by_key(|entry| &entry.from);
         let Some(entry) = held.or_else(|| entries.min_by_key(|entry| &entry.from)) else {
-            return Priced { name: "", from: None, prices: Prices::PLAIN, found };
+            return ModelPrice { name: "", from: None, prices: Prices::PLAIN, found };
         };
         let mut prices = entry.prices(at);
-        if entry.bound_thinking.is_none() || found != Match::Listed {
+        if entry.bound_thinking.is_none() || found != PriceMatch::Listed {
             prices.bound_thinking = name::binds_thinking(name).unwrap_or(false);
         }
-        Priced { name: &entry.name, from: entry.from.as_deref(), prices, found }
+        ModelPrice { name: &entry.name, from: entry.from.as_deref(), prices, found }
     }
 }
 
-impl Entry {
+impl PriceEntry {
     fn prices(&self, at: Option<MillisSinceEpoch>) -> Prices {
         let mut bands = Prices::PLAIN.bands;
         for (band, own) in bands.iter_mut().zip(&self.bands) {
@@ -343,20 +350,20 @@ mod tests {
     fn the_shipped_table_is_sound() {
         let pricing = Pricing::parse(SHIPPED_PRICING).expect("sound");
         for (model, name, found) in [
-            ("anthropic/claude-opus-4-5-20251101", "claude-opus-4-5", Match::Listed),
-            ("claude-opus-5-5", "claude-opus-5-5", Match::Listed),
-            ("claude-opus-5-7", "claude-opus-5", Match::Estimate),
-            ("gpt-6.2-sol", "gpt-6.2-sol", Match::Listed),
-            ("openai/gpt-5.1-codex", "gpt-5.1-codex", Match::Listed),
-            ("gpt-5-2025-08-07", "gpt-5", Match::Listed),
-            ("gpt-9", "gpt-6.2-sol", Match::Estimate),
-            ("claude-novel-7", "claude-sonnet-5-5", Match::Estimate),
-            ("nobody-knows", "claude-sonnet-5-5", Match::Estimate),
+            ("anthropic/claude-opus-4-5-20251101", "claude-opus-4-5", PriceMatch::Listed),
+            ("claude-opus-5-5", "claude-opus-5-5", PriceMatch::Listed),
+            ("claude-opus-5-7", "claude-opus-5", PriceMatch::Estimate),
+            ("gpt-6.2-sol", "gpt-6.2-sol", PriceMatch::Listed),
+            ("openai/gpt-5.1-codex", "gpt-5.1-codex", PriceMatch::Listed),
+            ("gpt-5-2025-08-07", "gpt-5", PriceMatch::Listed),
+            ("gpt-9", "gpt-6.2-sol", PriceMatch::Estimate),
+            ("claude-novel-7", "claude-sonnet-5-5", PriceMatch::Estimate),
+            ("nobody-knows", "claude-sonnet-5-5", PriceMatch::Estimate),
         ] {
             let priced = pricing.of(Some(model), None);
             assert_eq!((priced.name, priced.found), (name, found), "{model}");
         }
-        assert_eq!(pricing.of(None, None).found, Match::Unnamed);
+        assert_eq!(pricing.of(None, None).found, PriceMatch::Unnamed);
         assert!(pricing.known("nobody-knows", None).is_none());
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::pricing::{Match, Priced};
+use super::pricing::{ModelPrice, PriceMatch};
+use crate::text::shortened;
 
 /// The most characters of a model's name in a warning; the name comes from a request.
 const MOST_CHARACTERS: usize = 80;
@@ -12,14 +13,14 @@ const MOST_NAMES: usize = 1000;
 
 /// The models without a price that were met, by the names that requests gave them.
 #[derive(Debug, Clone, Default)]
-pub struct Unlisted(BTreeSet<String>);
+pub struct UnlistedModels(BTreeSet<String>);
 
-impl Unlisted {
+impl UnlistedModels {
     /// Returns the warning for `model` when it is met first; `None` later, and for models that are listed or not named.
     ///
     /// After a thousand names no further one is warned of, for a client may send any.
-    pub fn met(&mut self, model: Option<&str>, priced: &Priced<'_>) -> Option<String> {
-        let model = model.filter(|_| priced.found == Match::Estimate)?;
+    pub fn met(&mut self, model: Option<&str>, priced: &ModelPrice<'_>) -> Option<String> {
+        let model = model.filter(|_| priced.found == PriceMatch::Estimate)?;
         let model = plain(model);
         if self.0.len() >= MOST_NAMES || !self.0.insert(model.clone()) {
             return None;
@@ -37,15 +38,8 @@ impl Unlisted {
 
 /// Returns a name on one line, without characters that move a cursor.
 fn plain(name: &str) -> String {
-    let mut plain: String = name
-        .chars()
-        .take(MOST_CHARACTERS)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if name.chars().nth(MOST_CHARACTERS).is_some() {
-        plain.push('…');
-    }
-    plain
+    let short = shortened(name, MOST_CHARACTERS);
+    short.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -56,7 +50,7 @@ mod tests {
     #[test]
     fn each_unlisted_model_is_warned_of_once() {
         let pricing = Pricing::shipped();
-        let mut unlisted = Unlisted::default();
+        let mut unlisted = UnlistedModels::default();
         let mut met = |model: Option<&str>| unlisted.met(model, &pricing.of(model, None));
         assert_eq!(met(None), None);
         assert_eq!(met(Some("claude-sonnet-4-6")), None);
@@ -70,7 +64,7 @@ mod tests {
     #[test]
     fn names_from_requests_are_bounded() {
         let pricing = Pricing::shipped();
-        let mut unlisted = Unlisted::default();
+        let mut unlisted = UnlistedModels::default();
         let long = format!("\u{1b}[31m{}", "m".repeat(1000));
         let warning = unlisted.met(Some(&long), &pricing.of(Some(&long), None)).expect("a warning");
         assert!(!warning.contains('\u{1b}') && warning.chars().count() < 300, "{warning}");

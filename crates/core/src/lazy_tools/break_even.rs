@@ -1,30 +1,31 @@
-//! When outlines pay: what they save at each request, against what questions about tools cost.
+//! When outlines pay: their saving at each request against the cost of questions about tools.
 
 use crate::cost::{CacheKind, Prices};
 
 /// A session, as far as its price depends on outlines. Tokens are means.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LookupCost {
+pub(super) struct LookupCost {
     /// Requests without those that answer a question.
-    pub requests: f64,
+    pub(super) requests: f64,
     /// Tokens of a request beside what outlines save.
-    pub rest: f64,
+    pub(super) rest: f64,
     /// Tokens that a question puts into the conversation: the call, and the tool's description and schema.
-    pub described: f64,
+    pub(super) described: f64,
     /// Tokens of output that a question takes.
-    pub asked: f64,
+    pub(super) asked: f64,
 }
 
 impl LookupCost {
     /// A session of four turns that uses four more tools. The means are those of Codex, opencode and Gemini CLI with up to seven
     /// servers of tools (`e2e/tools`, plan `short`, four uses).
-    pub const SHORT: Self = Self { requests: 9.0, rest: 10_000.0, described: 650.0, asked: 30.0 };
+    pub(super) const SHORT: Self =
+        Self { requests: 9.0, rest: 10_000.0, described: 650.0, asked: 30.0 };
 
     /// Returns how many questions a session may ask before outlines that save `saved` tokens of a request make it dearer.
     ///
-    /// What is saved would be written once and read at every further request. A question is one more request, which reads the
-    /// rest; its answer is written, and read by half of the requests. A cache with steps loses half a step at each request.
-    pub fn questions_paid(&self, saved: u64, prices: &Prices) -> f64 {
+    /// The saved tokens would be written once and read at every further request. A question is one more request, which reads the
+    /// rest; its answer is written, and half of the requests read it. A cache with steps loses half a step at each request.
+    pub(super) fn questions_paid(&self, saved: u64, prices: &Prices) -> f64 {
         let write = prices.cache_write;
         let read = prices.cache_read * prices.cache_hits + (1.0 - prices.cache_hits);
         let is_stepped = prices.cache == CacheKind::Steps;

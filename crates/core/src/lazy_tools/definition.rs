@@ -1,15 +1,14 @@
-//! A tool's definition: what it is, hashed and counted.
+//! A tool's definition, with its hash and size.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::hash::ContentHash;
 use crate::tokens::Tokenizer;
 
-/// A tool as a model knows it.
+/// A tool as it is described to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolDefinition {
     pub name: String,
@@ -19,7 +18,7 @@ pub struct ToolDefinition {
     pub schema: String,
 }
 
-/// A text that is no schema of a tool's arguments.
+/// An error: the text is no schema of a tool's arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the schema of `{name}` is no JSON object")]
 pub struct NoSchema {
@@ -29,13 +28,8 @@ pub struct NoSchema {
 impl ToolDefinition {
     /// Returns the SHA-256 of name, description and schema, 64 hex digits; the order of keys and spaces make no difference.
     pub fn hash(&self) -> Result<String, NoSchema> {
-        let mut digest = Sha256::new();
-        for part in [&*self.name, &*self.description, &*self.canonical_schema()?] {
-            // Lengths keep "a" "bc" apart from "ab" "c".
-            digest.update((part.len() as u64).to_le_bytes());
-            digest.update(part.as_bytes());
-        }
-        Ok(ContentHash(digest.finalize().into()).full())
+        let parts = [&*self.name, &*self.description, &*self.canonical_schema()?];
+        Ok(ContentHash::of_texts(&parts).full())
     }
 
     /// Returns the schema with its keys sorted and without spaces.
@@ -50,7 +44,7 @@ impl ToolDefinition {
         }
     }
 
-    /// Counts name, description and schema; what a provider writes around them is not known.
+    /// Counts name, description and schema; the text that a provider writes around them is unknown.
     pub fn tokens(&self, tokenizer: Tokenizer) -> u32 {
         [&self.name, &self.description, &self.schema]
             .into_iter()
@@ -58,9 +52,9 @@ impl ToolDefinition {
             .sum()
     }
 
-    /// Tells whether arguments are an object with all that the schema requires, of the types that it names.
+    /// Returns whether arguments are an object with all fields that the schema requires, of the types that it names.
     ///
-    /// Shallow: it says whether a call may be tried without the schema having been read, not that it is right.
+    /// The check is shallow: it decides whether a call may be tried before the model has read the schema.
     pub fn takes(&self, arguments: &str) -> bool {
         let Ok(Value::Object(given)) = serde_json::from_str(arguments) else { return false };
         let Ok(Value::Object(schema)) = serde_json::from_str(&self.schema) else { return false };
@@ -79,7 +73,7 @@ impl ToolDefinition {
     }
 }
 
-/// Tells whether a value is of a type that JSON Schema names, or of one of several.
+/// Returns whether a value is of a type of JSON Schema, or of one of several.
 fn is_of(value: &Value, kind: Option<&Value>) -> bool {
     match kind {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| is_of(value, Some(kind))),

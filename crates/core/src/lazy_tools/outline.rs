@@ -1,8 +1,8 @@
-//! Outlines: tools that stay in a request's list under their names, and say what they take only when they are asked.
+//! Outlines: tools in a request's list with a name and one line, and without their arguments.
 //!
-//! Providers accept calls of the tools in the list only, and the list stands first in a cached prefix: a schema that is loaded
-//! into it later makes the whole conversation be paid for anew. An outline never changes. What it takes comes late, as the
-//! answer of `describe_tool`, behind all that a cache holds.
+//! Providers accept only calls of tools in the list, and the list stands first in a cached prefix: a schema that is loaded
+//! into it later makes the client pay for the whole conversation again. An outline never changes. The arguments come as the
+//! answer of `describe_tool`, behind the cached prefix.
 
 use super::definition::ToolDefinition;
 use super::session::{DESCRIBE_TOOL, describe_tool};
@@ -12,10 +12,10 @@ use crate::tokens::Tokenizer;
 /// The schema of an outline: any arguments. `OpenAI` refuses an object without `properties`.
 pub const OPEN_SCHEMA: &str = r#"{"type":"object","properties":{},"additionalProperties":true}"#;
 
-/// What an outline says behind its line.
+/// The hint at the end of an outline.
 pub const OUTLINE_HINT: &str = "(describe_tool first)";
 
-/// Plans which tools stand in a list as outlines, in the order of their names; none where that saves too little.
+/// Plans the outlines of a list of tools, in the order of their names; none if they save too little.
 ///
 /// Shape: a function of tools and settings alone, so that a session's list keeps its bytes.
 pub fn plan_outlines(
@@ -39,7 +39,7 @@ pub fn plan_outlines(
         };
         (tool, outline)
     });
-    // Chosen: asking costs a turn, so what is nearly as short whole stays whole.
+    // Chosen: a question costs a turn, so a tool that is nearly as short stays whole.
     let outlines: Vec<_> =
         outlines.filter(|(tool, outline)| 2 * count(outline) <= count(tool)).collect();
     let saved: u64 = outlines.iter().map(|(tool, outline)| count(tool) - count(outline)).sum();
@@ -50,7 +50,7 @@ pub fn plan_outlines(
     outlines.into_iter().map(|(_, outline)| outline).collect()
 }
 
-/// Returns the definition of the tool that tells what an outline takes.
+/// Returns the definition of the tool that describes outlined tools.
 pub fn describe_outlined() -> ToolDefinition {
     ToolDefinition {
         name: DESCRIBE_TOOL.to_owned(),

@@ -1,4 +1,4 @@
-//! A session's tools: which schemas were loaded, in which order, and what a call of one that was not comes to.
+//! A session's tools: the loaded schemas in their order, and the decision about each call.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,35 +10,33 @@ use crate::spelling::nearest;
 /// The tool that loads schemas.
 pub const DESCRIBE_TOOL: &str = "describe_tool";
 
-/// What a session has loaded, and how its tools were used; kept with the session.
+/// The tools that a session has loaded; stored with the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolSession {
     loaded: Vec<String>,
-    uses: u64,
-    lazy_uses: u64,
 }
 
-/// What a model's call comes to.
+/// The decision about a model's call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OnCall {
+pub enum CallDecision {
     /// It is run.
     Run,
-    /// It is answered with this text; the schema that was asked for is sent from the next request on.
+    /// It is answered with this text; the described schema is sent from the next request on.
     Described(String),
-    /// It is answered with this text, as an error: the schema was not known, and the arguments do not fit it.
+    /// It is answered with this text, as an error: the model did not have the schema, and the arguments do not fit it.
     Unfit(String),
     /// It is answered with this text, as an error: there is no such tool.
     Unknown(String),
 }
 
 impl ToolSession {
-    /// Returns the names of the tools that were loaded, in the order in which they were.
+    /// Returns the names of the loaded tools, in the order of loading.
     pub fn loaded(&self) -> &[String] {
         &self.loaded
     }
 
-    /// Decides a call, and loads what it asks for.
+    /// Decides about a call, and loads the tool that it calls or asks about.
     ///
     /// A call of a tool that was never described is run if its arguments fit: the model knew them from the directory or from
     /// elsewhere, and asking it again costs a turn.
@@ -48,7 +46,7 @@ impl ToolSession {
         arguments: &str,
         tools: &[ToolDefinition],
         settings: &LazySettings,
-    ) -> OnCall {
+    ) -> CallDecision {
         let find = |name: &str| tools.iter().find(|tool| tool.name == name);
         if let Some(tool) = find(name) {
             let is_always = settings.always.contains(&tool.name);
@@ -57,11 +55,9 @@ impl ToolSession {
                 self.load(name);
             }
             if is_known || tool.takes(arguments) {
-                self.uses += 1;
-                self.lazy_uses += u64::from(!is_always);
-                return OnCall::Run;
+                return CallDecision::Run;
             }
-            return OnCall::Unfit(format!(
+            return CallDecision::Unfit(format!(
                 "These arguments do not fit, and nothing was done. Call it again by this schema.\n\n{}",
                 described(tool)
             ));
@@ -75,16 +71,11 @@ impl ToolSession {
         };
         if let Some(tool) = find(&asked) {
             self.load(&tool.name);
-            return OnCall::Described(described(tool));
+            return CallDecision::Described(described(tool));
         }
         let known = nearest(&asked, tools.iter().map(|tool| &*tool.name));
         let hint = known.map_or(String::new(), |known| format!(" The nearest is `{known}`."));
-        OnCall::Unknown(format!("There is no tool `{asked}`.{hint}"))
-    }
-
-    /// Returns the share of uses whose schema was loaded on demand; `None` before the first use.
-    pub fn lazy_rate(&self) -> Option<f64> {
-        (self.uses > 0).then(|| self.lazy_uses as f64 / self.uses as f64)
+        CallDecision::Unknown(format!("There is no tool `{asked}`.{hint}"))
     }
 
     fn load(&mut self, name: &str) {
@@ -103,7 +94,7 @@ pub fn describe_tool() -> ToolDefinition {
     }
 }
 
-/// Returns what `describe_tool` answers: the tool's whole description and its schema.
+/// Returns the answer of `describe_tool`: the tool's whole description and its schema.
 pub fn described(tool: &ToolDefinition) -> String {
     let schema = tool.canonical_schema().unwrap_or_else(|_| tool.schema.clone());
     let mut text = tool.name.clone();

@@ -28,7 +28,7 @@ fn names(plan: &ToolPlan) -> Vec<&str> {
     plan.sent.iter().map(|tool| &*tool.name).collect()
 }
 
-fn call(session: &mut ToolSession, name: &str, arguments: &str) -> OnCall {
+fn call(session: &mut ToolSession, name: &str, arguments: &str) -> CallDecision {
     session.on_call(name, arguments, &tools(), &lazy())
 }
 
@@ -42,7 +42,8 @@ fn names_first_and_schemas_when_they_are_asked_for() {
         lines,
         [("read", "Reads a file"), ("search", "Searches files by words"), ("write", "")]
     );
-    let OnCall::Described(text) = call(&mut session, DESCRIBE_TOOL, r#"{"name": "write"}"#) else {
+    let CallDecision::Described(text) = call(&mut session, DESCRIBE_TOOL, r#"{"name": "write"}"#)
+    else {
         panic!("it is described");
     };
     assert_eq!(
@@ -60,38 +61,40 @@ fn names_first_and_schemas_when_they_are_asked_for() {
 #[test]
 fn a_call_that_was_never_described_is_run_if_it_fits() {
     let mut session = ToolSession::default();
-    assert_eq!(call(&mut session, "read", r#"{"path": "a", "line": null}"#), OnCall::Run);
+    assert_eq!(call(&mut session, "read", r#"{"path": "a", "line": null}"#), CallDecision::Run);
     assert_eq!(session.loaded(), ["read"]);
     for unfit in ["{}", r#"{"path": 1}"#, r#"{"path": "a", "colour": 1}"#, "[", r#""a""#] {
         let mut session = ToolSession::default();
-        let OnCall::Unfit(text) = call(&mut session, "search", unfit) else {
+        let CallDecision::Unfit(text) = call(&mut session, "search", unfit) else {
             panic!("{unfit} does not fit");
         };
         assert!(text.contains("nothing was done") && text.contains("\"required\":[\"path\"]"));
-        assert_eq!(session.lazy_rate(), None, "it was not used");
-        assert_eq!(call(&mut session, "search", unfit), OnCall::Run, "now it knows the schema");
+        assert_eq!(
+            call(&mut session, "search", unfit),
+            CallDecision::Run,
+            "now it knows the schema"
+        );
     }
 }
 
 #[test]
 fn an_unknown_tool_is_told_the_nearest() {
     let mut session = ToolSession::default();
-    let told = OnCall::Unknown("There is no tool `serch`. The nearest is `search`.".into());
+    let told = CallDecision::Unknown("There is no tool `serch`. The nearest is `search`.".into());
     assert_eq!(call(&mut session, "serch", "{}"), told);
     assert_eq!(call(&mut session, DESCRIBE_TOOL, r#"{"name": "serch"}"#), told);
     let nothing = call(&mut session, DESCRIBE_TOOL, "nonsense");
-    assert!(matches!(nothing, OnCall::Unknown(_)));
+    assert!(matches!(nothing, CallDecision::Unknown(_)));
     assert_eq!(session, ToolSession::default());
 }
 
 #[test]
-fn the_lazy_rate_counts_uses() {
+fn what_is_always_sent_is_not_loaded() {
     let settings = LazySettings { always: vec!["read".into()], ..lazy() };
     let mut session = ToolSession::default();
     for name in ["read", "search", "write", "search"] {
         session.on_call(name, r#"{"path": "a"}"#, &tools(), &settings);
     }
-    assert_eq!(session.lazy_rate(), Some(0.75));
     assert_eq!(session.loaded(), ["search", "write"]);
 }
 

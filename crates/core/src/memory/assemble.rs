@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::MillisSinceEpoch;
 use crate::choose::{Candidate, Form, Forms, Level, Reason, Room, pack};
 use crate::memory::MemoryKind;
-use crate::memory::calibration::{Calibration, CalibrationSettings};
+use crate::memory::calibration::{CalibrationSettings, ConfidenceCalibration};
 use crate::memory::frame::Frame;
 use crate::memory::layers::{ComplexitySettings, Layer, LayerBudget, complexity};
 use crate::memory::quote;
@@ -32,17 +32,17 @@ pub struct MemorySettings {
 /// All that a memory context is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryInput<'a> {
-    /// Who the agent is, in the operator's words.
+    /// The agent's identity, in the operator's words.
     pub identity: &'a str,
     pub frame: &'a Frame,
     /// The current task and open threads, and who said so.
     pub working: (&'a str, &'a str),
-    /// What the user asks; only its size is looked at.
+    /// The user's question; only its size matters.
     pub question: &'a str,
-    /// What the search found, of all kinds at once. Censors are not searched for: all of them that hold belong here.
+    /// The results of the search, of all kinds, and every censor that is in force.
     pub candidates: &'a [MemoryCandidate],
-    pub calibration: Option<&'a Calibration>,
-    /// What the model saw before: what stays keeps its place and its text.
+    pub calibration: Option<&'a ConfidenceCalibration>,
+    /// The context that the model saw before: records that stay keep their place and their text.
     pub previous: Option<&'a MemoryContext>,
     pub now: MillisSinceEpoch,
     pub tokenizer: Tokenizer,
@@ -65,11 +65,11 @@ pub enum MemoryWarning {
     Cut(Layer),
     /// A constraint found no room.
     CensorLeftOut,
-    /// What must stay is larger than the room that was asked for.
+    /// The fixed parts are larger than the room.
     OverRoom,
 }
 
-/// A system prompt made of memory, with what stands in it and why.
+/// A system prompt made of memory, with its records and the reasons for them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryContext {
     /// The name of the frame that it was made for.
@@ -87,7 +87,7 @@ pub struct MemoryContext {
 /// Makes the system prompt of `input`.
 ///
 /// Shape: the same input gives the same bytes, and the order of the candidates does not matter.
-/// What only others than the operator said is quoted with its origin (`DESIGN` 2, law 9).
+/// Text by anyone but the operator is quoted with its origin (`DESIGN` 2, law 9).
 pub fn assemble(input: &MemoryInput<'_>, settings: &MemorySettings) -> MemoryContext {
     let mut budget = input.frame.budget.clone();
     budget.total = settings.budget.unwrap_or(budget.total);
@@ -115,7 +115,7 @@ pub fn assemble(input: &MemoryInput<'_>, settings: &MemorySettings) -> MemoryCon
     for (layer, records) in candidates {
         let room = given.of(layer).saturating_sub(heading_tokens(layer, input.tokenizer));
         let mut items = fill(records, room, &mut left_out);
-        // What stood there stands where it stood: a stable sort, with what is new behind in the order of its score.
+        // Records that stood there keep their places; new ones follow by score. The sort is stable.
         items.sort_by_key(|item| input.previous.map_or(0, |previous| previous.place(&item.id)));
         push_items(&mut sections, layer, items);
     }
@@ -313,7 +313,7 @@ fn flexible<'a>(
         let mut records = Vec::new();
         let mut sum = 0;
         for one in &ranked {
-            // Counting tokens is what takes time, and behind a full budget nothing will stand.
+            // Counting tokens takes the time, and nothing enters behind a full budget.
             if sum > total {
                 left_out.push((&one.candidate.id, Reason::OverBudget));
                 continue;

@@ -1,12 +1,12 @@
-//! Calibration: how far recorded confidence and recorded outcomes agree.
+//! Calibration: the agreement of recorded confidence with recorded outcomes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::memory::Outcome;
 
-/// A reviewed decision, as calibration sees it.
+/// The confidence and the outcome of a reviewed decision.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Reviewed {
+pub struct ReviewedDecision {
     /// 0 to 1, as recorded before the work.
     pub confidence: f64,
     pub outcome: Outcome,
@@ -30,13 +30,13 @@ impl Default for CalibrationSettings {
     }
 }
 
-/// What outcomes say of confidence.
+/// How well confidence predicted outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
+pub struct ConfidenceCalibration {
     pub reviewed: usize,
     /// The mean of outcomes: a success is 1, a partial one ½.
     pub accuracy: f64,
-    /// The mean squared distance of confidence and outcome; 0 is perfect, always saying ½ gives ¼.
+    /// The mean squared distance of confidence and outcome; 0 is perfect, a constant ½ gives ¼.
     ///
     /// Source: Brier, Verification of forecasts expressed in terms of probability, 1950; with outcomes of 0 and 1.
     pub brier: f64,
@@ -44,13 +44,13 @@ pub struct Calibration {
     pub bias: f64,
 }
 
-/// Measures reviewed decisions; pending ones are passed over.
+/// Measures reviewed decisions; pending ones are ignored.
 ///
 /// Shape: `None` with fewer than `least_reviewed`, or none.
 pub fn calibration(
-    decisions: impl IntoIterator<Item = Reviewed>,
+    decisions: impl IntoIterator<Item = ReviewedDecision>,
     settings: &CalibrationSettings,
-) -> Option<Calibration> {
+) -> Option<ConfidenceCalibration> {
     let (mut reviewed, mut accuracy, mut brier, mut confidence) = (0_usize, 0.0, 0.0, 0.0);
     for decision in decisions {
         let outcome = match decision.outcome {
@@ -73,7 +73,7 @@ pub fn calibration(
     }
     let count = reviewed as f64;
     let accuracy = accuracy / count;
-    Some(Calibration {
+    Some(ConfidenceCalibration {
         reviewed,
         accuracy,
         brier: brier / count,
@@ -81,8 +81,8 @@ pub fn calibration(
     })
 }
 
-impl Calibration {
-    /// Returns the note as the model reads it.
+impl ConfidenceCalibration {
+    /// Returns the note for the model.
     pub fn advice(&self, settings: &CalibrationSettings) -> String {
         let off = self.bias.abs();
         let advice = match (off > settings.slight, off > settings.marked, self.bias > 0.0) {
@@ -102,7 +102,8 @@ mod tests {
     use super::*;
 
     fn advice(pairs: &[(f64, Outcome)], settings: &CalibrationSettings) -> Option<String> {
-        let decisions = pairs.iter().map(|&(confidence, outcome)| Reviewed { confidence, outcome });
+        let decisions =
+            pairs.iter().map(|&(confidence, outcome)| ReviewedDecision { confidence, outcome });
         calibration(decisions, settings).map(|found| found.advice(settings))
     }
 

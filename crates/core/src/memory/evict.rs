@@ -5,7 +5,7 @@ use crate::memory::assemble::{MemoryContext, MemoryWarning};
 use crate::memory::layers::Layer;
 use crate::tokens::Tokenizer;
 
-/// What goes after the records, first to last, if a ceiling leaves no other way.
+/// The layers that lose items after the records, first to last, if a ceiling leaves no other way.
 const LAST_RESORT: [Layer; 5] =
     [Layer::Calibration, Layer::Working, Layer::Frame, Layer::Identity, Layer::Censors];
 
@@ -13,7 +13,7 @@ impl MemoryContext {
     /// Returns the same with the least relevant records taken out, until it has at most `room` tokens.
     ///
     /// Identity, constraints and frame stay, and nothing that stays changes its text or its place. Of equal scores the
-    /// one that stands later goes first, for more of what came before then stays alike. If what must stay is larger than
+    /// one that stands later goes first, so that more of the prefix stays alike. If the fixed parts are larger than
     /// `room`, that is a warning.
     #[must_use]
     pub fn evicted(&self, room: u64, tokenizer: Tokenizer) -> Self {
@@ -38,7 +38,7 @@ impl MemoryContext {
         context
     }
 
-    /// Makes the limit a law: the layers' own counts are of parts, and only the whole is what is paid for.
+    /// Enforces the limit on the whole text: the layers count parts, and the provider bills the whole.
     pub(super) fn enforce(&mut self, tokenizer: Tokenizer) {
         self.fit(self.limit, &LAST_RESORT, tokenizer);
     }

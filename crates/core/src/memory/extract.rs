@@ -1,8 +1,7 @@
-//! Extracting: what a message says that is worth remembering, found without a model.
+//! Extraction: finds the facts in a message that are worth remembering, without a model.
 //!
-//! Precise rather than greedy: a fact that was missed can be written by the caller, one that is wrong is repeated for ever.
-//! So each rule asks for words that mean one thing, questions and suppositions state nothing, and a tool's output yields
-//! only what has a definite form.
+//! The rules prefer precision: the caller can add a fact that they miss, but a wrong fact is repeated for ever. So each rule asks
+//! for words with one meaning, questions and suppositions state nothing, and a tool's output yields only facts of a fixed form.
 
 pub mod model_facts;
 mod pattern;
@@ -34,7 +33,7 @@ impl Default for Extraction {
         Self {
             // Source: `context-strategy.md` 3.1, `facts_text_limit`.
             longest: 500,
-            // Chosen: what lists more of a kind is a listing, and a listing is kept as an artefact.
+            // Chosen: a text with more of a kind is a listing, and a listing is stored as an artefact.
             most_of_a_kind: 8,
             // Chosen: the reading stays within milliseconds.
             most_bytes: 262_144,
@@ -42,14 +41,14 @@ impl Default for Extraction {
     }
 }
 
-/// Something worth remembering.
+/// A fact found in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extracted {
+pub struct ExtractedFact {
     /// Decision, entity, task, metric, link or fact.
     pub kind: MemoryKind,
-    /// The sentence as it stands, on one line.
+    /// The exact sentence, on one line.
     pub text: String,
-    /// The block of the message that it stands in.
+    /// The block of the message that holds it.
     pub block: usize,
     /// Bytes of that block's text.
     pub bytes: Range<usize>,
@@ -57,18 +56,18 @@ pub struct Extracted {
     pub tags: Vec<String>,
 }
 
-impl Extracted {
-    /// Returns what makes two facts the same: kind and text without case, punctuation and spacing.
+impl ExtractedFact {
+    /// Returns the identity of a fact: kind and text without case, punctuation and spacing.
     pub fn key(&self) -> (MemoryKind, String) {
         (self.kind, normalised(&self.text))
     }
 }
 
-/// Returns what `message` says that is worth remembering.
+/// Returns the facts in `message` that are worth remembering.
 ///
-/// Shape: in the order of the text, none twice. Tool calls and thinking are not read: what a model asks for or considers
-/// is not yet so.
-pub fn extract(message: &Message, settings: &Extraction) -> Vec<Extracted> {
+/// Shape: in the order of the text, none twice. Tool calls and thinking are not read: a model may ask for or consider things
+/// that are not so.
+pub fn extract(message: &Message, settings: &Extraction) -> Vec<ExtractedFact> {
     let mut found = Vec::new();
     let mut met = BTreeSet::new();
     for (number, block) in message.blocks.iter().enumerate() {
@@ -77,12 +76,12 @@ pub fn extract(message: &Message, settings: &Extraction) -> Vec<Extracted> {
             Block::ToolResult(result) => (&result.text, Role::Tool),
             _ => continue,
         };
-        // What the system says is the operator's own prompt and stands there anyway.
+        // System messages are the operator's own prompt, which the model reads anyway.
         if role == Role::System {
             continue;
         }
         extract_text(text, role, settings, |kind, sentence, text, tags| {
-            let fact = Extracted { kind, text, block: number, bytes: sentence, tags };
+            let fact = ExtractedFact { kind, text, block: number, bytes: sentence, tags };
             if met.insert(fact.key()) {
                 found.push(fact);
             }
@@ -131,33 +130,33 @@ fn extract_text(
     }
 }
 
-/// Returns what a sentence is, each kind once; most are nothing.
+/// Returns the kinds of a sentence, each once; most sentences have none.
 fn kinds(sentence: &Sentence<'_>, role: Role) -> Vec<(MemoryKind, Vec<String>)> {
     let text = sentence.text;
     let said = role != Role::Tool && !sentence.in_code;
-    let states = said && !pattern::is_open(text);
+    let states = said && !pattern::OPEN.is_match(text);
     let mut kinds = Vec::new();
-    if states && pattern::is_decision(text) {
+    if states && pattern::DECISION.is_match(text) {
         kinds.push((MemoryKind::Decision, Vec::new()));
-    } else if said && pattern::is_task(text) {
+    } else if said && pattern::TASK.is_match(text) {
         kinds.push((MemoryKind::Task, Vec::new()));
     } else if states && pattern::is_fact(text, role) {
         kinds.push((MemoryKind::Fact, Vec::new()));
     }
-    // A stated sentence with a number or an id in it is tagged with them and not repeated under another kind.
+    // Numbers and ids in a statement are its tags, not further facts.
     let entities = pattern::entities(text);
     let units = pattern::metrics(text);
     let hosts = pattern::hosts(text);
     if let Some((_, tags)) = kinds.first_mut() {
         tags.extend(entities.into_iter().chain(units).chain(hosts));
     } else if !sentence.in_code {
-        let states = (role == Role::Tool || states) && !pattern::is_code(text);
+        let states = (role == Role::Tool || states) && !pattern::CODE.is_match(text);
         if !entities.is_empty() && states {
             kinds.push((MemoryKind::Entity, entities));
         } else if !units.is_empty() && states {
             kinds.push((MemoryKind::Metric, units));
         }
-        if !hosts.is_empty() && (said || pattern::is_titled_link(text)) {
+        if !hosts.is_empty() && (said || pattern::TITLED.is_match(text)) {
             kinds.push((MemoryKind::Link, hosts));
         }
     }

@@ -1,4 +1,4 @@
-//! Frames: how a question is approached, and so which memories it calls for.
+//! Frames: approaches to a question, each with the memories that it needs.
 //!
 //! A frame is triggers, description, questions, priorities and a budget. The intents of `context-strategy.md` are frames
 //! like the others, and operators define their own in TOML.
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::layers::{LayerBudget, Priorities};
 
-/// The frame where nothing speaks for another.
+/// The frame if no other one matches.
 pub const CONVERSATION: &str = "conversation";
-/// The frame that is loaded before something is decided or done.
+/// The frame that is loaded before a decision or an action.
 pub const DECISION: &str = "decision";
 
-/// A way to approach a question.
+/// An approach to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
@@ -39,11 +39,9 @@ pub struct Frame {
     pub budget: LayerBudget,
 }
 
-/// What is wrong with a definition of frames.
+/// An error in a definition of frames.
 #[derive(Debug, thiserror::Error)]
 pub enum FramesError {
-    #[error("the frames are no valid TOML")]
-    Toml(#[from] toml::de::Error),
     #[error("frame `{frame}`: a trigger is no regular expression")]
     Trigger {
         frame: String,
@@ -60,7 +58,7 @@ pub enum FramesError {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FrameSelection {
-    /// What one trigger counts, beside a similarity of 0 to 1.
+    /// The weight of one trigger, beside a similarity of 0 to 1.
     pub trigger: f64,
     /// A similarity below this counts nothing.
     pub least_similarity: f64,
@@ -68,19 +66,19 @@ pub struct FrameSelection {
 
 impl Default for FrameSelection {
     fn default() -> Self {
-        // Chosen: a trigger says as much as the same sentence would. The floor is the 0.5 under which the document
-        // calls an input unrelated to a context.
+        // Chosen: a trigger counts as much as an identical example. Below the 0.5 of the document an input is unrelated to
+        // a context.
         Self { trigger: 1.0, least_similarity: 0.5 }
     }
 }
 
-/// A frame with what spoke for it.
+/// A frame with the reasons of its selection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SelectedFrame<'a> {
     pub frame: &'a Frame,
     /// How many of its triggers matched.
     pub triggers: usize,
-    /// How similar the input is to its examples.
+    /// The similarity of the input to its examples.
     pub similarity: f64,
 }
 
@@ -92,7 +90,7 @@ pub struct Frames {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct FrameFile {
     #[serde(default)]
     frame: Vec<Frame>,
 }
@@ -104,12 +102,7 @@ impl Frames {
             .expect("constant triggers that a test compiles")
     }
 
-    /// Reads `[[frame]]` tables, which come before the built-in frames and replace those of the same name.
-    pub fn with_toml(text: &str) -> Result<Self, FramesError> {
-        Self::with_own(written(text)?)
-    }
-
-    /// Makes frames to choose from, of `frames` and the built-in ones that they do not replace.
+    /// Adds to `frames` the built-in ones that they do not replace.
     pub fn with_own(mut frames: Vec<Frame>) -> Result<Self, FramesError> {
         for (built_in, _) in Self::built_in().frames {
             if frames.iter().all(|frame| frame.name != built_in.name) {
@@ -119,7 +112,7 @@ impl Frames {
         Self::from_frames(frames)
     }
 
-    /// Makes frames to choose from; earlier ones win where as much speaks for both.
+    /// Compiles frames to choose from; of equal scores the earlier frame wins.
     pub fn from_frames(frames: Vec<Frame>) -> Result<Self, FramesError> {
         let mut compiled: Vec<(Frame, RegexSet)> = Vec::new();
         for frame in frames {
@@ -151,9 +144,9 @@ impl Frames {
         self.frames.iter().map(|(frame, _)| frame)
     }
 
-    /// Chooses the frame that most speaks for: its triggers in `input`, and `similarities` by name where they are known.
+    /// Selects the frame with the best score by its triggers in `input` and its similarity, from `similarities` by name.
     ///
-    /// Shape: [`CONVERSATION`] where nothing speaks for any; `None` only if there are no frames at all.
+    /// Shape: [`CONVERSATION`] if no frame has a score; `None` only if there are no frames at all.
     pub fn select(
         &self,
         input: &str,
@@ -182,7 +175,7 @@ impl Frames {
 }
 
 fn written(text: &str) -> Result<Vec<Frame>, toml::de::Error> {
-    Ok(toml::from_str::<Written>(text)?.frame)
+    Ok(toml::from_str::<FrameFile>(text)?.frame)
 }
 
 /// The built-in frames.
@@ -251,7 +244,8 @@ mod tests {
 
     #[test]
     fn operators_define_their_own_and_replace_built_in_ones() {
-        let frames = Frames::with_toml(
+        let read = |text: &str| written(text).map(Frames::with_own);
+        let frames = read(
             r#"
             [[frame]]
             name = "billing"
@@ -263,6 +257,7 @@ mod tests {
             description = "Ask the handbook first."
             "#,
         )
+        .expect("TOML")
         .expect("valid");
         assert_eq!(selected(&frames, "where is the INVOICE?"), "billing");
         let billing = frames.get("billing").expect("own");
@@ -275,7 +270,7 @@ mod tests {
             "[[frame]]\nname = \"a\"\n[[frame]]\nname = \"a\"",
             "[[frame]]\nname = \"a\"\nbudget = { tokens = 3 }",
         ] {
-            assert!(Frames::with_toml(bad).is_err(), "{bad}");
+            assert!(!matches!(read(bad), Ok(Ok(_))), "{bad}");
         }
     }
 

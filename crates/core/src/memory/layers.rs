@@ -52,7 +52,7 @@ impl Layer {
         }
     }
 
-    /// Tells whether it is filled by relevance.
+    /// Returns whether it is filled by relevance.
     pub fn is_flexible(self) -> bool {
         Self::FLEXIBLE.contains(&self)
     }
@@ -177,8 +177,8 @@ impl LayerBudget {
 
     /// Returns the same with each layer under its share, so that the sum does not exceed the total.
     ///
-    /// The fixed layers come first, in order; the flexible ones share what is left in their own proportion. The
-    /// document's own numbers sum to 8,100 with the calibration note, so this is what makes its 8,000 a ceiling.
+    /// The fixed layers come first, in order; the flexible ones share the rest in proportion. The
+    /// document's own numbers sum to 8,100 with the calibration note, so its 8,000 needs this to be a ceiling.
     #[must_use]
     pub fn allocated(&self) -> Self {
         self.with(&allocate(self.total, &self.shares(&Priorities::default())))
@@ -206,7 +206,7 @@ impl LayerBudget {
 
     /// Lets the room that layers do not use flow to flexible ones that want more, by priority.
     ///
-    /// Shape: each layer gets what it wants or less; the sum is at most the smaller of what is allocated and `total`.
+    /// Shape: no layer gets more than it wants; the sum is at most that of the allocated layers, and at most `total`.
     #[must_use]
     pub fn flowed(&self, wanted: impl Fn(Layer) -> u64, priorities: &Priorities) -> Self {
         let shares = self.shares(priorities);
@@ -241,7 +241,7 @@ pub enum Complexity {
     Complex,
 }
 
-/// When an input is short or complex, and what that changes.
+/// The bounds of short and complex inputs, and the factors for them.
 ///
 /// The document asks for the adjustment and names no numbers; all of these are chosen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -271,7 +271,7 @@ impl Default for ComplexitySettings {
     }
 }
 
-/// Tells how much context `input` asks for.
+/// Returns how much context `input` asks for.
 pub fn complexity(input: &str, settings: &ComplexitySettings) -> Complexity {
     let words = input.split_whitespace().count();
     let questions = input.matches(['?', '？']).count();

@@ -1,7 +1,7 @@
-//! Lifecycles: what an event makes of a record, for each kind as `memory-context.md` draws it.
+//! Lifecycles: how events change a record, for each kind as in `memory-context.md`.
 //!
-//! A transition takes a record, an event and the time, and returns the record after it or why it can't be. Nothing is
-//! deleted here and there is no event that would; earlier states (`as of` a date) are kept by the store.
+//! A transition takes a record, an event and the time, and returns the changed record or an error. No event deletes a
+//! record; the store keeps earlier states (`as of` a date).
 
 mod censor;
 mod chain;
@@ -12,12 +12,12 @@ mod procedure;
 
 use serde::{Deserialize, Serialize};
 
-pub use censor::{Censor, Severity};
+pub use censor::{CensorLifecycle, Severity};
 pub use chain::{BrokenChain, chain, check_supersession};
-pub use decision::Decision;
-pub use episode::Episode;
-pub use fact::Fact;
-pub use procedure::Procedure;
+pub use decision::DecisionLifecycle;
+pub use episode::EpisodeLifecycle;
+pub use fact::FactLifecycle;
+pub use procedure::ProcedureLifecycle;
 
 use crate::MillisSinceEpoch;
 use crate::memory::{MemoryState, Outcome};
@@ -28,7 +28,7 @@ pub(crate) const DAY: i64 = 24 * 60 * 60 * 1000;
 /// The numbers of the lifecycles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Lifecycles {
+pub struct LifecycleSettings {
     /// Confirmations that make a fact core.
     pub confirmations_to_core: u32,
     /// Days after which an episode counts as older: its detail may go.
@@ -49,7 +49,7 @@ pub struct Lifecycles {
     pub retire_above_false_positives: u32,
 }
 
-impl Default for Lifecycles {
+impl Default for LifecycleSettings {
     fn default() -> Self {
         Self {
             confirmations_to_core: 3,
@@ -58,8 +58,8 @@ impl Default for Lifecycles {
             least_activations: 5,
             effective_above: 0.6,
             ineffective_below: 0.4,
-            // The document names no numbers for censors. Chosen: once may be chance; as many activations as tell
-            // something of a procedure; and three wrong alarms are forgiven.
+            // The document names no numbers for censors. Chosen: one activation may be chance; a censor escalates after as many
+            // activations as rate a procedure; three false alarms are forgiven.
             activations_to_active: 2,
             escalate_above: 5,
             retire_above_false_positives: 3,
@@ -67,7 +67,7 @@ impl Default for Lifecycles {
     }
 }
 
-/// Something that happened to a record.
+/// An event in the life of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -75,59 +75,59 @@ pub enum Event {
     Confirmed,
     /// Somebody marked a fact as core.
     Marked,
-    /// A newer record, by its id, says otherwise or takes its place.
+    /// A newer record, by its id, contradicts or replaces it.
     SupersededBy(String),
     /// A fact was proven wrong.
     Disproved,
     /// A procedure was used.
     Activated { worked: bool },
-    /// A censor spoke.
+    /// A censor was triggered.
     Triggered,
-    /// A censor spoke where it should not have.
+    /// A censor was triggered wrongly.
     FalsePositive,
     /// Somebody took a procedure or a censor out of use.
     Retired,
-    /// What was decided has been done.
+    /// A decision was carried out.
     WorkDone,
-    /// It is known what came of a decision.
+    /// The outcome of a decision is known.
     Reviewed(Outcome),
-    /// Nothing but time; every record can be told.
+    /// Time passed; every record accepts this event.
     TimePassed,
 }
 
-/// Why an event can't happen to a record.
+/// Why a record refuses an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a {kind} that is {}: {why}", state.as_str())]
-pub struct Refused {
+pub struct TransitionError {
     /// `fact`, `episode`, `procedure`, `censor` or `decision`.
     pub kind: &'static str,
     pub state: MemoryState,
     pub why: String,
 }
 
-/// A record as its lifecycle sees it.
+/// The fields of a record that its lifecycle reads and changes.
 ///
-/// Shape: the fields of each kind are those of a stored record's `details`; unknown ones there are passed over.
+/// Shape: the fields of each kind are those of a stored record's `details`; unknown fields there are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Life {
-    Fact(Fact),
-    Episode(Episode),
-    Procedure(Procedure),
-    Censor(Censor),
-    Decision(Decision),
+pub enum Lifecycle {
+    Fact(FactLifecycle),
+    Episode(EpisodeLifecycle),
+    Procedure(ProcedureLifecycle),
+    Censor(CensorLifecycle),
+    Decision(DecisionLifecycle),
 }
 
-impl Life {
-    /// Returns what `event` makes of the record.
+impl Lifecycle {
+    /// Returns the record after `event`.
     ///
-    /// Errors: [`Refused`] if the kind has no such event, or not in this state; the record stays as it is.
+    /// Errors: [`TransitionError`] if the kind has no such event, or not in this state; the record stays as it is.
     pub fn after(
         &self,
         event: &Event,
         now: MillisSinceEpoch,
-        numbers: &Lifecycles,
-    ) -> Result<Self, Refused> {
+        numbers: &LifecycleSettings,
+    ) -> Result<Self, TransitionError> {
         Ok(match self {
             Self::Fact(fact) => Self::Fact(fact.after(event, now, numbers)?),
             Self::Episode(episode) => Self::Episode(episode.after(event, now, numbers)?),
@@ -137,7 +137,7 @@ impl Life {
         })
     }
 
-    /// Returns where it stands.
+    /// Returns the state of the record.
     pub fn state(&self) -> MemoryState {
         match self {
             Self::Fact(fact) => fact.state,
@@ -150,11 +150,15 @@ impl Life {
 }
 
 /// Refuses a state that `kind` does not have, as a damaged record may.
-fn check_state(kind: &'static str, state: MemoryState, own: &[MemoryState]) -> Result<(), Refused> {
+fn check_state(
+    kind: &'static str,
+    state: MemoryState,
+    own: &[MemoryState],
+) -> Result<(), TransitionError> {
     if own.contains(&state) {
         return Ok(());
     }
-    Err(Refused { kind, state, why: format!("a {kind} has no such state") })
+    Err(TransitionError { kind, state, why: format!("a {kind} has no such state") })
 }
 
 #[cfg(test)]
@@ -183,13 +187,19 @@ mod tests {
         ]
     }
 
-    fn in_state(kind: &str, state: MemoryState) -> Life {
+    fn in_state(kind: &str, state: MemoryState) -> Lifecycle {
         match kind {
-            "fact" => Life::Fact(Fact { state, ..Fact::default() }),
-            "episode" => Life::Episode(Episode { state, happened_at: NOW, ..Episode::default() }),
-            "procedure" => Life::Procedure(Procedure { state, ..Procedure::default() }),
-            "censor" => Life::Censor(Censor { state, ..Censor::default() }),
-            _ => Life::Decision(Decision { state, ..Decision::default() }),
+            "fact" => Lifecycle::Fact(FactLifecycle { state, ..FactLifecycle::default() }),
+            "episode" => Lifecycle::Episode(EpisodeLifecycle {
+                state,
+                happened_at: NOW,
+                ..EpisodeLifecycle::default()
+            }),
+            "procedure" => {
+                Lifecycle::Procedure(ProcedureLifecycle { state, ..ProcedureLifecycle::default() })
+            }
+            "censor" => Lifecycle::Censor(CensorLifecycle { state, ..CensorLifecycle::default() }),
+            _ => Lifecycle::Decision(DecisionLifecycle { state, ..DecisionLifecycle::default() }),
         }
     }
 
@@ -223,7 +233,7 @@ mod tests {
             for &state in MemoryState::ALL {
                 for (name, event) in events() {
                     let life = in_state(kind, state);
-                    let found = life.after(&event, NOW, &Lifecycles::default());
+                    let found = life.after(&event, NOW, &LifecycleSettings::default());
                     match (found, allowed(kind, state, name)) {
                         (Ok(after), Some(to)) => {
                             assert_eq!(after.state(), to, "{kind} {state:?} {name}");
@@ -241,7 +251,7 @@ mod tests {
     #[test]
     fn a_refusal_says_why() {
         let decision = in_state("decision", Recorded);
-        let refused = decision.after(&Event::Disproved, NOW, &Lifecycles::default());
+        let refused = decision.after(&Event::Disproved, NOW, &LifecycleSettings::default());
         assert_eq!(
             refused.expect_err("permanent").to_string(),
             "a decision that is recorded: decisions are permanent; record a newer one that supersedes it"
@@ -250,7 +260,9 @@ mod tests {
 
     #[test]
     fn an_unknown_number_is_refused() {
-        assert!(serde_json::from_str::<Lifecycles>(r#"{"archive_after_days": 1}"#).is_ok());
-        assert!(serde_json::from_str::<Lifecycles>(r#"{"archive_after_weeks": 1}"#).is_err());
+        assert!(serde_json::from_str::<LifecycleSettings>(r#"{"archive_after_days": 1}"#).is_ok());
+        assert!(
+            serde_json::from_str::<LifecycleSettings>(r#"{"archive_after_weeks": 1}"#).is_err()
+        );
     }
 }

@@ -19,7 +19,7 @@ impl Default for RefreshSettings {
     }
 }
 
-/// What a new turn brings.
+/// The features of a new turn that decide whether the context stays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NewTurn<'a> {
     /// The frame that something speaks for; `None` where nothing does: a word of thanks switches nothing.
@@ -41,7 +41,7 @@ pub enum RefreshReason {
     DecisionPoint,
 }
 
-/// What is to be done with a context.
+/// The decision about an existing context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refresh {
     Keep,
@@ -56,7 +56,7 @@ pub enum Refresh {
     },
 }
 
-/// Tells what a new turn asks of the context that stands.
+/// Decides whether the existing context can be reused for this turn.
 ///
 /// Source: `memory-context.md`, Context Refresh; the first rule that holds wins.
 pub fn refresh(context: &MemoryContext, turn: &NewTurn<'_>, settings: &RefreshSettings) -> Refresh {
@@ -65,13 +65,13 @@ pub fn refresh(context: &MemoryContext, turn: &NewTurn<'_>, settings: &RefreshSe
         return rebuild(DECISION, RefreshReason::DecisionPoint);
     }
     match turn.frame {
-        // Before an act the frame stays that of decisions, whatever the words of the turn look like.
+        // Before an act the frame of decisions stays; the words of the turn do not change it.
         Some(frame) if frame != context.frame && !turn.about_to_act => {
             return rebuild(frame, RefreshReason::FrameSwitched);
         }
         _ => {}
     }
-    // What is no number is not similar.
+    // A similarity that is no number counts as none.
     if turn.similarity.is_nan() || turn.similarity < settings.least_similarity {
         return rebuild(&context.frame, RefreshReason::UnknownTopic);
     }

@@ -1,4 +1,4 @@
-//! What a record is worth for a question: the composite score of `memory-context.md`, step 4.
+//! The worth of a record for a question: the composite score of `memory-context.md`, step 4.
 
 use std::cmp::Ordering;
 
@@ -115,9 +115,9 @@ pub struct Scoring {
     /// The most that uses count.
     pub usage_most: f64,
     pub states: StateFactors,
-    /// Records less similar to the question than this are left out, whatever else speaks for them.
+    /// Records less similar to the question than this are never included.
     pub least_similarity: f64,
-    /// A score that falls by more than this from one record to the next is a cliff; what lies behind it is left out.
+    /// A score that falls by more than this from one record to the next is a cliff; records behind it are not included.
     pub cliff: f64,
 }
 
@@ -148,7 +148,7 @@ pub struct MemoryCandidate {
     pub name: String,
     pub micro: String,
     pub summary: Option<String>,
-    /// Who said it; only what `operator` said stands unquoted.
+    /// Its author; only records of `operator` stand unquoted.
     pub origin: String,
     /// Similarity to the question, 0 to 1.
     pub similarity: f64,
@@ -202,7 +202,7 @@ pub fn first_state(kind: MemoryKind) -> MemoryState {
 
 /// Returns the worth of `candidate` for the question that its similarity is to.
 ///
-/// Units: about 0 to 1.3; what is no number counts 0.
+/// Units: about 0 to 1.3; a value that is no number counts 0.
 pub fn score(
     candidate: &MemoryCandidate,
     priorities: &Priorities,
@@ -242,7 +242,7 @@ pub struct Ranked<'a> {
     pub score: f64,
 }
 
-/// Ranks the candidates of one layer and leaves out what is not relevant.
+/// Ranks the candidates of one layer and removes irrelevant ones.
 ///
 /// Shape: best first; equal scores by id. The order of `candidates` does not matter.
 pub fn rank<'a>(
@@ -293,7 +293,7 @@ fn better(a: &Ranked<'_>, b: &Ranked<'_>) -> Ordering {
         .then_with(|| text(a).cmp(&text(b)))
 }
 
-/// Returns `value` within 0 to 1; what is no number as 0.
+/// Returns `value` within 0 to 1, and 0 for a value that is no number.
 fn unit(value: f64) -> f64 {
     if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) }
 }

@@ -1,4 +1,4 @@
-//! Likeness: how much of a question's words a record has, and how near its meaning is.
+//! Likeness of a record to a question: by words in common, and by meaning.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,12 +11,12 @@ use crate::text::each_word;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LikenessSettings {
-    /// What words in common count, beside a cosine of 0 to 1; 0 leaves words out.
+    /// The weight of words in common, beside a cosine of 0 to 1; 0 leaves words out.
     ///
     /// The document has the cosine alone. Chosen: a name in common says as much as a near meaning, for what vectors of
     /// sentences blur first is names.
     pub words: f64,
-    /// What words in common with all there is of a record count, beside those of what may be shown of it.
+    /// The weight of words in common with the full record, beside those with its shown level.
     ///
     /// Chosen: a long text has some of the words of many questions.
     pub full: f64,
@@ -30,10 +30,10 @@ impl Default for LikenessSettings {
 
 /// The stems of records, each record in a slot.
 ///
-/// A slot can be written anew, so that a copy of a changing memory is kept without being made again.
+/// A slot can be replaced, so that a copy of a changing memory is updated and not made again.
 #[derive(Debug, Clone, Default)]
 pub struct WordSlots {
-    /// By word: its stem, none for words that say nothing. Each word is stemmed once.
+    /// By word: its stem, none for stop words. Each word is stemmed once.
     words: HashMap<String, Option<u32>>,
     stems: HashMap<String, u32>,
     /// By stem: the slots that have it, each once, in no order.
@@ -43,7 +43,7 @@ pub struct WordSlots {
 }
 
 impl WordSlots {
-    /// Puts `texts` in `slot`, in the place of what was there.
+    /// Replaces the content of `slot` by `texts`.
     pub fn set<'a>(&mut self, slot: usize, texts: impl IntoIterator<Item = &'a str>) {
         self.clear(slot);
         let mut own: Vec<u32> = Vec::new();
@@ -64,7 +64,7 @@ impl WordSlots {
         self.slots[slot] = own;
     }
 
-    /// Stems a word that was not met before.
+    /// Stems a new word.
     fn learn(&mut self, word: &str) -> Option<u32> {
         let id = (!is_stop_word(word)).then(|| {
             let next = self.postings.len() as u32;
@@ -89,13 +89,13 @@ impl WordSlots {
         }
     }
 
-    /// Returns for each slot the share of the words of `question` that it has, 0 to 1; slots behind the last one that was set have none.
+    /// Returns for each slot the share of the words of `question` that it has, 0 to 1; there is none for slots that were never set.
     ///
-    /// A word that n slots have counts 1 / (1 + ln(1 + n)), one that none has half. Chosen over the usual weight of a word, which
-    /// knows how many slots there are: in a small memory that is about one thing, the name of that thing would count nothing, and
-    /// a question's words that nobody ever used would count all.
+    /// A word of n slots weighs 1 / (1 + ln(1 + n)), a word of no slot ½. Chosen over the usual weight of a word, which depends on
+    /// the number of slots: in a small memory about one subject, the subject's name would weigh nothing, and words of a question
+    /// that no record uses would weigh most.
     pub fn shares(&self, question: &str) -> Vec<f64> {
-        // By stem, so that the sum is the same in whichever order the records came.
+        // Sorted by stem, so that the sum does not depend on the order of the records.
         let mut asked: BTreeMap<String, Option<u32>> = BTreeMap::new();
         each_word(question, |word| {
             if !is_stop_word(word) {
@@ -125,19 +125,19 @@ impl WordSlots {
     }
 }
 
-/// Returns how like a record is to a question: the greater of what vectors and what words say.
+/// Returns the likeness of a record to a question: the greater of the likeness by vectors and by words.
 ///
-/// Units: 0 to 1. `cosine` is `None` where one of them has no vector; the shares are those of what is shown and of all there is.
+/// Units: 0 to 1. `cosine` is `None` if one of them has no vector; the shares are those of the shown and of the full text.
 pub fn likeness(cosine: Option<f64>, share: f64, full: f64, settings: &LikenessSettings) -> f64 {
     let words = (share * settings.words).max(full * settings.full);
     let likeness = cosine.unwrap_or_default().max(words);
     if likeness.is_nan() { 0.0 } else { likeness.clamp(0.0, 1.0) }
 }
 
-/// Tells whether `answer` takes up what `shown` says: half of its words or more, or three where it has many.
+/// Returns whether `answer` refers to `shown`: it has half of its words or more, or three of many.
 ///
-/// The document asks for the share of what is shown "that the LLM actually references" and not how that is known; this is chosen,
-/// for a model seldom says where it has something from.
+/// The document asks for the share of shown records "that the LLM actually references", without a rule for it. This one is
+/// chosen, since a model seldom names its sources.
 pub fn is_referenced(shown: &str, answer: &str) -> bool {
     let stems = |text: &str| {
         let mut stems = BTreeSet::new();

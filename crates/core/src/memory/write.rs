@@ -1,20 +1,20 @@
-//! Writing: the one line and the few lines in which a record stands in a context (`memory-context.md`, Memory Record Sizes).
+//! Writes the levels of a record for a context: one line, and a few lines (`memory-context.md`, Memory Record Sizes).
 //!
-//! They are made when a record is written and when its outcome is known, never when it is asked for. Where the caller gives a
-//! summary of its own, that stands.
+//! They are made when a record is written and when its outcome is known, never at a query. A summary by the caller replaces
+//! the one that is made here.
 
 use crate::memory::{MemoryKind, Outcome};
 
-/// What a caller says of a record.
+/// A caller's statement of a record.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Statement<'a> {
-    /// What was decided, is so, is to be done or happened, in one sentence; of a censor why, of a procedure what it is for.
+    /// The decision, fact, task or event in one sentence; the reason of a censor, the purpose of a procedure.
     pub text: &'a str,
     /// The name of a procedure, the pattern of a censor.
     pub name: &'a str,
-    /// Why a decision was taken, or the steps of a procedure.
+    /// The reasons of a decision, or the steps of a procedure.
     pub points: &'a [String],
-    /// What came of a decision, in words.
+    /// The result of a decision, in words.
     pub result: &'a str,
     pub outcome: Option<Outcome>,
     pub confidence: f64,
@@ -24,14 +24,14 @@ pub struct Statement<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Levels {
     pub micro: String,
-    /// `None` where one line says it all.
+    /// `None` if the one line is complete.
     pub summary: Option<String>,
 }
 
 /// Writes the levels of a record of `kind`.
 ///
-/// Shape: a decision is `text [outcome, confidence]` and, as a summary, its reasons behind it; a procedure is `name: text`, its
-/// steps listed under `Core patterns:`; of all others the text is both.
+/// Shape: a decision is `text [outcome, confidence]`, and its summary adds the reasons. A procedure is its text, and its summary
+/// lists the steps under `Core patterns:`. All others have their text and no summary.
 pub fn levels(kind: MemoryKind, said: &Statement<'_>) -> Levels {
     let text = said.text.trim();
     match kind {
@@ -59,7 +59,7 @@ pub fn levels(kind: MemoryKind, said: &Statement<'_>) -> Levels {
     }
 }
 
-/// Returns `text` ending as a sentence does.
+/// Returns `text` with a stop at the end.
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() || text.ends_with(['.', '!', '?', '…', '"', '”', ')']) {

@@ -1,4 +1,4 @@
-//! The ceiling: what is done, least lossy first, when a context would pass its budget.
+//! The ceiling: reductions, least lossy first, for a context that exceeds its budget.
 
 use crate::choose::{Reason, shrink};
 use crate::message::Role;

@@ -9,7 +9,7 @@ use crate::plan::{Plan, Sent, Treatment};
 use crate::render;
 use crate::transcript::{Position, Transcript};
 
-/// Clears all results but the newest `keep` when the context is larger than `trigger` tokens; what is cleared stays so.
+/// Clears all results but the newest `keep` when the context is larger than `trigger` tokens; a cleared result stays cleared.
 pub(crate) fn clear_tool_uses(
     transcript: &Transcript,
     end: Position,

@@ -17,9 +17,9 @@ use super::{attempt_of, stub_of};
 /// Characters of a long argument that stay outside the window.
 const ARGUMENT_KEPT: usize = 200;
 
-/// Masks what is older than the settings say; `forms` keeps what was rendered at earlier turns.
+/// Masks messages that are older than the settings allow; `forms` keeps the forms of earlier turns.
 ///
-/// Age is in turns: what came since the model last spoke is of age 1.
+/// Age is in turns: a message since the model last spoke has age 1.
 pub(crate) fn mask(
     transcript: &Transcript,
     end: Position,

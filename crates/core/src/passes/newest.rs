@@ -14,7 +14,7 @@ pub(crate) fn keep_newest(transcript: &Transcript, end: Position, budget: u64, p
     for head in [first(Role::System), first(Role::User)].into_iter().flatten() {
         plan.protect(head, Reason::Protected);
     }
-    // The last exchange is what the model waits for; without it the request would mean nothing.
+    // The model waits for the last exchange; without it the request would mean nothing.
     let is_awaited = |at: &Position| members(transcript, *at, end).contains(&(end - 1));
     give_up(plan, budget, (0..end).take_while(|at| !is_awaited(at)), |plan, position| {
         if !plan.is_protected(position) {

@@ -1,8 +1,8 @@
 //! Whole while fresh, then settled for good as soon as that pays under the provider's real rules.
 //!
-//! An old result may become an excerpt. What that saves at every further call is set against the chance that what it hides is
+//! An old result may become an excerpt. The saving at every further call is weighed against the chance that a hidden line is
 //! needed again, times the price of fetching it back. A change breaks the prefix, so changes are made from a place onward,
-//! where their sum outweighs the writing of what stands behind. Whatever is paid for a break comes out of what was saved
+//! where their sum exceeds the cost of writing the later messages again. The account pays for a break from earlier savings
 //! before: a session never costs more than without us by more than a small allowance.
 
 mod account;
@@ -30,10 +30,10 @@ use need::Needs;
 
 /// Tokens of output that a call takes which fetches something back (chosen, as the judge of contexts has it).
 const CALL: f64 = 100.0;
-/// Requests that read what was fetched back before it is old itself (the same).
+/// Requests that read a fetched result before it is old itself (the same).
 const READ_AGAIN: f64 = 8.0;
 
-/// What settling is given beside the transcript.
+/// The input of settling beside the transcript.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Given<'a> {
     pub(crate) bounds: &'a Bounds,
@@ -45,7 +45,7 @@ pub(crate) struct Given<'a> {
     pub(crate) cold: bool,
 }
 
-/// What settling remembers from turn to turn.
+/// The memory of settling from turn to turn.
 #[derive(Debug, Default)]
 pub(crate) struct Settled {
     needs: Needs,
@@ -73,7 +73,7 @@ struct Candidate {
 }
 
 impl Settled {
-    /// Reads what came since the last request; whatever the model used of what is hidden, it paid for.
+    /// Reads the messages since the last request, and charges the account for hidden lines that the model used.
     pub(crate) fn read(
         &mut self,
         transcript: &Transcript,
@@ -108,7 +108,7 @@ impl Settled {
         }
     }
 
-    /// Settles what pays, of the messages in `range`.
+    /// Settles those messages in `range` for which it pays.
     pub(crate) fn settle(
         &mut self,
         transcript: &Transcript,
@@ -233,11 +233,11 @@ impl Settled {
                 behind += f64::from(tokens) + unseen(transcript, position, given.terms);
             }
             if offered {
-                // What stands between the last entry before it and the change is written again too.
+                // The messages between the last entry before the change and the change are written again too.
                 let rewritten = f64::max(0.0, behind + unread[position]);
                 let cost = if given.cold { 0.0 } else { rewritten * break_price };
                 let net = gain - cost * (1.0 + settings.caution);
-                // What is back after a few calls is a small risk, even where the session ends before.
+                // A cost that is back after a few calls is a small risk, even if the session ends before.
                 let soon = cost <= removed * prices.cache_read * f64::from(settings.payback);
                 if (cost <= allowed || (soon && cost <= invested)) && net > best {
                     (best, chosen, paid) = (net, candidates.len(), cost);
@@ -253,7 +253,7 @@ impl Settled {
     }
 }
 
-/// Tells whether a message holds an error word and the settings keep such messages whole.
+/// Returns whether a message holds an error word and the settings keep such messages whole.
 fn keeps_errors(given: &Given<'_>, entry: &Entry) -> bool {
     given.bounds.intra_phase.preserve_errors == PreserveErrors::Keyword
         && mentions_error(&entry.message.shown())
@@ -293,13 +293,13 @@ fn unread(transcript: &Transcript, plan: &Plan, terms: &Terms, ends: &[bool]) ->
     unread.collect()
 }
 
-/// Returns the tokens that a turn has beside what the transcript shows.
+/// Returns the tokens of a turn that the transcript does not show.
 fn unseen(transcript: &Transcript, position: Position, terms: &Terms) -> f64 {
     let role = transcript.entries()[position].message.role;
     if role == Role::Assistant { terms.around.unseen } else { 0.0 }
 }
 
-/// Returns the tokens of a request: what is sent, and what stands around it unseen.
+/// Returns the tokens of a request: its messages, and the parts that the transcript does not show.
 fn context_tokens(terms: &Terms, plan: &Plan) -> f64 {
     let turns = plan.turn().saturating_sub(1);
     plan.tokens() as f64 + f64::from(turns) * terms.around.unseen

@@ -1,4 +1,4 @@
-//! The session trimmer as a policy: what is worth it stays, and a summary stands for the rest.
+//! The session trimmer as a policy: turns of high priority stay, and a summary stands for the rest.
 
 use std::sync::Arc;
 

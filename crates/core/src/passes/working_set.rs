@@ -1,4 +1,4 @@
-//! The working set of `context-strategy.md`: the last messages, shorter with age, and what is known for the turn.
+//! The working set of `context-strategy.md`: the last messages, shorter with age, and the records for the turn.
 
 use crate::aging::{Aging, at_age, truncate_middle};
 use crate::choose::{Candidate, Form, Forms, Level, Reason, Room, Whole, pack, shrink};
@@ -72,9 +72,9 @@ struct WorkingSet<'a> {
     turn: Position,
 }
 
-/// Shortens the history by age, adds what was found, and brings all of it under the ceiling of `settings`.
+/// Shortens the history by age, adds the findings, and brings all of it under the ceiling of `settings`.
 ///
-/// The transcript is a header, what memory says, the history, and the turn, which is never cut. Returns by how many tokens
+/// The transcript is a header, a text from memory, the history, and the turn, which is never cut. Returns by how many tokens
 /// the smallest request still exceeds the ceiling, and warnings for the user.
 pub(crate) fn fit_working_set(
     transcript: &Transcript,
@@ -175,7 +175,7 @@ impl Forms for AgedMessage<'_> {
         let age = if is_text { self.age } else { 0 };
         let value = aged(&message.shown(), age, Ref::message(self.entry.hash), &self.aging);
         let tokens = u64::from(self.tokenizer.count(&value) + 1 + MESSAGE_OVERHEAD);
-        // The newest answer is part of what is asked about; it stays whole until nothing else can go.
+        // The question may be about the newest answer; it stays whole until nothing else can go.
         let is_newest = self.age == 0;
         (tokens <= room || is_newest).then_some(Form { level: Level::Full, tokens, value })
     }
@@ -264,7 +264,7 @@ impl WorkingSet<'_> {
         for position in memory.chain(std::mem::take(&mut self.history)) {
             self.plan.omit(self.transcript, position, Reason::Ceiling);
         }
-        // The header goes last of what can go: without it nothing of this turn is like the one before.
+        // The header goes last: without it this turn shares no prefix with the one before.
         if let Some(last) = last.filter(|_| self.tokens() > self.settings.total) {
             self.plan.omit(self.transcript, last, Reason::Ceiling);
         }
@@ -303,7 +303,7 @@ fn aged(text: &str, age: usize, original: Ref, aging: &Aging) -> String {
     if short.len() < text.len() {
         short.push_str(&format!(" [{original}]"));
     }
-    // The mark may be longer than what it stands for.
+    // The mark may be longer than the text that it replaces.
     if short.len() < text.len() { short } else { text.to_owned() }
 }
 

@@ -1,4 +1,4 @@
-//! What changed between two states of a page: by field of JSON, by line of text, exact.
+//! Exact changes between two states of a page, by field of JSON or by line of text.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value;
 
-/// One field or line that is not as it was.
+/// A field or line that was added, removed or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// The path of a field, `a.b[id=7].c`, or the number of a line, counted from 1: in the new state, of a removed line in
-    /// the old one.
+pub struct PageChange {
+    /// The path of a field, `a.b[id=7].c`, or the number of a line from 1: in the new state, or for a removed line in the old
+    /// state.
     pub at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
@@ -18,25 +18,25 @@ pub struct Change {
     pub new: Option<String>,
 }
 
-/// What was added, removed and changed.
+/// The changes between two states of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Delta {
-    pub added: Vec<Change>,
-    pub removed: Vec<Change>,
-    pub changed: Vec<Change>,
-    /// Fields or lines that are as they were.
+    pub added: Vec<PageChange>,
+    pub removed: Vec<PageChange>,
+    pub changed: Vec<PageChange>,
+    /// How many fields or lines did not change.
     pub same: u64,
 }
 
 impl Delta {
-    /// Tells whether both states are alike.
+    /// Returns whether both states are equal.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 }
 
 impl std::fmt::Display for Delta {
-    /// One line of counts, then a line for each change, `+`, `-` or `~`, with the values as they stand.
+    /// Writes one line of counts, then a line for each change, `+`, `-` or `~`, with exact values.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { added, removed, changed, same } = self;
         write!(
@@ -60,10 +60,10 @@ impl std::fmt::Display for Delta {
     }
 }
 
-/// Tells what changed from `old` to `new`.
+/// Returns the changes from `old` to `new`.
 ///
-/// Shape: by fields where both are JSON, in the order of the new state, what was removed in the order of the old one; items of
-/// a list with ids are compared by id, so one that moved did not change. By lines otherwise. Values are never cut.
+/// Shape: by fields if both are JSON, else by lines; in the order of the new state, removed ones in the order of the old state.
+/// Items of a list with ids are compared by id, so an item that only moved did not change. Values are never cut.
 pub fn delta(old: &str, new: &str) -> Delta {
     match (super::parse(old), super::parse(new)) {
         (Some(old), Some(new)) => by_field(&old, &new),
@@ -77,7 +77,7 @@ fn by_field(old: &Value, new: &Value) -> Delta {
     let after: BTreeSet<&str> = new.iter().map(|(at, _)| &**at).collect();
     let mut delta = Delta::default();
     for (at, value) in &new {
-        let change = |old: Option<&str>| Change {
+        let change = |old: Option<&str>| PageChange {
             at: at.clone(),
             old: old.map(str::to_owned),
             new: Some(value.clone()),
@@ -90,13 +90,13 @@ fn by_field(old: &Value, new: &Value) -> Delta {
     }
     for (at, value) in &old {
         if !after.contains(&**at) {
-            delta.removed.push(Change { at: at.clone(), old: Some(value.clone()), new: None });
+            delta.removed.push(PageChange { at: at.clone(), old: Some(value.clone()), new: None });
         }
     }
     delta
 }
 
-/// All values of a document that have no parts, with their paths; a path that stands twice gets a number.
+/// Returns all values of a document that have no parts, with their paths; a repeated path gets a number.
 fn fields(value: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     walk(value, &mut String::new(), &mut found);
@@ -146,8 +146,8 @@ fn id(item: &Value) -> Option<(&'static str, String)> {
     })
 }
 
-/// Lines of one side times lines of the other for which the longest common part is looked for: 16 MB of table (chosen).
-/// Beyond it a line is known by its text alone, wherever it stands.
+/// The most pairs of lines for which the longest common subsequence is computed: 16 MB of table (chosen).
+/// Above it, lines are matched by text alone, wherever they stand.
 const MOST_PAIRS: usize = 4_000_000;
 
 fn by_line(old: &str, new: &str) -> Delta {
@@ -161,12 +161,12 @@ fn by_line(old: &str, new: &str) -> Delta {
         if a.len() * b.len() <= MOST_PAIRS { common(a, b) } else { common_anywhere(a, b) };
     let mut delta = Delta { same: (head + tail) as u64, ..Delta::default() };
     delta.same += keep_new.iter().filter(|keep| **keep).count() as u64;
-    let change = |at: usize| Change { at: (head + at + 1).to_string(), old: None, new: None };
+    let change = |at: usize| PageChange { at: (head + at + 1).to_string(), old: None, new: None };
     for (at, line) in b.iter().enumerate().filter(|(at, _)| !keep_new[*at]) {
-        delta.added.push(Change { new: Some((*line).to_owned()), ..change(at) });
+        delta.added.push(PageChange { new: Some((*line).to_owned()), ..change(at) });
     }
     for (at, line) in a.iter().enumerate().filter(|(at, _)| !keep_old[*at]) {
-        delta.removed.push(Change { old: Some((*line).to_owned()), ..change(at) });
+        delta.removed.push(PageChange { old: Some((*line).to_owned()), ..change(at) });
     }
     delta
 }
@@ -199,7 +199,7 @@ fn common(a: &[&str], b: &[&str]) -> (Vec<bool>, Vec<bool>) {
     (in_a, in_b)
 }
 
-/// Marks lines that stand on both sides, as often as on the side with fewer.
+/// Marks lines that both sides hold, as often as the side with fewer of them.
 fn common_anywhere(a: &[&str], b: &[&str]) -> (Vec<bool>, Vec<bool>) {
     let mark = |these: &[&str], others: &[&str]| {
         let mut left: HashMap<&str, u32> = HashMap::new();

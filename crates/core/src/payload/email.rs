@@ -1,10 +1,10 @@
-//! A list of e-mails, as Gmail, Microsoft Graph and the tools around them answer it.
+//! A list of e-mails, as Gmail, Microsoft Graph and the tools around them return it.
 
 use serde_json::Value;
 
-use super::{ITEMS, LeftOut, View, cut, first, text_of};
+use super::{ITEMS, Omissions, View, cut, first, text_of};
 
-/// The e-mails of a payload: a list at its top or under a usual name, each with a sender and a subject.
+/// Returns the e-mails of a payload: a list at its top or under a usual name, each with a sender and a subject.
 pub(super) fn items(value: &Value) -> Option<&[Value]> {
     let list = match value {
         Value::Array(items) => items,
@@ -15,7 +15,7 @@ pub(super) fn items(value: &Value) -> Option<&[Value]> {
     (!list.is_empty() && list.iter().all(is_email)).then_some(list.as_slice())
 }
 
-pub(super) fn list(value: &Value, left_out: &mut LeftOut) -> Value {
+pub(super) fn list(value: &Value, left_out: &mut Omissions) -> Value {
     let all = items(value).unwrap_or(&[]);
     let told = first(value, &["resultSizeEstimate", "total", "total_count", "@odata.count"]);
     let count = told.and_then(Value::as_u64).unwrap_or(0).max(all.len() as u64);
@@ -31,7 +31,7 @@ pub(super) fn list(value: &Value, left_out: &mut LeftOut) -> Value {
         .done()
 }
 
-fn email(item: &Value, left_out: &mut LeftOut) -> Value {
+fn email(item: &Value, left_out: &mut Omissions) -> Value {
     let labels = item.get("labelIds").or_else(|| item.get("labels")).and_then(Value::as_array);
     let unread = item.get("isRead").and_then(Value::as_bool).map(|read| !read).or_else(|| {
         let flag = first(item, &["unread", "is_unread"]).and_then(Value::as_bool);
@@ -78,7 +78,7 @@ fn date(item: &Value) -> Option<Value> {
         .or_else(|| header(item, "date").map(Value::from))
 }
 
-/// One address or several, as they are written.
+/// Returns one address or several, as they are written.
 fn address(item: &Value, keys: &[&str], name: &str) -> Option<String> {
     match first(item, keys) {
         Some(found) => written(found),
@@ -107,7 +107,7 @@ fn written(value: &Value) -> Option<String> {
     }
 }
 
-/// A header in the form of Gmail: `payload.headers`, a list of names and values.
+/// Returns a header in the form of Gmail: `payload.headers`, a list of names and values.
 fn header(item: &Value, name: &str) -> Option<String> {
     let headers = item.get("payload")?.get("headers")?.as_array()?;
     let named = |header: &&Value| {

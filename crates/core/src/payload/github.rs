@@ -1,10 +1,10 @@
-//! GitHub's search, issue and pull request, as its REST API answers them.
+//! GitHub's search, issue and pull request, as its REST API returns them.
 
 use serde_json::Value;
 
-use super::{ITEMS, LeftOut, View, cut, day, first, text_of};
+use super::{ITEMS, Omissions, View, cut, day, first, text_of};
 
-/// A list of items with URLs of the site, under `items`.
+/// Returns whether `items` is a list of items with URLs of the site.
 pub(super) fn is_search(value: &Value) -> bool {
     let Some(items) = value.get("items").and_then(Value::as_array) else { return false };
     let is_hit = |item: &Value| {
@@ -31,7 +31,7 @@ pub(super) fn is_pull_request(value: &Value) -> bool {
     is_issue(value) && (branch("head") || branch("base"))
 }
 
-pub(super) fn search(value: &Value, left_out: &mut LeftOut) -> Value {
+pub(super) fn search(value: &Value, left_out: &mut Omissions) -> Value {
     let items = value.get("items").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let count = value.get("total_count").and_then(Value::as_u64).unwrap_or(items.len() as u64);
     let top: Vec<Value> = items.iter().take(ITEMS).map(hit).collect();
@@ -66,7 +66,7 @@ fn hit(item: &Value) -> Value {
         .done()
 }
 
-pub(super) fn issue(value: &Value, left_out: &mut LeftOut) -> Value {
+pub(super) fn issue(value: &Value, left_out: &mut Omissions) -> Value {
     let mut view = View::default();
     heading(value, &mut view);
     people_and_times(value, &mut view);
@@ -75,7 +75,7 @@ pub(super) fn issue(value: &Value, left_out: &mut LeftOut) -> Value {
     view.done()
 }
 
-pub(super) fn pull_request(value: &Value, left_out: &mut LeftOut) -> Value {
+pub(super) fn pull_request(value: &Value, left_out: &mut Omissions) -> Value {
     let mut view = View::default();
     heading(value, &mut view);
     view.put_some("draft", value.get("draft").cloned())
@@ -117,7 +117,7 @@ fn people_and_times(value: &Value, view: &mut View) {
         .put_day("closed", value, &["closed_at"]);
 }
 
-/// The names of a list of objects, or of a list that is names already; `None` for an empty one.
+/// Returns the names of a list of objects, or of a list of names; `None` for an empty list.
 fn names(value: &Value, list: &str, key: &str) -> Option<Vec<String>> {
     let items = value.get(list)?.as_array()?;
     let name = |item: &Value| item.as_str().or_else(|| text_of(item, &[key])).map(str::to_owned);
@@ -125,6 +125,6 @@ fn names(value: &Value, list: &str, key: &str) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
 
-fn body(value: &Value, left_out: &mut LeftOut, view: &mut View) {
+fn body(value: &Value, left_out: &mut Omissions, view: &mut View) {
     view.put_some("body", text_of(value, &["body"]).map(|body| cut(body, left_out)));
 }

@@ -1,8 +1,8 @@
-//! A page of Notion: its structure without its content (`context-strategy.md` 6.1, `compress_notion_page`).
+//! A Notion page: its structure without its content (`context-strategy.md` 6.1, `compress_notion_page`).
 
 use serde_json::Value;
 
-use super::{LeftOut, View, day, first, text_of};
+use super::{Omissions, View, day, first, text_of};
 
 pub(super) fn is_page(value: &Value) -> bool {
     let is_page = value.get("object").is_some_and(|kind| kind == "page" || kind == "database");
@@ -11,7 +11,7 @@ pub(super) fn is_page(value: &Value) -> bool {
         && first(value, &["properties", "last_edited_time", "title"]).is_some()
 }
 
-pub(super) fn page(value: &Value, left_out: &mut LeftOut) -> Value {
+pub(super) fn page(value: &Value, left_out: &mut Omissions) -> Value {
     let children = value.get("children").and_then(Value::as_array);
     let (mut words, mut characters) = (0_u64, 0_u64);
     for part in ["children", "content", "markdown"] {
@@ -34,7 +34,7 @@ pub(super) fn page(value: &Value, left_out: &mut LeftOut) -> Value {
         .done()
 }
 
-/// The title: a property of the type title, or a field of that name.
+/// Returns the title: a property of the type title, or a field of that name.
 fn title(value: &Value) -> String {
     let property = value.get("properties").and_then(Value::as_object).and_then(|properties| {
         let is_title = |property: &&Value| property.get("type").is_some_and(|kind| kind == "title");

@@ -1,10 +1,10 @@
-//! Where a payload came from: what makes two of them states of one page.
+//! The origin of a payload, by which two payloads are recognised as states of one page.
 
 use serde_json::{Value, json};
 
 use super::{PayloadKind, parse, recognise, text_of};
 
-/// The id and URL of a page, and when it was changed, as they stand.
+/// The id and URL of a page, and the time of its last change, as the payload writes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     id: Option<String>,
@@ -12,7 +12,7 @@ pub struct Source {
     updated: Option<String>,
 }
 
-/// Returns where a page came from; `None` for what is no page of its own: a list, or no known payload.
+/// Returns the source of a page; `None` for a list and for an unknown payload.
 pub fn source_of(text: &str) -> Option<Source> {
     let value = parse(text)?;
     let kind = recognise(&value);
@@ -36,7 +36,7 @@ pub fn source_of(text: &str) -> Option<Source> {
 }
 
 impl Source {
-    /// Tells whether `meta`, what [`Self`] prints, is of the same page.
+    /// Returns whether `meta`, which is the printed form of a source, belongs to the same page.
     pub fn is_of(&self, meta: &Value) -> bool {
         let same = |key: &str, own: Option<&String>| {
             own.is_some() && meta.get(key).and_then(Value::as_str) == own.map(String::as_str)
@@ -46,7 +46,7 @@ impl Source {
 }
 
 impl std::fmt::Display for Source {
-    /// JSON, as `source_meta` keeps it.
+    /// Writes the JSON that `source_meta` stores.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         json!({"id": self.id, "url": self.url, "updated_at": self.updated}).fmt(f)
     }

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-fn compressed(value: &Value) -> Compressed {
+fn compressed(value: &Value) -> CompressedPayload {
     compress(&value.to_string(), Tokenizer::Estimate).expect("a payload that becomes smaller")
 }
 
@@ -103,7 +103,7 @@ fn a_page_is_its_structure() {
     let found = compressed(&page);
     assert_eq!(found.kind, PayloadKind::NotionPage);
     assert_snapshot!(found.text, @r#"{"title":"The plan","id":"59833787-2cf9-4fdf-8782-e53db20768a5","url":"https://www.notion.so/Plan-598337872cf94fdf8782e53db20768a5","type":"page","last_edited":"2025-12-18","word_count":3,"has_children":true}"#);
-    assert_eq!(found.left_out, LeftOut { items: 1, characters: 13 });
+    assert_eq!(found.left_out, Omissions { items: 1, characters: 13 });
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn other_json_and_text_are_cut_where_they_are_large() {
 #[test]
 fn a_cut_never_halves_a_url() {
     let body = format!("{}https://example.com/{} end", "w ".repeat(145), "p".repeat(40));
-    let mut left_out = LeftOut::default();
+    let mut left_out = Omissions::default();
     let shown = cut(&body, &mut left_out);
     assert!(!shown.contains("http"), "{shown}");
     let one = "x".repeat(400);

@@ -1,4 +1,4 @@
-//! Dates: the days that a question names, and the day on which a message was said. All in UTC.
+//! Dates: the days that a question names, and the day of a message, all in UTC.
 
 use crate::message::MillisSinceEpoch;
 
@@ -18,7 +18,7 @@ impl Day {
 
     /// Returns the day of a date of the Gregorian calendar; the day of the month may pass its end.
     fn from_date(year: i64, month: i64, day: i64) -> Self {
-        // Years begin in March here, so that the day that leap years add is their last.
+        // Years begin in March here, so that the leap day is their last day.
         let year = if month > 2 { year } else { year - 1 };
         let month_from_march = (month + 9) % 12;
         let before = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
@@ -27,7 +27,7 @@ impl Day {
 
     /// Returns year, month and day of the month.
     fn date(self) -> (i64, i64, i64) {
-        // Guessed too late, by years too short or too long, and brought back by the calendar.
+        // The first guess is too late, since it takes years as too short or too long; the calendar corrects it.
         let length = if self.0 < 0 { 366 } else { 365 };
         let mut year = 1971 + self.0.div_euclid(length);
         while Self::from_date(year, 1, 1) > self {
@@ -53,7 +53,7 @@ pub(crate) fn days_of(year: i64, month: i64, day: i64) -> i64 {
     Day::from_date(year, month, day).0
 }
 
-/// A day, month or year that a question names; of a month or day without a year, that of any year.
+/// A day, month or year that a question names; a month or day without a year is that of any year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Period {
     year: Option<i64>,
@@ -61,13 +61,13 @@ pub(super) struct Period {
     day: Option<i64>,
 }
 
-/// How much a year alone says beside a month or day (chosen: whole dialogues lie in one).
+/// The weight of a year alone beside a month or day (chosen: whole dialogues lie in one year).
 const YEAR_ALONE: f32 = 0.5;
 
 impl Period {
-    /// Returns how near behind the period a day is: 1 within, falling by the e-th part every `days` after it, 0 before.
+    /// Returns how near a day is to the period: 1 within it, falling to the e-th part every `days` after it, 0 before it.
     ///
-    /// What happened is told on the day or soon after.
+    /// People mention an event on its day or soon after.
     pub(super) fn nearness(self, day: Day, days: f32) -> f32 {
         let (this_year, _, _) = day.date();
         let years = match self.year {
@@ -102,23 +102,14 @@ impl Period {
     }
 }
 
+#[rustfmt::skip]
 const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
 ];
 
 /// Reads the periods that a question names: months by their English names, with or without day and year, `2023-05-08`,
-/// and, where there is nothing else, years.
+/// and years if there is nothing else.
 pub(super) fn periods(question: &str) -> Vec<Period> {
     let words: Vec<&str> =
         question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -143,7 +134,7 @@ fn with_month(words: &[&str], at: usize) -> Option<Period> {
         word => word.and_then(day_of_month),
     };
     let year = after(if behind.is_some() { 2 } else { 1 }).and_then(year);
-    // Some names of months are words as well; a number beside one tells.
+    // Some names of months are words as well; a number beside them makes them months.
     let named = words[at].starts_with(char::is_uppercase) || words[at].len() > 5;
     (named || behind.or(ahead).or(year).is_some()).then_some(Period {
         year,

@@ -1,4 +1,4 @@
-//! The index: what was said, by whom and when, and what stands beside what.
+//! The index: messages with their words, speakers, days and neighbours.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use super::settings::RecallSettings;
 use super::vectors::{MessageVectors, WordSpace, WordVectors};
 use crate::message::MillisSinceEpoch;
 
-/// A message as the index takes it.
+/// A message to be indexed.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexedMessage<'a> {
     pub session: &'a str,
-    /// The name of who said it, where it has one; a role is no name.
+    /// The name of the speaker, if there is one; a role is no name.
     pub speaker: Option<&'a str>,
     pub time: Option<MillisSinceEpoch>,
     pub text: &'a str,
 }
 
-/// An index of messages, in memory; it grows, and what is in it does not change.
+/// An index of messages in memory, which only grows.
 #[derive(Debug)]
 pub struct RecallIndex {
     pub(super) settings: RecallSettings,
     pub(super) postings: Postings,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<IndexEntry>,
     pub(super) speakers: Vec<Speaker>,
     pub(super) passages: usize,
     pub(super) space: Option<WordSpace>,
@@ -33,9 +33,9 @@ pub struct RecallIndex {
     ends: HashMap<String, End>,
 }
 
-/// What is known of a message beside its words.
+/// The facts about a message beside its words.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct IndexEntry {
     pub(super) before: Option<MessageId>,
     pub(super) behind: Option<MessageId>,
     pub(super) passage: u32,
@@ -45,10 +45,10 @@ pub(super) struct Entry {
     pub(super) asks: bool,
 }
 
-/// Somebody by whom messages were said.
+/// A person who speaks in the messages.
 #[derive(Debug)]
 pub(super) struct Speaker {
-    /// The first word of the name in lower case, by which people are called.
+    /// The first word of the name in lower case, by which others call this person.
     pub(super) called: String,
 }
 
@@ -62,7 +62,7 @@ struct End {
 }
 
 impl RecallIndex {
-    /// Makes an empty index; without word vectors nothing is found by meaning.
+    /// Makes an empty index; without word vectors it finds messages by words only.
     pub fn new(settings: RecallSettings, words: Option<Arc<dyn WordVectors>>) -> Self {
         Self {
             settings,
@@ -77,18 +77,18 @@ impl RecallIndex {
         }
     }
 
-    /// Adds messages, which are numbered in the order in which they come, from 0.
+    /// Adds messages and numbers them in their order, from 0.
     ///
-    /// Those of one session come in its order; sessions may alternate. Until [`Self::embed`] they are found by words alone.
+    /// The messages of a session come in its order; sessions may alternate. Until [`Self::embed`] they are found by words only.
     pub fn add<'a>(&mut self, said: impl IntoIterator<Item = IndexedMessage<'a>>) {
         for said in said {
             self.push(&said);
         }
     }
 
-    /// Makes the vectors of what was added.
+    /// Makes the vectors of the added messages.
     ///
-    /// What is found afterwards depends on the messages and their order, not on how they were spread over calls.
+    /// Later searches depend on the messages and their order, not on how many calls added them.
     pub fn embed(&mut self) {
         if let Some(space) = &mut self.space {
             self.vectors.grow(&self.postings, space);
@@ -100,7 +100,7 @@ impl RecallIndex {
         self.entries.len()
     }
 
-    /// Tells whether no message is in it.
+    /// Returns whether it has no message.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -126,7 +126,7 @@ impl RecallIndex {
         };
         let asks = said.text.trim_end().ends_with(['?', '？', '؟']);
         let day = said.time.map(Day::of);
-        self.entries.push(Entry { before, behind: None, passage, speaker, day, asks });
+        self.entries.push(IndexEntry { before, behind: None, passage, speaker, day, asks });
         let end = End { last: id, time: said.time, of_passage };
         if let Some(known) = self.ends.get_mut(said.session) {
             *known = end;
@@ -135,7 +135,7 @@ impl RecallIndex {
         }
     }
 
-    /// Tells whether a message begins a new passage.
+    /// Returns whether a message begins a new passage.
     fn breaks(&self, end: &End, said: &IndexedMessage<'_>) -> bool {
         let silence = i64::from(self.settings.passage_break) * 60_000;
         let silent = match (end.time, said.time) {

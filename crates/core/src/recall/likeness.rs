@@ -1,11 +1,11 @@
-//! Likeness: words of a near meaning stand for each other, for less.
+//! Likeness: words of similar meaning match each other with a lower weight.
 
 use super::index::RecallIndex;
 use super::postings::WordId;
 use super::question::Term;
 
 impl RecallIndex {
-    /// Returns the words that are like a term's, but are no form of it, with how alike they are: above 0, at most 1.
+    /// Returns the words that are similar to a term and no form of it, with their similarity: above 0, at most 1.
     pub(super) fn words_like(&self, term: &Term) -> Vec<(WordId, f32)> {
         let from = self.settings.like_from;
         let Some(space) =

@@ -4,7 +4,7 @@ use super::date::written;
 use crate::choose::{self, Candidate, Room, Whole};
 use crate::message::MillisSinceEpoch;
 
-/// What was packed.
+/// The result of packing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
     /// Places in the ranking, in its order.
@@ -32,7 +32,7 @@ pub fn pack(sizes: impl IntoIterator<Item = u32>, budget: u64) -> Packed {
 /// Tokens that a message with its header has at least: brackets, a separator, a colon and a line break.
 const SMALLEST: u64 = 5;
 
-/// Writes what stands before a message: `[id | time] speaker: `.
+/// Writes the header of a message: `[id | time] speaker: `.
 pub fn header(id: &str, time: Option<MillisSinceEpoch>, speaker: &str) -> String {
     match time {
         Some(time) => format!("[{id} | {}] {speaker}: ", written(time)),

@@ -1,4 +1,4 @@
-//! Words and where they stand.
+//! Words and the messages that hold them.
 
 use foldhash::HashMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Posting {
     pub(super) count: u32,
 }
 
-/// What is known of a word.
+/// A word, its stem and its messages.
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) text: Box<str>,
@@ -28,7 +28,7 @@ pub(super) struct Word {
     pub(super) postings: Vec<Posting>,
 }
 
-/// What is known of a stem.
+/// A stem, its words and how many messages hold them.
 #[derive(Debug, Default)]
 pub(super) struct Stem {
     pub(super) words: Vec<WordId>,
@@ -49,18 +49,18 @@ pub(super) struct Postings {
     ends: Vec<usize>,
     /// Words and counts, message by message.
     said: Vec<(WordId, u32)>,
-    /// For each message, its words but for stop words.
+    /// For each message, how many words it has without stop words.
     pub(super) lengths: Vec<u32>,
     total: u64,
 }
 
 impl Postings {
-    /// Adds the next message; of a long one at most the first `most` words.
+    /// Adds the next message, with its first `most` words.
     pub(super) fn add(&mut self, text: &str, most: usize) {
         let message = self.lengths.len() as MessageId;
         let begin = self.said.len();
         let (mut read, mut length) = (0, 0);
-        // What lies behind the last word that counts is cut off, so that a giant text is not read whole.
+        // The text behind the last indexed word is cut off, so that a giant text is not read whole.
         let text = &text[..text.floor_char_boundary(most.saturating_mul(BYTES_A_WORD))];
         each_word(text, |word| {
             read += 1;
@@ -141,13 +141,13 @@ impl Postings {
         (self.total as f64 / self.lengths.len().max(1) as f64).max(1.0) as f32
     }
 
-    /// Returns how rare what `holding` messages hold is: the inverse document frequency of BM25.
+    /// Returns the rarity of a word that `holding` messages hold: the inverse document frequency of BM25.
     pub(super) fn rarity(&self, holding: usize) -> f32 {
         rarity(self.messages(), holding)
     }
 }
 
-/// Bytes of text that are looked at for each word that counts (chosen: words with what stands between them are shorter).
+/// Bytes of text that are read for each indexed word (chosen: words with their separators are shorter).
 const BYTES_A_WORD: usize = 16;
 
 /// The inverse document frequency of BM25, always above 0.

@@ -1,15 +1,15 @@
-//! The question: its words, who and when it names.
+//! The question: its words, and the speakers and dates that it names.
 
 use super::date::{Period, periods};
 use super::index::RecallIndex;
 use super::postings::WordId;
 use super::stop_words::is_stop_word;
 
-/// Words of a question that are looked for; of a longer one the rarest (chosen: more than a question has, while a whole page
-/// that somebody asks with still takes no longer than a few).
+/// The most words of a question that are searched, the rarest first (chosen: more than a question has, and few enough that a
+/// whole page as a question takes no longer).
 const MOST_TERMS: usize = 64;
 
-/// A word that is asked for.
+/// A word of a question.
 #[derive(Debug)]
 pub(super) struct Term {
     /// In lower case.
@@ -18,12 +18,12 @@ pub(super) struct Term {
     pub(super) stem: Option<u32>,
 }
 
-/// A question as the index understands it.
+/// A question as the index reads it.
 #[derive(Debug)]
 pub(super) struct Question {
     /// Each stem once, at most [`MOST_TERMS`].
     pub(super) terms: Vec<Term>,
-    /// What the speakers are called whom the question names, if all by one name.
+    /// The name of the speakers that the question names, if it is one name.
     called: Option<String>,
     pub(super) periods: Vec<Period>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Question {
 impl Question {
     /// Reads a question.
     ///
-    /// The names of speakers are no terms: in what they say themselves, people are seldom named.
+    /// The names of speakers are no terms: people seldom name themselves in their messages.
     pub(super) fn read(text: &str, index: &RecallIndex) -> Self {
         let mut called: Vec<String> = Vec::new();
         let mut words: Vec<String> = Vec::new();
@@ -46,7 +46,7 @@ impl Question {
         }
         words.retain(|word| !is_stop_word(word));
         if words.is_empty() {
-            // Who asks for a name alone wants what is said of it, too.
+            // A question of a name alone searches for the name as a word too.
             words.clone_from(&called);
         }
         let mut terms: Vec<Term> = Vec::new();
@@ -72,7 +72,7 @@ impl Question {
     }
 }
 
-/// Returns the words of a text, as they are written and in lower case.
+/// Returns the words of a text, as written and in lower case.
 fn written(text: &str) -> impl Iterator<Item = (&str, String)> {
     let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     parts.flat_map(|part| crate::words(part).map(move |word| (part, word)))

@@ -1,41 +1,41 @@
-//! Scores: what each message is worth to a question, and why.
+//! Scores: the relevance of each message to a question, with its parts.
 
 use serde::Serialize;
 
-use super::index::{Entry, RecallIndex};
+use super::index::{IndexEntry, RecallIndex};
 use super::postings::{MessageId, WordId};
 use super::question::{Question, Term};
 
-/// A message that was found.
+/// A message that a search found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Recalled {
+pub struct RecalledMessage {
     /// The message's number in the index.
     pub message: usize,
-    /// Above 0; of one question comparable, of two not.
+    /// Above 0; only scores for the same question are comparable.
     pub score: f32,
-    pub why: Why,
+    pub why: ScoreParts,
 }
 
-/// What a score is made of: `(text + vector + neighbours + passage + date) × speaker × question`.
+/// The parts of a score: `(text + vector + neighbours + passage + date) × speaker × question`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Why {
+pub struct ScoreParts {
     /// The question's words in the message, and words like them.
     pub text: f32,
     /// The likeness of both vectors.
     pub vector: f32,
-    /// What the messages beside it add.
+    /// The share of its neighbours' scores.
     pub neighbours: f32,
-    /// What the passage adds.
+    /// The share of the best score of its passage.
     pub passage: f32,
-    /// What its day adds.
+    /// The weight of its day.
     pub date: f32,
-    /// Above 1 if the question names who says it.
+    /// Above 1 if the question names its speaker.
     pub speaker: f32,
     /// Below 1 if it ends as a question itself.
     pub question: f32,
 }
 
-impl Why {
+impl ScoreParts {
     fn score(&self) -> f32 {
         (self.text + self.vector + self.neighbours + self.passage + self.date)
             * self.speaker
@@ -43,15 +43,15 @@ impl Why {
     }
 }
 
-/// A word of a message that a question asks for.
+/// A word of a message that matches a word of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Match {
     pub asked: String,
     pub said: String,
 }
 
-/// What is known of a question before a single message is looked at.
-struct Asked {
+/// The scores of a question that the parts of a message's score come from.
+struct QuestionScores {
     text: Vec<f32>,
     /// Text and vector.
     own: Vec<f32>,
@@ -62,10 +62,10 @@ struct Asked {
 }
 
 impl RecallIndex {
-    /// Returns the messages that a question asks for, best first, at most as many as the settings say.
+    /// Returns the best messages for a question, best first, within the limit of the settings.
     ///
-    /// Shape: only scores above 0; of equal ones the message that was added first.
-    pub fn search(&self, question: &str) -> Vec<Recalled> {
+    /// Shape: only scores above 0; of equal scores the message that was added first comes first.
+    pub fn search(&self, question: &str) -> Vec<RecalledMessage> {
         let asked = self.ask(question);
         let mut found: Vec<(f32, usize)> = (0..self.len())
             .map(|message| (self.why(&asked, message).score(), message))
@@ -79,11 +79,11 @@ impl RecallIndex {
         }
         found.sort_unstable_by(best_first);
         let recalled =
-            |(score, message)| Recalled { message, score, why: self.why(&asked, message) };
+            |(score, message)| RecalledMessage { message, score, why: self.why(&asked, message) };
         found.into_iter().map(recalled).collect()
     }
 
-    /// Returns which words of a message a question asks for, in the order of the question's.
+    /// Returns the words of a message that match a question, in the order of the question's words.
     pub fn matches(&self, question: &str, message: usize) -> Vec<Match> {
         let mut matches = Vec::new();
         if message >= self.len() {
@@ -102,7 +102,7 @@ impl RecallIndex {
         matches
     }
 
-    fn ask(&self, question: &str) -> Asked {
+    fn ask(&self, question: &str) -> QuestionScores {
         let question = Question::read(question, self);
         let text = self.text(&question);
         let mut own = text.clone();
@@ -119,10 +119,10 @@ impl RecallIndex {
             *best = best.max(*own);
         }
         let named = question.named(self);
-        Asked { text, own, passages, named, question }
+        QuestionScores { text, own, passages, named, question }
     }
 
-    fn why(&self, asked: &Asked, message: usize) -> Why {
+    fn why(&self, asked: &QuestionScores, message: usize) -> ScoreParts {
         let (entry, settings) = (&self.entries[message], &self.settings);
         let named =
             |named: &Vec<bool>| entry.speaker.is_some_and(|speaker| named[speaker as usize]);
@@ -132,7 +132,7 @@ impl RecallIndex {
             let periods = asked.question.periods.iter();
             periods.map(|period| period.nearness(day, settings.date_days)).fold(0.0, f32::max)
         };
-        Why {
+        ScoreParts {
             text: asked.text[message],
             vector: asked.own[message] - asked.text[message],
             neighbours: self.neighbours(asked, entry),
@@ -146,8 +146,8 @@ impl RecallIndex {
         }
     }
 
-    /// Returns the best of what the two messages on either side give.
-    fn neighbours(&self, asked: &Asked, entry: &Entry) -> f32 {
+    /// Returns the best share of the scores of the two messages on either side.
+    fn neighbours(&self, asked: &QuestionScores, entry: &IndexEntry) -> f32 {
         let own = |id: Option<MessageId>| id.map_or(0.0, |id| asked.own[id as usize]);
         let entry_of = |id: Option<MessageId>| id.map(|id| &self.entries[id as usize]);
         let next = own(entry.before).max(own(entry.behind));
@@ -156,9 +156,9 @@ impl RecallIndex {
         (self.settings.neighbour * next).max(self.settings.second_neighbour * second).max(0.0)
     }
 
-    /// Returns what the question's words give each message.
+    /// Returns each message's score by the words of the question.
     ///
-    /// Each term counts once: as itself, or as the word most like it, whichever is more.
+    /// Each term counts once: as itself, or as the most similar word, whichever scores more.
     fn text(&self, question: &Question) -> Vec<f32> {
         let mut text = vec![0.0_f32; self.len()];
         let mut term_scores = vec![0.0_f32; self.len()];
@@ -168,7 +168,7 @@ impl RecallIndex {
             self.own_forms(term, &mut counts, &mut term_scores, &mut touched);
             self.like_words(term, &mut term_scores, &mut touched);
             for message in touched.drain(..) {
-                // A message may stand here twice; the second time nothing is left.
+                // A message may stand here twice; the second time its score is 0.
                 text[message as usize] += std::mem::take(&mut term_scores[message as usize]);
             }
         }
@@ -199,7 +199,7 @@ impl RecallIndex {
         }
     }
 
-    /// Scores the messages that hold words like the term, no word for more than the rarer of both would count.
+    /// Scores the messages that hold words similar to the term, with the lower rarity of both words.
     fn like_words(&self, term: &Term, scores: &mut [f32], touched: &mut Vec<MessageId>) {
         let holding = |word: WordId| self.postings.words[word as usize].postings.len();
         let asked = self.postings.rarity(term.word.map_or(0, holding));
@@ -214,7 +214,7 @@ impl RecallIndex {
         }
     }
 
-    /// Returns how much `count` occurrences say, from 0 to 1: less in a long message.
+    /// Returns the weight of `count` occurrences, from 0 to 1: less in a long message.
     fn saturated(&self, message: MessageId, count: u32) -> f32 {
         let (settings, count) = (&self.settings, count as f32);
         let length = self.postings.lengths[message as usize] as f32 / self.postings.mean_length();

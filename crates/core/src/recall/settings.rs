@@ -1,4 +1,4 @@
-//! What recall is tuned by.
+//! Settings of recall.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ impl Default for RecallSettings {
             date_days: 7.0,
             speaker: 1.0,
             question: 0.15,
-            // Chosen: 20 pages; what a tool printed beyond it is found by its beginning.
+            // Chosen: 20 pages; longer output of a tool is found by its beginning.
             words: 10_000,
             limit: 1000,
         }

@@ -1,6 +1,6 @@
-//! Stems: `hikes`, `hiked` and `hiking` are found by each other.
+//! Stems: `hikes`, `hiked` and `hiking` match each other.
 
-/// Endings that are cut, with what takes their place; the first that fits is.
+/// Endings and their replacements; the first that fits is replaced.
 ///
 /// Chosen: the families of the usual English stemmers without those that change the meaning (`-al`, `-er`, `-ist`).
 /// Measured: the longer list of Porter finds no more here.
@@ -14,12 +14,12 @@ const ENDINGS: &[(&str, &str)] = &[
     ("tion", "t"),
 ];
 
-/// Letters that a stem keeps at least, whatever is cut.
+/// The fewest letters of a stem.
 const SHORTEST: usize = 3;
 
 /// Returns the stem of a word in lower case.
 ///
-/// Only words of at least four letters a–z are stemmed, so other scripts, names with digits and short words stay as they are.
+/// Only words of at least four letters a–z are stemmed; other scripts, names with digits and short words stay.
 pub(crate) fn stem(word: &str) -> String {
     let mut stem = word.to_owned();
     if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {

@@ -1,7 +1,7 @@
-//! Words that every sentence has: they say how something is asked, not what.
+//! Stop words: words of every sentence, which say nothing about its subject.
 
-/// Function words of English and the halves that an apostrophe leaves of them; other languages' common words are few in
-/// what they weigh, because they are many in where they occur.
+/// Function words of English and the halves that an apostrophe leaves of them. Common words of other languages weigh little
+/// anyway, because many messages hold them.
 ///
 /// Measured: without them a question finds .03 more of its evidence than with them.
 const STOP_WORDS: &[&str] = &[
@@ -14,7 +14,7 @@ const STOP_WORDS: &[&str] = &[
     "whose", "why", "will", "with", "would", "you", "your", "am",
 ];
 
-/// Tells whether a word in lower case is one of them.
+/// Returns whether a word in lower case is a stop word.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     word.len() <= 6 && STOP_WORDS.contains(&word)
 }

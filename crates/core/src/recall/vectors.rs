@@ -1,4 +1,4 @@
-//! Vectors: of words, as a table gives them, and of messages, as the weighted mean of their words'.
+//! Vectors of words, from a table, and vectors of messages, the weighted means of their words' vectors.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ pub trait WordVectors: Send + Sync + Debug {
     /// Returns how many numbers a vector has; at least 1.
     fn dimension(&self) -> usize;
 
-    /// Writes the vector of a word in lower case into `into`, of any length; zeros for a word that it knows nothing of.
+    /// Writes the vector of a word in lower case into `into`, of any length; zeros for an unknown word.
     fn word(&self, word: &str, into: &mut [f32]);
 }
 
@@ -20,7 +20,7 @@ pub(super) struct WordSpace {
     pub(super) source: Arc<dyn WordVectors>,
     pub(super) dimension: usize,
     vectors: Vec<f32>,
-    /// The vectors' lengths; 0 where a word has none.
+    /// The vectors' lengths; 0 for a word without a vector.
     lengths: Vec<f32>,
 }
 
@@ -40,7 +40,7 @@ impl WordSpace {
         }
     }
 
-    /// Writes the vector of a text's word; numbers and names with digits have none, since parts of them mean nothing.
+    /// Writes the vector of a word of a text; numbers and names with digits have none, since their parts mean nothing.
     pub(super) fn look_up(&self, word: &str, into: &mut [f32]) {
         if word.chars().all(char::is_alphabetic) {
             self.source.word(word, into);
@@ -54,7 +54,7 @@ impl WordSpace {
         &self.vectors[begin..begin + self.dimension]
     }
 
-    /// Returns every word whose vector's cosine with `vector` is above `from`, with the cosine.
+    /// Returns every word whose vector has a cosine above `from` with `vector`, with the cosine.
     pub(super) fn like(&self, vector: &[f32], from: f32) -> Vec<(WordId, f32)> {
         let own = length(vector);
         if own == 0.0 {
@@ -69,15 +69,15 @@ impl WordSpace {
     }
 }
 
-/// The vectors of messages: the sum of their words' by rarity, brought to length 1, less the mean of all, and again to length 1.
+/// The vectors of messages: the sum of their words' vectors by rarity, scaled to length 1, less the mean, and scaled again.
 ///
-/// Rarity and mean change with every message. They are taken of the first messages up to a boundary that moves on by an
-/// eighth at a time, so each vector is made anew a few times only, and what comes out depends on the messages and their order
-/// alone, not on when it was asked for.
+/// Rarity and mean change with every message. They are computed from the first messages up to a boundary that moves by an
+/// eighth at a time. So each vector is computed anew only a few times, and the result depends on the messages and their order
+/// alone, not on the time of the request.
 #[derive(Debug, Default)]
 pub(super) struct MessageVectors {
     boundary: usize,
-    /// Rarity by word; of words that came later, `unseen`.
+    /// Rarity by word; later words have the rarity `unseen`.
     weights: Vec<f32>,
     unseen: f32,
     mean: Vec<f32>,
@@ -130,7 +130,7 @@ impl MessageVectors {
         word.and_then(|word| self.weights.get(word as usize)).copied().unwrap_or(self.unseen)
     }
 
-    /// Takes the mean away; what has no direction keeps none.
+    /// Subtracts the mean; a zero vector stays zero.
     fn centre(&self, vector: &mut [f32]) {
         if vector.iter().any(|part| *part != 0.0) {
             add(vector, &self.mean, -1.0);
@@ -161,7 +161,7 @@ impl MessageVectors {
     }
 }
 
-/// Returns how many of `messages` decide about rarity and mean: all of a few, and at least eight ninths of many.
+/// Returns how many of `messages` determine rarity and mean: all of a few, and at least eight ninths of many.
 fn boundary(messages: usize) -> usize {
     let mut boundary = 0;
     loop {
@@ -173,7 +173,7 @@ fn boundary(messages: usize) -> usize {
     }
 }
 
-/// Lanes of a sum: enough for the widest registers, and one order of addition on every machine.
+/// Lanes of a sum: enough for the widest registers, with one order of addition on every machine.
 const LANES: usize = 16;
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {

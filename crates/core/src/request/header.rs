@@ -4,7 +4,7 @@ use super::{RequestInput, ToolIntent};
 use crate::policy::RequestSettings;
 use crate::text::{Limit, head};
 
-/// Returns the header; what does not fit gives way in the order profile, intents, tools, and says so.
+/// Returns the header. If it is too long, profile, intents and tools give way in this order, each with a warning.
 ///
 /// The rules stand whole: half a rule may say its opposite.
 pub(super) fn header(

@@ -1,12 +1,12 @@
 //! E-mail addresses, and passwords in URLs.
 
-use super::{Finding, Sensitive, before, byte_at};
+use super::{Finding, SensitiveKind, before, byte_at};
 
 /// The longest local part and host name (RFC 5321, 4.5.3.1).
 const LONGEST_LOCAL: usize = 64;
 const LONGEST_HOST: usize = 255;
 
-/// Ends of what looks like a host and is a file or a unit: `icon@2x.png`, `user@1000.service`.
+/// Ends of files and units that look like hosts: `icon@2x.png`, `user@1000.service`.
 const NO_HOST: &[&str] = &[
     "png", "jpg", "jpeg", "gif", "svg", "webp", "css", "js", "mjs", "cjs", "ts", "tsx", "jsx",
     "json", "html", "py", "rs", "go", "md", "txt", "yml", "yaml", "toml", "lock", "service",
@@ -25,7 +25,7 @@ pub(super) fn email(text: &str, at: usize) -> Option<Finding> {
     while start < at && !bytes[start].is_ascii_alphanumeric() && bytes[start] != b'_' {
         start += 1;
     }
-    // An escape such as \n before it leaves its letter behind.
+    // The letter of an escape such as \n stands directly before the address.
     if start < at && before(bytes, start) == b'\\' && b"nrt".contains(&bytes[start]) {
         start += 1;
     }
@@ -53,7 +53,7 @@ pub(super) fn email(text: &str, at: usize) -> Option<Finding> {
     let is_file = NO_HOST.iter().any(|end| top.eq_ignore_ascii_case(end)) || name == "self";
     // `git@host:path` is an address of a repository; an address followed by more of a word or by a call is code.
     let is_remote = &text[start..at] == "git" && b":/".contains(&byte_at(bytes, end));
-    // The user of a URL, or what is behind the user's colon, is read as such.
+    // The user and the password of a URL are no address.
     let in_url = match before(bytes, start) {
         b'/' => text[..start].ends_with("//"),
         b':' => {
@@ -65,7 +65,7 @@ pub(super) fn email(text: &str, at: usize) -> Option<Finding> {
     };
     let is_code = b"_(@".contains(&byte_at(bytes, end));
     (labels_hold && top_holds && !is_file && !is_remote && !in_url && !is_code)
-        .then_some(Finding { kind: Sensitive::Email, bytes: start..end })
+        .then_some(Finding { kind: SensitiveKind::Email, bytes: start..end })
 }
 
 /// Reads the password of `scheme://user:password@host` where `at` is the byte after `://`.
@@ -83,5 +83,5 @@ pub(super) fn url_password(text: &str, at: usize) -> Option<Finding> {
         && password != user
         && !super::assignment::is_placeholder(password)
         && host + 1 < authority.len())
-    .then_some(Finding { kind: Sensitive::UrlPassword, bytes: at + colon + 1..at + host })
+    .then_some(Finding { kind: SensitiveKind::UrlPassword, bytes: at + colon + 1..at + host })
 }

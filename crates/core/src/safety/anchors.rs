@@ -1,13 +1,13 @@
-//! Tokens with a known form: one automaton finds where each may begin, a rule holds it to its alphabet and length.
+//! Tokens with a known form: one automaton finds their beginnings, and a rule checks alphabet and length.
 
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
 use super::entropy::entropy;
-use super::{Finding, Sensitive, address, assignment, before, byte_at, is_word};
+use super::{Finding, SensitiveKind, address, assignment, before, byte_at, is_word};
 
-/// Which bytes a token is made of.
+/// The bytes of a token.
 #[derive(Debug, Clone, Copy)]
 enum Alphabet {
     Alphanumeric,
@@ -35,29 +35,29 @@ impl Alphabet {
     }
 }
 
-/// A token of a fixed prefix: what follows it, and how many bytes of it at least and at most.
-struct Token {
+/// A token with a fixed prefix, and the alphabet and length (least and most bytes) of the rest.
+struct TokenPattern {
     prefix: &'static str,
-    kind: Sensitive,
+    kind: SensitiveKind,
     alphabet: Alphabet,
     length: (usize, usize),
 }
 
 const fn token(
     prefix: &'static str,
-    kind: Sensitive,
+    kind: SensitiveKind,
     alphabet: Alphabet,
     least: usize,
     most: usize,
-) -> Token {
-    Token { prefix, kind, alphabet, length: (least, most) }
+) -> TokenPattern {
+    TokenPattern { prefix, kind, alphabet, length: (least, most) }
 }
 
-/// Prefixes, alphabets and lengths as the services document them or as they are seen; where a service changed the length,
-/// the shortest and a generous longest.
-const TOKENS: &[Token] = {
+/// Prefixes, alphabets and lengths as documented by the services or as seen; if a service changed the length, the shortest
+/// and a generous longest.
+const TOKENS: &[TokenPattern] = {
     use Alphabet::{Alphanumeric, Base64, Dotted, Hex, Upper, Url};
-    use Sensitive::{
+    use SensitiveKind::{
         AnthropicKey, AwsKey, GithubToken, GitlabToken, GoogleKey, OpenaiKey, ServiceToken,
         SlackToken, StripeKey,
     };
@@ -129,16 +129,16 @@ const TOKENS: &[Token] = {
     ]
 };
 
-/// Below this many bits a byte it is a row of the same or a word; chosen low, since the prefix already says what it is.
+/// Bits a byte; less is a repeated letter or a word. Chosen low, since the prefix already shows the kind.
 const LEAST_ENTROPY: f64 = 2.5;
 /// As [`LEAST_ENTROPY`] for the bare `sk-`, which also begins ordinary words.
 const LEAST_ENTROPY_BARE: f64 = 3.0;
-/// The least that a header's credentials have: a short password, encoded.
+/// The fewest bytes of a header's credentials: a short password, encoded.
 const SHORTEST_HEADER: usize = 16;
 /// The least and most bytes of a private key's body.
 const KEY_BODY: std::ops::RangeInclusive<usize> = 32..=16_000;
 
-/// What else is looked for, behind the tokens in the automaton's patterns.
+/// Other anchors of the automaton, behind the tokens.
 const OTHERS: &[(&str, Other)] = &[
     ("@", Other::Email),
     ("://", Other::Url),
@@ -179,9 +179,9 @@ static ANCHORS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a hundred short patterns make an automaton")
 });
 
-/// Adds what begins with a known word or sign.
+/// Adds findings that begin with a known word or sign.
 pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
-    // A key's body is long, and may be full of what begins another: it is read once.
+    // A key's body is long, and may be full of other beginnings: it is read once.
     let mut key_end = 0;
     for hit in ANCHORS.find_overlapping_iter(text) {
         let at = hit.pattern().as_usize();
@@ -210,7 +210,7 @@ fn run(bytes: &[u8], at: usize, most: usize, holds: impl Fn(u8) -> bool) -> usiz
     bytes[at..].iter().take(most).take_while(|byte| holds(**byte)).count()
 }
 
-fn of_prefix(text: &str, start: usize, token: &Token) -> Option<Finding> {
+fn of_prefix(text: &str, start: usize, token: &TokenPattern) -> Option<Finding> {
     let bytes = text.as_bytes();
     let body = start + token.prefix.len();
     let (least, most) = token.length;
@@ -219,7 +219,7 @@ fn of_prefix(text: &str, start: usize, token: &Token) -> Option<Finding> {
     }
     let mut length = run(bytes, body, most + 1, |byte| token.alphabet.holds(byte));
     if length > most {
-        // One of exact length may stand before more of its alphabet only where that is no word.
+        // More bytes of its alphabet follow: it is another text.
         return None;
     }
     while length > 0 && b".-=/+".contains(&bytes[body + length - 1]) && length > least {
@@ -235,7 +235,7 @@ fn of_prefix(text: &str, start: usize, token: &Token) -> Option<Finding> {
         .then_some(Finding { kind: token.kind, bytes: start..end })
 }
 
-/// Tells whether a token may begin at `start`: not within a word, but behind an escape such as `\n`.
+/// Returns whether a token may begin at `start`: not within a word, but behind an escape such as `\n`.
 fn begins_token(bytes: &[u8], start: usize) -> bool {
     let previous = before(bytes, start);
     if previous == b'-' || previous == b'.' {
@@ -252,7 +252,7 @@ fn jwt(text: &str, start: usize) -> Option<Finding> {
     if &bytes[start..start + 3] != b"eyJ" || !begins_token(bytes, start) {
         return None;
     }
-    // Header, claims and signature; 4,096 bytes hold what servers take in a header line.
+    // Header, claims and signature; servers accept at most 4,096 bytes in a header line.
     let header = start + run(bytes, start, 4096, is_part);
     if byte_at(bytes, header) != b'.' || !bytes[header + 1..].starts_with(b"eyJ") {
         return None;
@@ -263,7 +263,7 @@ fn jwt(text: &str, start: usize) -> Option<Finding> {
     }
     let end = claims + 1 + run(bytes, claims + 1, 4096, is_part);
     (header - start >= 10 && end - claims > 10)
-        .then_some(Finding { kind: Sensitive::Jwt, bytes: start..end })
+        .then_some(Finding { kind: SensitiveKind::Jwt, bytes: start..end })
 }
 
 /// Reads a key in PEM form; `at` is where `PRIVATE KEY` stands in its first line.
@@ -289,14 +289,14 @@ fn private_key(text: &str, at: usize) -> Option<Finding> {
     if letters < *KEY_BODY.start() || entropy(inside) < LEAST_ENTROPY_BARE {
         return None;
     }
-    // Its last line, where there is one; a key that was cut ends with its body.
+    // Its last line, if there is one; a key that was cut ends with its body.
     let after = &text[body..text.floor_char_boundary(body + length + 60)];
     let last = after.find("-----END ").and_then(|mark| {
         let name = mark + "-----END ".len();
         Some(body + name + after[name..].find("-----")? + 5)
     });
     let end = last.unwrap_or(body + inside.trim_ascii_end().len());
-    Some(Finding { kind: Sensitive::PrivateKey, bytes: start..end })
+    Some(Finding { kind: SensitiveKind::PrivateKey, bytes: start..end })
 }
 
 /// Reads the credentials behind `Bearer` or `Basic`.
@@ -312,7 +312,7 @@ fn header(text: &str, start: usize, at: usize) -> Option<Finding> {
     let value = &text[at..at + length];
     let is_basic =
         bytes[start..].len() >= 5 && bytes[start..start + 5].eq_ignore_ascii_case(b"basic");
-    // `Basic` begins ordinary sentences: there a header's name must stand before it.
+    // `Basic` begins ordinary sentences, so a header's name must stand before it.
     let named = !is_basic || {
         let from = text.floor_char_boundary(start.saturating_sub(24));
         text[from..start].to_ascii_lowercase().contains("authorization")
@@ -322,5 +322,5 @@ fn header(text: &str, start: usize, at: usize) -> Option<Finding> {
         && (is_basic || value.bytes().any(|byte| byte.is_ascii_digit()))
         && entropy(value.as_bytes()) >= LEAST_ENTROPY_BARE - if is_basic { 0.5 } else { 0.0 }
         && !assignment::is_placeholder(value))
-    .then_some(Finding { kind: Sensitive::AuthHeader, bytes: at..at + length })
+    .then_some(Finding { kind: SensitiveKind::AuthHeader, bytes: at..at + length })
 }

@@ -1,51 +1,25 @@
-//! Values that only their name gives away: `api_key = "…"`, `DB_PASSWORD=…`, `"client_secret": "…"`.
+//! Secrets that only their name shows: `api_key = "…"`, `DB_PASSWORD=…`, `"client_secret": "…"`.
 
 use super::entropy::entropy;
-use super::{Finding, Sensitive, byte_at};
+use super::{Finding, SensitiveKind, byte_at};
 
-/// Ends of names, without `_` and `-`, that say that a secret is the value.
+/// Ends of names of secrets, without `_` and `-`.
+#[rustfmt::skip]
 const SECRET_NAMES: &[&str] = &[
-    "apikey",
-    "secretkey",
-    "accesskey",
-    "authkey",
-    "privatekey",
-    "signingkey",
-    "encryptionkey",
-    "masterkey",
-    "accountkey",
-    "servicekey",
-    "clientkey",
-    "sharedkey",
-    "appkey",
-    "subscriptionkey",
-    "licensekey",
-    "secret",
-    "secretkeybase",
-    "token",
-    "credential",
+    "apikey", "secretkey", "accesskey", "authkey", "privatekey", "signingkey", "encryptionkey",
+    "masterkey", "accountkey", "servicekey", "clientkey", "sharedkey", "appkey",
+    "subscriptionkey", "licensekey", "secret", "secretkeybase", "token", "credential",
     "credentials",
 ];
 const PASSWORD_NAMES: &[&str] = &["password", "passwd", "pwd", "passphrase"];
-/// Names that end so and hold no secret.
+/// Names with such an end and without a secret.
+#[rustfmt::skip]
 const HARMLESS_NAMES: &[&str] = &[
-    "pagetoken",
-    "nexttoken",
-    "synctoken",
-    "continuationtoken",
-    "eostoken",
-    "bostoken",
-    "padtoken",
-    "unktoken",
-    "masktoken",
-    "septoken",
-    "clstoken",
-    "stoptoken",
-    "publickey",
-    "cachekey",
-    "oldpwd",
+    "pagetoken", "nexttoken", "synctoken", "continuationtoken", "eostoken", "bostoken",
+    "padtoken", "unktoken", "masktoken", "septoken", "clstoken", "stoptoken", "publickey",
+    "cachekey", "oldpwd",
 ];
-/// The longest name that is looked at.
+/// The most bytes of a name that are read.
 const LONGEST_NAME: usize = 64;
 
 /// Shortest and longest value of a secret; a password may be shorter.
@@ -53,7 +27,7 @@ const SECRET_LENGTH: std::ops::RangeInclusive<usize> = 12..=512;
 const SHORTEST_PASSWORD: usize = 6;
 /// The floor that separates keys from identifiers in gitleaks' generic rule.
 const LEAST_ENTROPY: f64 = 3.5;
-/// Six different characters have 2.58 bits; chosen to pass over `aaa111`.
+/// Six different characters have 2.58 bits; chosen to skip `aaa111`.
 const LEAST_PASSWORD_ENTROPY: f64 = 2.0;
 
 /// Reads the value that is assigned to the name which ends at `end`.
@@ -86,50 +60,23 @@ pub(super) fn find(text: &str, end: usize) -> Option<Finding> {
         None => !b"([{<".contains(&close),
     };
     let holds = match kind {
-        Sensitive::Password => is_password(value, quote.is_some()),
+        SensitiveKind::Password => is_password(value, quote.is_some()),
         _ => is_secret(value, quote.is_some()),
     };
     (closed && holds && length < most).then(|| Finding { kind, bytes: start..start + value.len() })
 }
 
-/// Tells whether `value` stands for a secret and is none.
+/// Returns whether `value` is a placeholder for a secret.
 pub(super) fn is_placeholder(value: &str) -> bool {
+    #[rustfmt::skip]
     const PARTS: &[&str] = &[
-        "placeholder",
-        "changeme",
-        "change-me",
-        "change_me",
-        "your",
-        "xxxx",
-        "****",
-        "....",
-        "redacted",
-        "dummy",
-        "insert",
-        "replace",
-        "todo",
-        "${",
-        "{{",
-        "<",
-        "%(",
-        "$(",
+        "placeholder", "changeme", "change-me", "change_me", "your", "xxxx", "****", "....",
+        "redacted", "dummy", "insert", "replace", "todo", "${", "{{", "<", "%(", "$(",
     ];
+    #[rustfmt::skip]
     const WORDS: &[&str] = &[
-        "password",
-        "passwd",
-        "pass",
-        "pwd",
-        "secret",
-        "token",
-        "user",
-        "username",
-        "none",
-        "null",
-        "true",
-        "false",
-        "undefined",
-        "string",
-        "example",
+        "password", "passwd", "pass", "pwd", "secret", "token", "user", "username", "none",
+        "null", "true", "false", "undefined", "string", "example",
     ];
     let lower = value.to_ascii_lowercase();
     lower.starts_with('$')
@@ -155,7 +102,7 @@ fn name_start(bytes: &[u8], end: usize) -> usize {
     end - length
 }
 
-/// Passes over the sign of an assignment, with what quotes or closes the name before it.
+/// Skips the sign of an assignment, with the quotes or brackets behind the name.
 fn after_separator(bytes: &[u8], end: usize) -> Option<usize> {
     let mut at = end;
     let skip = |at: &mut usize, set: &[u8], most: usize| {
@@ -183,7 +130,7 @@ fn quote_at(bytes: &[u8], at: usize) -> Option<(u8, usize)> {
     }
 }
 
-fn kind_of(name: &str) -> Option<Sensitive> {
+fn kind_of(name: &str) -> Option<SensitiveKind> {
     let plain: String = name
         .chars()
         .filter(|character| !matches!(character, '_' | '-'))
@@ -194,9 +141,9 @@ fn kind_of(name: &str) -> Option<Sensitive> {
         return None;
     }
     if ends(PASSWORD_NAMES) {
-        return Some(Sensitive::Password);
+        return Some(SensitiveKind::Password);
     }
-    ends(SECRET_NAMES).then_some(Sensitive::Secret)
+    ends(SECRET_NAMES).then_some(SensitiveKind::Secret)
 }
 
 fn is_secret(value: &str, quoted: bool) -> bool {
@@ -223,7 +170,7 @@ fn is_password(value: &str, quoted: bool) -> bool {
         && (quoted || (!is_path(value) && bytes.iter().any(u8::is_ascii_digit)))
 }
 
-/// Tells whether it is words with signs between them, as names, slugs and sentences are.
+/// Returns whether the value is words with signs between them, as in names, slugs and sentences.
 fn is_words(value: &str) -> bool {
     value
         .split(|character: char| !character.is_ascii_alphanumeric())
@@ -231,7 +178,7 @@ fn is_words(value: &str) -> bool {
         && value.contains(['_', '-', '.', ' ', '/'])
 }
 
-/// Tells whether it is a path, a constant, or a member of something, as the values of code are.
+/// Returns whether the value is a path, a constant or a member access, as in code.
 fn is_path(value: &str) -> bool {
     let is_constant = value.contains('_')
         && value.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');

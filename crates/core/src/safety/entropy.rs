@@ -1,4 +1,4 @@
-//! Entropy: what tells a key from a word.
+//! Entropy: separates keys from words.
 
 /// Returns the Shannon entropy of the bytes of `text`, in bits a byte.
 pub(super) fn entropy(text: &[u8]) -> f64 {

@@ -1,10 +1,10 @@
-//! Numbers that belong to a person: cards, accounts, telephones, national ids. Checksums where there are some.
+//! Numbers of persons: cards, accounts, telephones, national ids, checked by checksum where they have one.
 
 mod iban;
 mod national;
 mod phone;
 
-use super::{Finding, Sensitive, before, byte_at, is_word};
+use super::{Finding, SensitiveKind, before, byte_at, is_word};
 
 use iban::iban;
 use national::{chinese_check, is_chinese, is_cpf, is_dni, is_nir, is_social_security, nie, nino};
@@ -27,7 +27,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
                     continue;
                 }
             }
-            // The rest of the same run begins nothing.
+            // No number begins inside a run of digits.
             while at < bytes.len() && bytes[at].is_ascii_digit() {
                 at += 1;
             }
@@ -52,14 +52,14 @@ pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
     }
 }
 
-/// A run of digits with single separators between, as it stands at one place.
+/// A run of digits with single separators between them.
 struct Group {
     start: usize,
     /// Behind the last digit.
     end: usize,
     /// The digits, at most [`MOST_DIGITS`], as numbers.
     digits: [u8; MOST_DIGITS],
-    /// How many there are; more than [`MOST_DIGITS`] belong to nobody.
+    /// How many digits there are; no number of a person has more than [`MOST_DIGITS`].
     count: usize,
     /// Lengths of the parts between separators, at most eight.
     parts: [usize; 8],
@@ -86,7 +86,7 @@ impl Group {
         };
         let mut at = start;
         let mut part = 0;
-        // A megabyte of digits is not read again for each of its parts: beyond the most it ends.
+        // The end at the longest number keeps the work on a megabyte of digits linear.
         while at < bytes.len() && group.count <= MOST_DIGITS {
             let byte = bytes[at];
             if byte.is_ascii_digit() {
@@ -142,7 +142,7 @@ impl Group {
 
 fn of_group(text: &str, group: &Group) -> Option<Finding> {
     let bytes = text.as_bytes();
-    // Part of a longer number, name or version.
+    // It is not part of a longer number, name or version.
     let stands_alone = {
         let (previous, next) = (before(bytes, group.start), byte_at(bytes, group.end));
         let dotted = previous == b'.' || previous == b'-' || previous == b'/';
@@ -153,10 +153,10 @@ fn of_group(text: &str, group: &Group) -> Option<Finding> {
     let finding = |kind| Some(Finding { kind, bytes: group.start..group.end });
     if stands_alone {
         if is_card(group) {
-            return finding(Sensitive::PaymentCard);
+            return finding(SensitiveKind::PaymentCard);
         }
         if is_social_security(group) || is_cpf(group) || is_nir(group) || is_chinese(group) {
-            return finding(Sensitive::NationalId);
+            return finding(SensitiveKind::NationalId);
         }
     }
     if group.count == 17
@@ -165,7 +165,10 @@ fn of_group(text: &str, group: &Group) -> Option<Finding> {
         && chinese_check(group) == Some(10)
         && !is_word(byte_at(bytes, group.end + 1))
     {
-        return Some(Finding { kind: Sensitive::NationalId, bytes: group.start..group.end + 1 });
+        return Some(Finding {
+            kind: SensitiveKind::NationalId,
+            bytes: group.start..group.end + 1,
+        });
     }
     if group.count == 8
         && group.is_plain()
@@ -173,7 +176,10 @@ fn of_group(text: &str, group: &Group) -> Option<Finding> {
         && !is_word(byte_at(bytes, group.end + 1))
         && !b"-./".contains(&before(bytes, group.start))
     {
-        return Some(Finding { kind: Sensitive::NationalId, bytes: group.start..group.end + 1 });
+        return Some(Finding {
+            kind: SensitiveKind::NationalId,
+            bytes: group.start..group.end + 1,
+        });
     }
     if stands_alone { phone(text, group) } else { None }
 }
@@ -191,7 +197,7 @@ fn luhn(digits: &[u8]) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// Cards by the number ranges of ISO/IEC 7812 that the networks publish, in the groups that are printed or in none.
+/// Recognises cards by the number ranges of ISO/IEC 7812 that the networks publish, in printed groups or in none.
 fn is_card(group: &Group) -> bool {
     let length = group.count;
     if !(14..=19).contains(&length) || group.mixed || group.separator == Some(b'.') {
@@ -216,7 +222,7 @@ fn is_card(group: &Group) -> bool {
         19 => two / 10 == 4 || two == 62,
         _ => two == 62,
     };
-    // Rows of one digit, or of two, stand for a card in examples of forms.
+    // Examples of forms repeat one digit.
     let digits = group.digits();
     let first = digits[0];
     network && grouped && luhn(digits) && digits.iter().any(|digit| *digit != first)

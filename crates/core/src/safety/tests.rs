@@ -188,7 +188,7 @@ fn messages_are_handled_in_texts_results_and_arguments() {
     let (changed, flags) = handle_message(&message, Handling::REDACT);
     let shown = changed.expect("two addresses").shown();
     assert_eq!(shown, "to [redacted:email]\nsend {\"to\":\"[redacted:email]\"}");
-    assert_eq!(flags[&Sensitive::Email], 2);
+    assert_eq!(flags[&SensitiveKind::Email], 2);
     assert!(handle_message(&message, Handling::default()).0.is_none());
 }
 

@@ -1,13 +1,14 @@
-//! What a pointer calls the place that it points to: the tool with its file or command, in the model's own words.
+//! The label of a pointer's target: the tool with its file or command, in the model's own words.
 
 use std::sync::Arc;
 
+use crate::json_text::each_text;
 use crate::message::{Block, Message, ToolCall};
-use crate::text::push_shortened;
+use crate::text::{one_line, push_shortened};
 
-/// Characters of a command that name a call; two that begin alike are told apart by a number.
+/// Characters of a command in a label; equal labels are told apart by a number.
 const LONGEST: usize = 20;
-/// The arguments that name a file, and those that say best what else was asked.
+/// The arguments that name a file, and those that best describe another call.
 const FILES: [&str; 6] =
     ["file_path", "path", "filePath", "notebook_path", "file", "absolute_path"];
 const ASKED: [&str; 6] = ["command", "cmd", "script", "pattern", "query", "url"];
@@ -30,12 +31,12 @@ pub(super) fn label(call: &ToolCall, message: &Message) -> Arc<str> {
         None => String::new(),
     };
     let asked = if asked.trim().is_empty() { fenced(message).unwrap_or_default() } else { asked };
-    let words: Vec<&str> = asked.split_whitespace().collect();
-    if words.is_empty() {
+    let asked = one_line(&asked);
+    if asked.is_empty() {
         return call.name.clone();
     }
     let mut out = String::from("`");
-    push_shortened(&mut out, &words.join(" "), LONGEST);
+    push_shortened(&mut out, &asked, LONGEST);
     out.push('`');
     out.into()
 }
@@ -50,14 +51,14 @@ fn named(tool: &str, file: &str) -> Arc<str> {
 fn said(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),
-        // Of a command in words the last holds what the shell is told.
+        // The last word of `["bash", "-lc", "COMMAND"]` is the command itself.
         serde_json::Value::Array(words) => words.last().map(said).unwrap_or_default(),
         serde_json::Value::Null => String::new(),
         other => other.to_string(),
     }
 }
 
-/// Returns the first line of the first block of code, for agents whose call is their text.
+/// Returns the first line of the first block of code, for agents that write their calls as text.
 fn fenced(message: &Message) -> Option<String> {
     let text = message.blocks.iter().find_map(|block| match block {
         Block::Text(text) => text.split_once("```"),
@@ -67,27 +68,17 @@ fn fenced(message: &Message) -> Option<String> {
     code.lines().nth(1).map(str::to_owned)
 }
 
-/// Returns the texts of several lines in a call's arguments.
+/// Returns the texts of more than two lines in a call's arguments.
 pub(super) fn long_arguments(call: &ToolCall) -> Vec<Arc<str>> {
-    let is_long = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count() > 1;
     let mut found = Vec::new();
-    match serde_json::from_str(&call.arguments) {
-        Ok(value) => {
-            let mut open: Vec<serde_json::Value> = vec![value];
-            while let Some(value) = open.pop() {
-                match value {
-                    serde_json::Value::Array(items) => open.extend(items.into_iter().rev()),
-                    serde_json::Value::Object(fields) => {
-                        let values: Vec<_> = fields.into_iter().map(|(_, value)| value).collect();
-                        open.extend(values.into_iter().rev());
-                    }
-                    serde_json::Value::String(text) if is_long(&text) => found.push(text.into()),
-                    _ => {}
-                }
-            }
+    let mut add_if_long = |text: &str| {
+        if text.bytes().filter(|byte| *byte == b'\n').count() > 1 {
+            found.push(text.into());
         }
-        Err(_) if is_long(&call.arguments) => found.push(call.arguments.clone()),
-        Err(_) => {}
+    };
+    match serde_json::from_str(&call.arguments) {
+        Ok(value) => each_text(&value, &mut add_if_long),
+        Err(_) => add_if_long(&call.arguments),
     }
     found
 }

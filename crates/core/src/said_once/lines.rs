@@ -1,4 +1,4 @@
-//! Lines without what varies: the number that a tool writes before each, and the indentation.
+//! Lines, compared without the numbers that a tool writes before them and without indentation.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,15 +8,15 @@ use crate::names::{self, Key};
 /// A line of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LineText {
-    /// All of it, without the line break.
+    /// The whole line, without the line break.
     pub(super) whole: Range<usize>,
-    /// What is left without number and indentation.
+    /// The line without number and indentation.
     pub(super) words: Range<usize>,
     /// The number that stands before it, as in `12→text`.
     pub(super) numbered: Option<u32>,
 }
 
-/// Bytes below which a line is too common to be looked for by itself.
+/// Shorter lines, in bytes, are too common to be looked for by themselves.
 const WEAK: usize = 8;
 
 pub(super) fn is_weak(words: &str) -> bool {
@@ -28,7 +28,7 @@ impl LineText {
         &text[self.words.clone()]
     }
 
-    /// Returns what stands between the number and the words.
+    /// Returns the text between the number and the words.
     pub(super) fn indent<'t>(&self, text: &'t str) -> &'t str {
         let before = &text[self.whole.start..self.words.start];
         match self.numbered {
@@ -49,9 +49,9 @@ impl LineText {
     }
 }
 
-/// Returns the lines of a text, a last empty one included.
+/// Returns the lines of a text; the last one may be empty.
 pub(super) fn line_texts(text: &str) -> impl Iterator<Item = LineText> + '_ {
-    // Numbers that repeat, as those of hits in several files, tell no place.
+    // Numbers that repeat, as those of hits in several files, are no line numbers.
     let numbers = text.split('\n').filter_map(number_before).map(|(number, _)| number);
     let is_numbered = numbers.is_sorted_by(|one, next| one < next);
     let mut start = 0;
@@ -77,7 +77,7 @@ fn number_before(line: &str) -> Option<(u32, usize)> {
     matches!(mark, '→' | '|' | ':' | '\t').then(|| (number, start + digits + mark.len_utf8()))
 }
 
-/// How much further in, or out, the lines of a text stand than those that they are compared with.
+/// How much further in, or out, the lines of a text are than the lines that they are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Indent {
     Same,
@@ -85,7 +85,7 @@ pub(super) enum Indent {
     Out(u16, u8),
 }
 
-/// Tells by what one indentation differs from another; `None` where it is not one run of the same blank at the beginning.
+/// Returns the difference of two indentations; `None` unless it is one run of the same blank at the beginning.
 pub(super) fn indent_between(new: &str, old: &str) -> Option<Indent> {
     let run = |more: &str| {
         let blank = more.bytes().next()?;

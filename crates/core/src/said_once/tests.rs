@@ -16,7 +16,7 @@ struct Source {
     placed: BTreeMap<u32, (String, String)>,
 }
 
-/// What a model has before it: for each label the lines of what it names, by their numbers.
+/// The context of a model: for each label the lines of its text, by their numbers.
 #[derive(Default)]
 struct Reader {
     seen: HashMap<String, Source>,
@@ -193,7 +193,7 @@ fn lines_of_the_models_own_calls_count_as_said() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whoever follows the pointers has every line back, with its number and indentation.
+    /// A reader who follows the pointers gets every line back, with its number and indentation.
     #[test]
     fn nothing_is_lost(
         reads in prop::collection::vec(

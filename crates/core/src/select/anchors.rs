@@ -1,4 +1,4 @@
-//! Anchors: what is always included.
+//! Anchors: messages that are always included.
 
 use std::collections::BTreeSet;
 

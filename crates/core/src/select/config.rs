@@ -11,9 +11,9 @@ pub enum Strategy {
     Heuristic,
     /// Likeness of meaning, by vectors.
     Semantic,
-    /// A model reads the summaries and names what it wants.
+    /// A model reads the summaries and names messages.
     Llm,
-    /// A model reads what the heuristic finds at twice the budget.
+    /// A model reads the summaries that the heuristic chooses at twice the budget.
     Hybrid,
 }
 
@@ -29,7 +29,7 @@ impl Strategy {
     }
 }
 
-/// What is always included.
+/// The kinds of messages that are always included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnchorKind {
@@ -43,7 +43,7 @@ pub enum AnchorKind {
     Errors,
 }
 
-/// Settings of what is always included.
+/// Settings of anchors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AnchorConfig {
@@ -67,7 +67,7 @@ impl Default for AnchorConfig {
 /// The model that selects where none is named.
 pub const SELECTOR_MODEL: &str = "google/gemini-2.5-flash-lite";
 
-/// Settings of the choice among what is not always included.
+/// Settings of the choice among the other messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SelectionConfig {
@@ -143,7 +143,7 @@ impl Default for InterPhaseContextConfig {
 }
 
 impl InterPhaseContextConfig {
-    /// Returns the selection's settings with what they leave open filled from here.
+    /// Returns the selection's settings, with missing ones taken from here.
     pub fn resolved(&self) -> SelectionConfig {
         let selection = self.selection.clone();
         SelectionConfig {

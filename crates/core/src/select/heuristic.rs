@@ -5,7 +5,7 @@ use crate::card::task_keywords;
 use super::{CardCandidate, Pool, Selection, SelectionConfig, Strategy, sort_by_score, whole};
 use crate::choose::{Candidate, Room, pack};
 
-/// Minutes after which a message is no longer recent, and what the parts of a score are multiplied by: the figures of
+/// Minutes after which a message is no longer recent, and the factors of a score's parts: the figures of
 /// `_heuristic_selection`.
 const RECENT_MINUTES: f64 = 100.0;
 const KEYWORD_FACTOR: f64 = 10.0;

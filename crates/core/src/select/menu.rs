@@ -1,4 +1,4 @@
-//! Selection by a model that reads a menu of summaries and names what it wants.
+//! Selection by a model that reads a menu of summaries and names messages.
 
 use std::collections::HashSet;
 
@@ -15,13 +15,13 @@ const LINES: usize = 100;
 const TASK: usize = 1000;
 const SUMMARY: usize = 200;
 const HASH: usize = 8;
-/// How much larger than the budget is what a hybrid selection puts on the menu.
+/// The size of a hybrid selection's menu, in budgets.
 const HYBRID_FACTOR: u64 = 2;
 
-/// What a model is asked.
+/// The question for a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Menu {
-    /// Who it is, as a system message.
+    /// The system message.
     pub system: String,
     /// The task, the menu and the form of the answer.
     pub prompt: String,
@@ -49,7 +49,7 @@ pub fn menu(pool: &Pool, safe: impl FnMut(&str) -> String) -> Menu {
     write(pool, &pool.rest.iter().collect::<Vec<_>>(), Strategy::Llm, safe)
 }
 
-/// Makes the menu of what the heuristic chooses at twice the budget, the newest first.
+/// Makes the menu of the messages that the heuristic chooses at twice the budget, the newest first.
 pub fn hybrid_menu(pool: &Pool, safe: impl FnMut(&str) -> String) -> Menu {
     let room = pool.room().saturating_mul(HYBRID_FACTOR);
     let found: HashSet<&str> =
@@ -101,9 +101,9 @@ fn line(candidate: &CardCandidate, safe: &mut impl FnMut(&str) -> String) -> Str
     )
 }
 
-/// Reads a model's answer to `menu`: what it names in its order, as far as it fits.
+/// Reads a model's answer to `menu`: the messages that it names, in its order, as far as they fit.
 ///
-/// A short hash means the first card that begins so; what no card begins with is counted and ignored.
+/// A short hash means the first card that begins so; a hash that no card begins with is counted and ignored.
 pub fn llm(pool: &Pool, menu: &Menu, answer: &str) -> Result<Selection, Unusable> {
     let answer: Value = serde_json::from_str(answer).map_err(|_| Unusable::NotJson)?;
     let answer = answer.as_object().ok_or(Unusable::NotJson)?;

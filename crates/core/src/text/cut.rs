@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::tokens::Tokenizer;
 
-/// The most of a text that is kept.
+/// How much of a text to keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     /// Bytes of UTF-8; a cut goes back to a character.
@@ -27,13 +27,7 @@ pub fn head(text: &str, limit: Limit) -> &str {
                 Some(last) => ends.nth(last).unwrap_or(text.len()),
             }
         }
-        Limit::Tokens(tokenizer, budget) => {
-            let mut end = text.len();
-            while let Some(characters) = fewer(&text[..end], tokenizer, budget) {
-                end = nth(&text[..end], characters);
-            }
-            end
-        }
+        Limit::Tokens(tokenizer, budget) => return within_tokens(text, tokenizer, budget, head),
     };
     &text[..end]
 }
@@ -52,18 +46,12 @@ pub fn tail(text: &str, limit: Limit) -> &str {
                 Some(last) => breaks.nth(last).unwrap_or(0),
             }
         }
-        Limit::Tokens(tokenizer, budget) => {
-            let mut start = 0;
-            while let Some(characters) = fewer(&text[start..], tokenizer, budget) {
-                start += nth_back(&text[start..], characters);
-            }
-            start
-        }
+        Limit::Tokens(tokenizer, budget) => return within_tokens(text, tokenizer, budget, tail),
     };
     &text[start..]
 }
 
-/// Returns a beginning of `text` within `limit` that ends before a word which would be cut: half a URL or id is none.
+/// Returns a beginning of `text` within `limit` that leaves out a word which would be cut: half a URL or id is useless.
 pub fn head_at_word(text: &str, limit: Limit) -> &str {
     let cut = head(text, limit);
     if cut.len() == text.len() || text[cut.len()..].starts_with(char::is_whitespace) {
@@ -72,7 +60,7 @@ pub fn head_at_word(text: &str, limit: Limit) -> &str {
     cut.rfind(char::is_whitespace).map_or("", |end| cut[..end].trim_end())
 }
 
-/// Returns an end of `text` within `limit` that begins behind a word which would be cut.
+/// Returns an end of `text` within `limit` that leaves out a word which would be cut.
 pub fn tail_at_word(text: &str, limit: Limit) -> &str {
     let cut = tail(text, limit);
     let before = &text[..text.len() - cut.len()];
@@ -95,11 +83,15 @@ pub fn push_shortened(out: &mut String, text: &str, most: usize) {
     out.push_str(&shortened(text, most));
 }
 
-/// Returns `text` with each run of white space as one blank, at most `most` characters of it, an ellipsis included.
+/// Returns `text` with each run of white space as one blank, and none at its ends.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the first `most` characters of [`one_line`], an ellipsis included.
 pub fn line(text: &str, most: usize) -> String {
-    // Enough to fill the line whatever the blanks, so that a giant text is not read whole.
-    let begin = head(text, Limit::Characters(most.saturating_mul(8)));
-    let line = begin.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Eight times the line, so that a giant text is not read whole and blanks rarely leave the line short.
+    let line = one_line(head(text, Limit::Characters(most.saturating_mul(8))));
     if head(&line, Limit::Characters(most)).len() == line.len() {
         return line;
     }
@@ -119,18 +111,25 @@ fn nth_back(text: &str, most: usize) -> usize {
     }
 }
 
-/// Returns how many characters to try next, by ratio; `None` once `text` fits.
+/// Cuts `text` with `cut` until it has at most `budget` tokens.
 ///
-/// One step by ratio is what the specification does; tokens are not spread evenly, so it may take more. Each takes at least
-/// one character away, and no text has no tokens, so they end.
-fn fewer(text: &str, tokenizer: Tokenizer, budget: u64) -> Option<usize> {
-    let tokens = u64::from(tokenizer.count(text));
-    if tokens <= budget || text.is_empty() {
-        return None;
+/// Each step keeps characters in the ratio of `budget` to the tokens that are left. The specification takes one step; tokens
+/// are not spread evenly, so it may take more. Each takes at least one character away, so they end.
+fn within_tokens<'a>(
+    mut text: &'a str,
+    tokenizer: Tokenizer,
+    budget: u64,
+    cut: fn(&'a str, Limit) -> &'a str,
+) -> &'a str {
+    loop {
+        let tokens = u64::from(tokenizer.count(text));
+        if tokens <= budget || text.is_empty() {
+            return text;
+        }
+        let characters = text.chars().count();
+        let by_ratio = u128::from(budget) * characters as u128 / u128::from(tokens);
+        text = cut(text, Limit::Characters((by_ratio as usize).min(characters - 1)));
     }
-    let characters = text.chars().count();
-    let by_ratio = u128::from(budget) * characters as u128 / u128::from(tokens);
-    Some((by_ratio as usize).min(characters - 1))
 }
 
 #[cfg(test)]

@@ -1,17 +1,13 @@
-//! Which lines of a result tell of an error or a security warning, so that no treatment loses them.
-
-use std::sync::LazyLock;
-
-use regex::Regex;
+//! Recognises lines that report an error or a security warning, so that no treatment loses them.
 
 use super::cut::{Limit, head, tail};
 
-/// Words that begin a report of a failure, as tools write them: at a word boundary, with what usually follows.
-///
-/// A line that only mentions such a word (`handle_error(`, `0 errors`) is no report; measured on recorded sessions, the
-/// bare keyword keeps 63–76 % of all result bytes, these forms under 3 %.
-static REPORT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
+patterns! {
+    /// Words that begin a report of a failure, as tools write them: at a word boundary and with their usual continuation.
+    ///
+    /// A line that only mentions such a word (`handle_error(`, `0 errors`) is no report. Measured on recorded sessions, the
+    /// bare keyword keeps 63–76 % of all result bytes, these forms keep under 3 %.
+    REPORT concat!(
         r"(?:^|[^A-Za-z0-9_.])(?:",
         r"[A-Za-z_.]*(?:Error|Exception|Panic)(?:\[[A-Z0-9]+\])?: ",
         r"|(?:error|fatal|panic|critical|ERROR|FATAL|PANIC|CRITICAL)(?:\[[A-Z0-9]+\])?(?::|\]| TS[0-9]+:)",
@@ -23,13 +19,13 @@ static REPORT: LazyLock<Regex> = LazyLock::new(|| {
         r"|(?i:security warning|vulnerabilit(?:y|ies) found|deprecated and insecure)|CVE-[0-9]{4}-[0-9]+",
         r"|exit (?:code|status):? [1-9]|exited with code [1-9]|returned non-zero|[1-9][0-9]* (?:failed|failing|errors?)(?:[^A-Za-z_]|$)",
         r")"
-    ))
-    .expect("the forms of error reports are a valid expression")
-});
+    );
+    MENTION "(?i-u:error|exception|failed)";
+}
 
-/// Tells whether `line` reports an error or a security warning.
+/// Returns whether `line` reports an error or a security warning.
 pub fn is_error_line(line: &str) -> bool {
-    // A line of a kilobyte is data; looking at its ends is enough and bounds the work.
+    // A line of a kilobyte is data; its ends are enough, and the work stays bounded.
     const ENDS: usize = 400;
     if line.len() <= 2 * ENDS {
         return REPORT.is_match(line);
@@ -38,12 +34,9 @@ pub fn is_error_line(line: &str) -> bool {
     REPORT.is_match(head(line, ends)) || REPORT.is_match(tail(line, ends))
 }
 
-/// Tells whether the literal rule of `auto-context.md` keeps `text`: it holds `error`, `exception` or `failed`.
+/// Returns whether the literal rule of `auto-context.md` keeps `text`: it holds `error`, `exception` or `failed`.
 pub fn mentions_error(text: &str) -> bool {
-    static WORD: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new("(?i-u:error|exception|failed)").expect("three words are a valid expression")
-    });
-    WORD.is_match(text)
+    MENTION.is_match(text)
 }
 
 /// Returns the lines of `text` that report errors, each once where it repeats in a row.
@@ -58,7 +51,7 @@ pub fn error_lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Adds those lines of `text` that report errors and that `shown` does not hold, each once.
+/// Adds to `shown` the lines of `text` that report errors and are not in it yet, each once.
 pub fn with_error_lines(mut shown: String, text: &str) -> String {
     for line in text.lines().map(str::trim_end).filter(|line| is_error_line(line)) {
         if !shown.contains(line) {

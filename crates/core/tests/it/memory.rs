@@ -1,7 +1,8 @@
 //! Properties of memory and requests: budgets are ceilings, order never shows, and nothing panics.
 
+use plimsoll_core::context::Components;
 use plimsoll_core::memory::assemble::{MemoryInput, MemorySettings, assemble};
-use plimsoll_core::memory::extract::{Extracted, Extraction, extract};
+use plimsoll_core::memory::extract::{ExtractedFact, Extraction, extract};
 use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::memory::layers::{
     Complexity, ComplexitySettings, Layer, LayerBudget, Priorities,
@@ -109,6 +110,7 @@ proptest! {
         total in prop_oneof![0_u64..200, 0_u64..3000],
         texts in prop::collection::vec((texts(), any::<bool>(), any::<f64>()), 0..30),
         turn in texts(),
+        memory in prop::option::of(texts()),
         exact in any::<bool>(),
     ) {
         let tokenizer = if exact { Tokenizer::O200k { factor: 1.0 } } else { Tokenizer::Estimate };
@@ -145,7 +147,7 @@ proptest! {
         let input = RequestInput {
             rules: "Answer.",
             tools: &tools,
-            memory: None,
+            memory: memory.as_deref(),
             profile: &turn,
             history: &history,
             facts: &facts,
@@ -156,10 +158,16 @@ proptest! {
         let settings = RequestSettings { total, ..RequestSettings::default() };
         match assemble_request(&input, &settings) {
             Ok(request) => {
-                let messages = request.header.iter().chain(&request.working_set);
+                let messages = request.header.iter().chain(&request.memory);
+                let messages = messages.chain(&request.working_set);
                 let used: u64 =
                     messages.map(|message| u64::from(tokenizer.count_message(message))).sum();
                 prop_assert_eq!(used, request.budget.used);
+                let Components { system, user, assistant, facts, artefacts, .. } =
+                    request.receipt.components;
+                let sections = system + user + assistant + facts + artefacts;
+                // Shares of one message are rounded down, by less than a token each.
+                prop_assert!(sections <= used && used < sections + 3, "{sections} of {used}");
                 prop_assert!(used <= total);
                 let last = request.working_set.last().expect("the turn");
                 prop_assert!(last.shown().ends_with(&*turn));
@@ -192,7 +200,7 @@ proptest! {
                 role => Message::text(role, &*text),
             };
             let found = extract(&message, &settings);
-            let keys: std::collections::BTreeSet<_> = found.iter().map(Extracted::key).collect();
+            let keys: std::collections::BTreeSet<_> = found.iter().map(ExtractedFact::key).collect();
             prop_assert_eq!(keys.len(), found.len());
             for fact in found {
                 prop_assert!(text.get(fact.bytes.clone()).is_some());

@@ -1,7 +1,7 @@
 //! Asking a model through the cache: nothing that fails in the cache keeps a question from its model.
 
 use plimsoll_core::answer::{
-    AnswerFacts, AnswerScope, RequestFacts, Unservable, keepable, servable,
+    AnswerFacts, AnswerScope, CacheExclusion, RequestFacts, keepable, servable,
 };
 use plimsoll_core::{Block, ContentHash, Message, MillisSinceEpoch, Role};
 use serde_json::json;
@@ -38,7 +38,7 @@ pub enum By {
     /// The cache, by the key under which the answer stands; a similarity where the question was another.
     Cache { key: String, similarity: Option<f64> },
     /// The model; why neither the question was looked for nor the answer kept, if so.
-    Model { uncached: Option<Unservable> },
+    Model { uncached: Option<CacheExclusion> },
 }
 
 /// Answers a request from the cache if it may be, else by the model, whose answer is kept if it may be.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AssembledContext, AssembledMemory, Refreshed};
 use crate::error::StoreError;
-use crate::history::{HistoryBatch, HistoryStore, ReceiptRecord, SelectionType};
+use crate::history::{HistoryStore, ReceiptRecord, SelectionType};
 use crate::id::{SessionId, TenantId};
 
 /// The strategy under which assemblies stand in the unified log.
@@ -89,30 +89,12 @@ pub async fn record_assembly(
     receipt: &AssemblyReceipt,
     now: MillisSinceEpoch,
 ) -> Result<(), StoreError> {
-    let earlier = history.receipts(tenant, session).await?;
-    let turn = earlier.iter().filter(|one| one.strategy == ASSEMBLE).count() as u32;
-    let record = ReceiptRecord {
-        session: session.clone(),
-        turn,
-        trace_id: format!("{session}:{turn}:{ASSEMBLE}"),
-        cascade_id: None,
-        selection_type: SelectionType::InterPhase,
-        strategy: ASSEMBLE.to_owned(),
-        full_history_size: receipt.position,
-        context_size: receipt.items.len() as u32,
-        masked_count: 0,
-        anchor_hashes: Vec::new(),
-        selected_hashes: Vec::new(),
-        tokens_saved: receipt.full_tokens.cast_signed() - receipt.request_used.cast_signed(),
-        bill: None,
-        receipt: serde_json::to_string(receipt)
-            .map_err(|error| StoreError::Other(Box::new(error)))?,
-        recorded_at: now,
-    };
-    history
-        .append(tenant, HistoryBatch { receipts: vec![record], ..HistoryBatch::default() })
-        .await?;
-    Ok(())
+    let kind = SelectionType::InterPhase;
+    let mut record = ReceiptRecord::new(session, 0, kind, ASSEMBLE, receipt, now);
+    record.full_history_size = receipt.position;
+    record.context_size = receipt.items.len() as u32;
+    record.tokens_saved = receipt.full_tokens.cast_signed() - receipt.request_used.cast_signed();
+    record.append_next(history, tenant).await
 }
 
 /// Returns the answer that followed an assembly: the first of the model's behind its position.

@@ -10,9 +10,8 @@ use serde::Deserialize;
 
 use super::{Last, LiveSession, Mark, Note, Read};
 use crate::error::StoreError;
-use crate::history::{Bills, HistoryStore};
+use crate::history::{Bills, HistoryStore, ReceiptRecord};
 use crate::id::{SessionId, TenantId};
-use crate::record::receipt_record;
 
 /// Messages that are read at once.
 const PAGE: usize = 10_000;
@@ -109,8 +108,9 @@ impl LiveSession {
                 let (context, receipt) =
                     bound(&self.transcript, mark.position, &mark.policy, &terms, &mut state);
                 let at = self.transcript.time_before(mark.position).unwrap_or_default();
+                let (id, plan) = (&self.id, state.plan());
                 let record =
-                    receipt_record(&self.id, &mark.strategy, &receipt, &context, state.plan(), at);
+                    ReceiptRecord::of_context(id, &mark.strategy, &receipt, &context, plan, at);
                 self.last = Some(Last { position: mark.position, receipt, record });
             }
             for read in self.reads.iter().filter(|read| read.after == mark.note.number) {

@@ -2,7 +2,8 @@
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::memory::lifecycle::{
-    Censor, Decision, Episode, Fact, Life, Procedure, Severity,
+    CensorLifecycle, DecisionLifecycle, EpisodeLifecycle, FactLifecycle, Lifecycle,
+    ProcedureLifecycle, Severity,
 };
 use plimsoll_core::memory::{MemoryKind, Outcome};
 use serde::{Deserialize, Serialize};
@@ -87,30 +88,30 @@ impl Details {
     }
 
     /// Takes over what an event changed.
-    pub(super) fn take(&mut self, life: &Life) {
+    pub(super) fn take(&mut self, life: &Lifecycle) {
         match life {
-            Life::Fact(fact) => {
+            Lifecycle::Fact(fact) => {
                 self.confirmations = fact.confirmations;
                 self.last_confirmed = fact.last_confirmed;
                 self.superseded_by.clone_from(&fact.superseded_by);
             }
-            Life::Episode(episode) => {
+            Lifecycle::Episode(episode) => {
                 self.happened_at = Some(episode.happened_at);
                 self.has_summary = Some(episode.has_summary);
                 self.extracted = Some(episode.extracted);
             }
-            Life::Procedure(procedure) => {
+            Lifecycle::Procedure(procedure) => {
                 self.activations = procedure.activations;
                 self.successes = procedure.successes;
                 self.superseded_by.clone_from(&procedure.superseded_by);
             }
-            Life::Censor(censor) => {
+            Lifecycle::Censor(censor) => {
                 self.severity = Some(censor.severity);
                 self.activations = censor.activations;
                 self.false_positives = censor.false_positives;
                 self.superseded_by.clone_from(&censor.superseded_by);
             }
-            Life::Decision(decision) => {
+            Lifecycle::Decision(decision) => {
                 self.outcome = Some(decision.outcome);
                 self.reviewed_at = decision.reviewed_at;
                 self.superseded_by.clone_from(&decision.superseded_by);
@@ -119,7 +120,7 @@ impl Details {
     }
 }
 
-impl From<&MemoryRecord> for Life {
+impl From<&MemoryRecord> for Lifecycle {
     /// Reads a record as its lifecycle sees it: the state from the record, the rest from its details.
     fn from(record: &MemoryRecord) -> Self {
         let details = Details::of(record);
@@ -129,32 +130,32 @@ impl From<&MemoryRecord> for Life {
             | MemoryKind::Task
             | MemoryKind::Metric
             | MemoryKind::Link
-            | MemoryKind::Fact => Self::Fact(Fact {
+            | MemoryKind::Fact => Self::Fact(FactLifecycle {
                 state,
                 confirmations: details.confirmations,
                 last_confirmed: details.last_confirmed,
                 superseded_by: details.superseded_by,
             }),
-            MemoryKind::Decision => Self::Decision(Decision {
+            MemoryKind::Decision => Self::Decision(DecisionLifecycle {
                 state,
                 outcome: details.outcome.unwrap_or(Outcome::Pending),
                 reviewed_at: details.reviewed_at,
                 superseded_by: details.superseded_by,
             }),
-            MemoryKind::Procedure => Self::Procedure(Procedure {
+            MemoryKind::Procedure => Self::Procedure(ProcedureLifecycle {
                 state,
                 activations: details.activations,
                 successes: details.successes,
                 superseded_by: details.superseded_by,
             }),
-            MemoryKind::Censor => Self::Censor(Censor {
+            MemoryKind::Censor => Self::Censor(CensorLifecycle {
                 state,
                 severity: details.severity.unwrap_or_default(),
                 activations: details.activations,
                 false_positives: details.false_positives,
                 superseded_by: details.superseded_by,
             }),
-            MemoryKind::Episode => Self::Episode(Episode {
+            MemoryKind::Episode => Self::Episode(EpisodeLifecycle {
                 state,
                 happened_at: details.happened_at.or(record.event_at).unwrap_or(record.created_at),
                 has_summary: details.has_summary.unwrap_or(record.summary.is_some()),

@@ -2,7 +2,7 @@
 
 use plimsoll_core::memory::extract::Extraction;
 use plimsoll_core::memory::extract::model_facts::{FACTS_SCHEMA, facts_request, read_facts};
-use plimsoll_core::memory::lifecycle::Lifecycles;
+use plimsoll_core::memory::lifecycle::LifecycleSettings;
 use plimsoll_core::safety::redact;
 use plimsoll_core::{Message, MillisSinceEpoch, Ref, Role};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ const ANSWER_TOKENS: u32 = 1500;
 /// What workers go by when they remember.
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryRules<'a> {
-    pub lifecycles: &'a Lifecycles,
+    pub lifecycles: &'a LifecycleSettings,
     pub confidence: &'a SourceConfidence,
     pub extraction: &'a Extraction,
 }

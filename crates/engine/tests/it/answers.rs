@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use plimsoll_core::answer::{AnswerSettings, Refusal, Unservable};
+use plimsoll_core::answer::{AnswerSettings, CacheExclusion, Refusal};
 use plimsoll_core::{Block, Message, MillisSinceEpoch, Role, ToolCall};
 use plimsoll_engine::answer::{
     AnswerCache, Answered, AskedOf, By, Found, Question, answer, answer_of_key, evict_answer,
@@ -235,10 +235,10 @@ async fn what_may_not_be_cached_is_neither_looked_for_nor_kept() {
     let mut state = why.clone();
     state.messages.insert(1, Message::new(Role::Assistant, vec![Block::ToolCall(call)]));
     for (request, uncached) in [
-        (ChatRequest { tools: vec![tool], ..why.clone() }, Unservable::Tools),
-        (ChatRequest { temperature: Some(0.7), ..why.clone() }, Unservable::Variety),
-        (state, Unservable::State),
-        (request("What is in the cache now?"), Unservable::TimeBound),
+        (ChatRequest { tools: vec![tool], ..why.clone() }, CacheExclusion::Tools),
+        (ChatRequest { temperature: Some(0.7), ..why.clone() }, CacheExclusion::Variety),
+        (state, CacheExclusion::State),
+        (request("What is in the cache now?"), CacheExclusion::TimeBound),
     ] {
         let case = Case::new(on());
         let model = Scripted::saying(&["one", "two"]);
@@ -251,7 +251,7 @@ async fn what_may_not_be_cached_is_neither_looked_for_nor_kept() {
     }
     let off = Case::new(AnswerSettings::default());
     let answered = ask(&off, &Scripted::saying(&["one"]), &why, "u").await;
-    assert_eq!(answered.by, By::Model { uncached: Some(Unservable::Off) });
+    assert_eq!(answered.by, By::Model { uncached: Some(CacheExclusion::Off) });
 }
 
 /// Answers as it is told, once.
@@ -280,11 +280,11 @@ async fn errors_and_what_is_cut_are_never_kept() {
     let call = ToolCall { id: "1".into(), name: "t".into(), arguments: "{}".into() };
     for (stop, blocks, expected) in [
         (StopReason::End, text(), None),
-        (StopReason::Length, text(), Some(Unservable::Cut)),
-        (StopReason::Other("paused".into()), text(), Some(Unservable::Cut)),
-        (StopReason::Refused, text(), Some(Unservable::Refused)),
-        (StopReason::End, vec![Block::ToolCall(call)], Some(Unservable::Calls)),
-        (StopReason::End, vec![], Some(Unservable::EmptyAnswer)),
+        (StopReason::Length, text(), Some(CacheExclusion::Cut)),
+        (StopReason::Other("paused".into()), text(), Some(CacheExclusion::Cut)),
+        (StopReason::Refused, text(), Some(CacheExclusion::Refused)),
+        (StopReason::End, vec![Block::ToolCall(call)], Some(CacheExclusion::Calls)),
+        (StopReason::End, vec![], Some(CacheExclusion::EmptyAnswer)),
     ] {
         let case = Case::new(on());
         let model = Ends(stop, blocks, AtomicBool::new(false));

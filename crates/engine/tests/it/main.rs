@@ -2,6 +2,7 @@
 
 mod answers;
 mod cards;
+mod expand;
 mod import;
 mod memories;
 mod models;
@@ -9,4 +10,5 @@ mod page;
 mod recall;
 mod remember;
 mod selection;
+mod tenants;
 mod tool_registry;

@@ -1,7 +1,7 @@
 //! Searching and assembling over a store: who sees what, what changed, and what stands in a budget.
 
 use plimsoll_core::memory::frame::Frames;
-use plimsoll_core::memory::lifecycle::{Event, Lifecycles};
+use plimsoll_core::memory::lifecycle::{Event, LifecycleSettings};
 use plimsoll_core::memory::refresh::RefreshReason;
 use plimsoll_core::memory::similar::LikenessSettings;
 use plimsoll_core::memory::{MemoryKind, Outcome};
@@ -42,7 +42,7 @@ fn of_session(name: &str) -> Scope {
 
 async fn remember(store: &MemoryStore, owner: &str, new: Vec<NewMemory>) -> Vec<MemoryRecord> {
     let tenant = tenant(owner);
-    let (lifecycles, confidence) = (Lifecycles::default(), SourceConfidence::default());
+    let (lifecycles, confidence) = (LifecycleSettings::default(), SourceConfidence::default());
     let handling = Handling { personal: Action::Ignore, secrets: Action::Redact };
     let desk = Remember {
         knowledge: store,
@@ -66,7 +66,7 @@ async fn found(
     settings: &MemorySearch,
 ) -> Vec<String> {
     let vector = Words("w").embed(&[question]).await.expect("a vector").pop();
-    let mut memories = Memories::new(settings.clone());
+    let memories = Memories::new(settings.clone());
     let known = memories.of(store, &tenant("a")).await.expect("records");
     let asked = AskedMemory { question, vector: vector.as_ref(), scope, tags, now };
     let states = plimsoll_core::memory::score::StateFactors::default();
@@ -134,10 +134,10 @@ async fn what_ended_was_disproved_or_forgotten_is_never_seen_again() {
         ],
     )
     .await;
-    let mut memories = Memories::new(MemorySearch::default());
+    let memories = Memories::new(MemorySearch::default());
     let settings = MemorySearch::default();
     let ann = of_user("ann");
-    let mut seen = async |now: i64, settings: &MemorySearch| {
+    let seen = async |now: i64, settings: &MemorySearch| {
         let known = memories.of(&store, &tenant("a")).await.expect("records");
         let asked = AskedMemory {
             question: "canary",
@@ -157,7 +157,7 @@ async fn what_ended_was_disproved_or_forgotten_is_never_seen_again() {
     assert_eq!(seen(NOW.0 + 9, &settings).await.len(), 4);
     assert_eq!(seen(NOW.0 + 10, &settings).await.len(), 3);
     let tenant = tenant("a");
-    let (lifecycles, confidence) = (Lifecycles::default(), SourceConfidence::default());
+    let (lifecycles, confidence) = (LifecycleSettings::default(), SourceConfidence::default());
     let desk = Remember {
         knowledge: &store,
         embedder: None,
@@ -209,7 +209,7 @@ async fn every_setting_of_the_search_changes_what_is_found() {
     }
     let wordless =
         MemorySearch { likeness: LikenessSettings { words: 0.0, full: 0.0 }, ..base.clone() };
-    let mut memories = Memories::new(wordless.clone());
+    let memories = Memories::new(wordless.clone());
     let known = memories.of(&store, &tenant("a")).await.expect("records");
     let asked =
         AskedMemory { question: "harbour", vector: None, scope: &none, tags: &[], now: NOW };
@@ -227,7 +227,7 @@ async fn a_tenant_that_was_asked_long_ago_is_dropped_and_read_again() {
         remember(&store, owner, all).await;
     }
     let small = MemorySearch { most_records: 4, ..MemorySearch::default() };
-    let mut memories = Memories::new(small);
+    let memories = Memories::new(small);
     for owner in ["a", "b", "a", "b"] {
         let known = memories.of(&store, &tenant(owner)).await.expect("records");
         assert_eq!(known.records().count(), 3);
@@ -247,7 +247,7 @@ async fn facts_come_by_likeness_then_tags_then_age() {
     ];
     all[2].text = "harbour".into();
     remember(&store, "a", all).await;
-    let mut memories = Memories::new(MemorySearch::default());
+    let memories = Memories::new(MemorySearch::default());
     let known = memories.of(&store, &tenant("a")).await.expect("records");
     let (none, tags) = (Scope::default(), ["sea".to_owned()]);
     let asked =
@@ -264,18 +264,18 @@ struct Room {
     store: MemoryStore,
     frames: FrameBook,
     settings: AssembleSettings,
-    memories: tokio::sync::Mutex<Memories>,
+    memories: Memories,
 }
 
 impl Room {
     async fn new(store: MemoryStore) -> Self {
         let frames = FrameBook::new(Frames::built_in(), Some(&Words("w"))).await.expect("frames");
         let settings = AssembleSettings::default();
-        let memories = tokio::sync::Mutex::new(Memories::new(MemorySearch::default()));
+        let memories = Memories::new(MemorySearch::default());
         Self { store, frames, settings, memories }
     }
 
-    async fn with<T>(&self, ask: impl AsyncFnOnce(Assembler<'_>, &mut Memories) -> T) -> T {
+    async fn with<T>(&self, ask: impl AsyncFnOnce(Assembler<'_>, &Memories) -> T) -> T {
         let tenant = tenant("a");
         let assembler = Assembler {
             history: &self.store,
@@ -289,7 +289,7 @@ impl Room {
             rules: "Answer briefly.",
             profile: "project Newton",
         };
-        ask(assembler, &mut *self.memories.lock().await).await
+        ask(assembler, &self.memories).await
     }
 
     async fn memory(&self, turn: &Turn<'_>) -> AssembledMemory {

@@ -36,7 +36,7 @@ fn recall() -> Recall {
 
 /// Ranks for tenant `a`.
 async fn ranked(
-    recall: &mut Recall,
+    recall: &Recall,
     store: &MemoryStore,
     within: Option<&str>,
     question: &str,
@@ -50,26 +50,26 @@ async fn ranked(
 #[tokio::test]
 async fn what_was_appended_since_is_found() {
     let store = MemoryStore::new();
-    let mut recall = recall();
-    assert_eq!(ranked(&mut recall, &store, None, "harbour").await, []);
+    let recall = recall();
+    assert_eq!(ranked(&recall, &store, None, "harbour").await, []);
     append(&store, "a", vec![record("s", 0, "the harbour", 1)]).await;
-    assert_eq!(ranked(&mut recall, &store, None, "harbour").await.len(), 1);
+    assert_eq!(ranked(&recall, &store, None, "harbour").await.len(), 1);
     append(&store, "a", vec![record("s", 1, "that harbour", 2), record("t", 0, "a harbour", 2)])
         .await;
-    assert_eq!(ranked(&mut recall, &store, None, "harbour").await.len(), 3);
-    assert_eq!(ranked(&mut recall, &store, Some("t"), "harbour").await.len(), 1);
-    assert_eq!(ranked(&mut recall, &store, Some("u"), "harbour").await, []);
+    assert_eq!(ranked(&recall, &store, None, "harbour").await.len(), 3);
+    assert_eq!(ranked(&recall, &store, Some("t"), "harbour").await.len(), 1);
+    assert_eq!(ranked(&recall, &store, Some("u"), "harbour").await, []);
 }
 
 #[tokio::test]
 async fn a_long_session_is_read_to_its_end() {
     let store = MemoryStore::new();
-    let mut recall = recall();
+    let recall = recall();
     for begin in [0, 4000] {
         let all = (begin..begin + 4000).map(|n| record("s", n, &format!("word{n}"), 1)).collect();
         append(&store, "a", all).await;
         for n in [begin + 3999, begin + 2000, begin + 1999, begin] {
-            let best = &ranked(&mut recall, &store, Some("s"), &format!("word{n}")).await[0];
+            let best = &ranked(&recall, &store, Some("s"), &format!("word{n}")).await[0];
             assert_eq!(best.1, n);
         }
     }
@@ -79,7 +79,7 @@ async fn a_long_session_is_read_to_its_end() {
 async fn what_is_returned_stands_behind_its_header_and_fits() {
     let store = MemoryStore::new();
     append(&store, "a", vec![record("s", 0, "the harbour\nat night", 1)]).await;
-    let mut recall = recall();
+    let recall = recall();
     let scope = recall.scope(&store, &tenant("a"), None).await.expect("messages");
     let found = scope.recall("harbour", 100, Tokenizer::Estimate);
     let [hit] = &found.hits[..] else { panic!("one hit") };
@@ -87,6 +87,7 @@ async fn what_is_returned_stands_behind_its_header_and_fits() {
     assert_eq!(found.tokens, u64::from(Tokenizer::Estimate.count(&hit.text)));
     let none = scope.recall("harbour", found.tokens - 1, Tokenizer::Estimate);
     assert_eq!((none.hits.len(), none.tokens), (0, 0));
+    drop(scope);
     append(&store, "a", vec![record("t", 0, "another", 1)]).await;
     let scope = recall.scope(&store, &tenant("a"), None).await.expect("messages");
     let found = scope.recall("harbour", 100, Tokenizer::Estimate);
@@ -118,11 +119,11 @@ proptest! {
             append(&alone, "a", records(&own)).await;
             append(&shared, "b", records(&others)).await;
             append(&shared, "a", records(&own)).await;
-            let mut recalls = (recall(), recall());
+            let recalls = (recall(), recall());
             recalls.1.scope(&shared, &tenant("b"), None).await.expect("messages");
             (
-                ranked(&mut recalls.0, &alone, None, &question).await,
-                ranked(&mut recalls.1, &shared, None, &question).await,
+                ranked(&recalls.0, &alone, None, &question).await,
+                ranked(&recalls.1, &shared, None, &question).await,
             )
         });
         prop_assert_eq!(alone, shared);
@@ -135,13 +136,13 @@ proptest! {
             let store = Arc::new(MemoryStore::new());
             let mut records = records(&all);
             let later = records.split_off(cut.min(records.len()));
-            let mut followed = recall();
+            let followed = recall();
             append(&store, "a", records).await;
-            ranked(&mut followed, &store, None, &question).await;
+            ranked(&followed, &store, None, &question).await;
             append(&store, "a", later).await;
             (
-                ranked(&mut followed, &store, None, &question).await,
-                ranked(&mut recall(), &store, None, &question).await,
+                ranked(&followed, &store, None, &question).await,
+                ranked(&recall(), &store, None, &question).await,
             )
         });
         prop_assert_eq!(followed, new);
@@ -153,7 +154,7 @@ proptest! {
         runtime.block_on(async {
             let store = MemoryStore::new();
             append(&store, "a", records(&all)).await;
-            let mut recall = recall();
+            let recall = recall();
             let scope = recall.scope(&store, &tenant("a"), None).await.expect("messages");
             let found = scope.recall("ship cake sea", budget, Tokenizer::Estimate);
             let tokens: u64 = found.hits.iter().map(|hit| u64::from(Tokenizer::Estimate.count(&hit.text))).sum();

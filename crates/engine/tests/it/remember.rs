@@ -1,7 +1,7 @@
 //! Remembering over a store: what is met again, changes, is superseded, ages and is forgotten.
 
 use plimsoll_core::memory::extract::Extraction;
-use plimsoll_core::memory::lifecycle::{Event, Lifecycles, Severity};
+use plimsoll_core::memory::lifecycle::{Event, LifecycleSettings, Severity};
 use plimsoll_core::memory::{MemoryKind, MemoryState, Outcome};
 use plimsoll_core::safety::{Action, Handling, Safety};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
@@ -25,7 +25,7 @@ const IGNORE: Handling = Handling { personal: Action::Ignore, secrets: Action::R
 
 struct Desk {
     store: MemoryStore,
-    lifecycles: Lifecycles,
+    lifecycles: LifecycleSettings,
     confidence: SourceConfidence,
 }
 
@@ -33,7 +33,7 @@ impl Desk {
     fn new() -> Self {
         Self {
             store: MemoryStore::new(),
-            lifecycles: Lifecycles::default(),
+            lifecycles: LifecycleSettings::default(),
             confidence: SourceConfidence::default(),
         }
     }

@@ -1,47 +1,47 @@
-//! A price list over a table: what is new or costs something else becomes entries, and what no list says is kept.
+//! Merges a price list into a table: new models and new prices become entries; figures that no list has stay.
 
-use plimsoll_core::cost::{Band, CacheKind, Entry, Prices, Pricing, WriteTier, model_name};
+use plimsoll_core::cost::{Band, CacheKind, PriceEntry, Prices, Pricing, WriteTier, model_name};
 
 use super::{ListedModel, Maker, PriceList};
 
-/// Figures nearer than this are the same: lists round (chosen).
+/// The relative difference up to which two figures are the same, because lists round (chosen).
 const NEAR: f64 = 0.002;
-/// Bands and lives that a table has for a model, at most.
+/// The most bands of a model in a table.
 const MOST_STEPS: usize = 2;
 
-/// What a price list changes in a table.
+/// The changes that a price list makes to a table.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Merged {
-    /// All entries of the models that change, those of other days included.
-    pub entries: Vec<Entry>,
+pub struct PriceChanges {
+    /// All entries of the models that change, including those of other days.
+    pub entries: Vec<PriceEntry>,
     /// Names that the table did not list.
     pub new: Vec<String>,
     /// Names that it listed with other figures.
     pub changed: Vec<String>,
-    /// Models that cost what the table says.
+    /// The number of models with the prices of the table.
     pub alike: usize,
 }
 
-/// Finds what `list` changes in `table`. A model that the table lists costs what the list says from `today` on, `YYYY-MM-DD`;
-/// what it cost before and what is announced for later stay.
+/// Returns the changes that `list` makes to `table`. A model of the table gets the list's prices from `today` on,
+/// `YYYY-MM-DD`; earlier prices and announced ones stay.
 ///
-/// A list does not say how a cache works: its kind, lives, least length, and whether thinking is bound are those of the table's entry
-/// of that name, else those of the maker's newest models.
-pub fn merge(list: &PriceList, table: &Pricing, today: &str) -> Merged {
-    let mut merged = Merged::default();
+/// A list does not describe the cache. Its kind, lifetimes and least length, and whether thinking is bound, come from the
+/// table's entry of that name, else from the maker's newest models.
+pub fn merge(list: &PriceList, table: &Pricing, today: &str) -> PriceChanges {
+    let mut merged = PriceChanges::default();
     for model in &list.models {
         let name = model_name(&model.name);
         let known = table.known(&name, None).map(|priced| priced.name.to_owned());
-        let of_name = |entry: &&Entry| Some(&entry.name) == known.as_ref();
-        let holds = |entry: &&Entry| entry.from.as_deref().is_none_or(|from| from <= today);
+        let of_name = |entry: &&PriceEntry| Some(&entry.name) == known.as_ref();
+        let holds = |entry: &&PriceEntry| entry.from.as_deref().is_none_or(|from| from <= today);
         let like = table.model.iter().filter(of_name).filter(holds).max_by_key(|one| &one.from);
         let entry = entry(model, &name, like);
         if like.is_some_and(|like| alike(like, &entry)) {
             merged.alike += 1;
             continue;
         }
-        // A dated name is an entry of its own where it costs something else than the model that it belongs to.
-        let others: Vec<&Entry> = table.model.iter().filter(|one| one.name == name).collect();
+        // A dated name has an entry of its own where its price differs from that of its model.
+        let others: Vec<&PriceEntry> = table.model.iter().filter(|one| one.name == name).collect();
         if others.is_empty() {
             merged.new.push(name);
             merged.entries.push(entry);
@@ -50,12 +50,12 @@ pub fn merge(list: &PriceList, table: &Pricing, today: &str) -> Merged {
         merged.changed.push(name);
         let others = others.into_iter().filter(|other| other.from.as_deref() != Some(today));
         merged.entries.extend(others.cloned());
-        merged.entries.push(Entry { from: Some(today.to_owned()), ..entry });
+        merged.entries.push(PriceEntry { from: Some(today.to_owned()), ..entry });
     }
     merged
 }
 
-fn entry(model: &ListedModel, name: &str, like: Option<&Entry>) -> Entry {
+fn entry(model: &ListedModel, name: &str, like: Option<&PriceEntry>) -> PriceEntry {
     let cache = like.map_or_else(|| kind(model.maker, name), |like| like.cache);
     let times = |price: f64| rounded(price / model.input);
     let listed = model.bands.iter().take(MOST_STEPS).map(|band| Band {
@@ -73,7 +73,7 @@ fn entry(model: &ListedModel, name: &str, like: Option<&Entry>) -> Entry {
         .into_iter()
         .zip(prices)
         .map(|(tier, price)| WriteTier { price: price.map_or(tier.price, times), ..tier });
-    Entry {
+    PriceEntry {
         name: name.to_owned(),
         from: None,
         input: model.input,
@@ -101,7 +101,7 @@ fn kind(maker: Maker, name: &str) -> CacheKind {
     }
 }
 
-/// Tells whether a model of OpenAI has entries at the ends of requests, as those since GPT-5.6.
+/// Returns whether a model of OpenAI caches up to the ends of requests, as all do since GPT-5.6.
 fn since_5_6(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("gpt-") else { return false };
     let version = rest.split('-').next().unwrap_or(rest);
@@ -112,7 +112,7 @@ fn since_5_6(name: &str) -> bool {
     }
 }
 
-/// Returns the lives that a cache has, and what a write costs, by the providers' pages on prompt caching.
+/// Returns the lifetimes of a cache and the price of a write, from the providers' pages on prompt caching.
 fn writes(cache: CacheKind) -> Vec<WriteTier> {
     let tier = |(seconds, price)| WriteTier { seconds, price };
     match cache {
@@ -122,7 +122,7 @@ fn writes(cache: CacheKind) -> Vec<WriteTier> {
     }
 }
 
-fn alike(one: &Entry, other: &Entry) -> bool {
+fn alike(one: &PriceEntry, other: &PriceEntry) -> bool {
     let near = |one: f64, other: f64| (one - other).abs() <= NEAR * one.abs().max(other.abs());
     let bands = |one: &Band, other: &Band| {
         one.above == other.above && near(one.input, other.input) && near(one.output, other.output)
@@ -136,7 +136,7 @@ fn alike(one: &Entry, other: &Entry) -> bool {
         && one.bands.iter().zip(&other.bands).all(|(a, b)| bands(a, b))
 }
 
-/// Rounds what a division made of a decimal fraction.
+/// Removes the rounding error of a division.
 fn rounded(ratio: f64) -> f64 {
     (ratio * 1e6).round() / 1e6
 }
@@ -163,8 +163,9 @@ mod tests {
         }
     }
 
-    fn of(models: Vec<ListedModel>) -> Merged {
-        let list = PriceList { source: PriceSource::ModelsDev, models, left: BTreeMap::default() };
+    fn of(models: Vec<ListedModel>) -> PriceChanges {
+        let list =
+            PriceList { source: PriceSource::ModelsDev, models, omitted: BTreeMap::default() };
         merge(&list, &Pricing::shipped(), "2026-11-22")
     }
 
@@ -173,7 +174,7 @@ mod tests {
         let mut opus = listed("claude-opus-4-5-20251101", Maker::Anthropic, 5.0);
         assert_eq!(of(vec![opus.clone()]).alike, 1, "a dated name is the model that it belongs to");
         opus.cache_read = None;
-        assert_eq!(of(vec![opus]), Merged { alike: 1, ..Merged::default() });
+        assert_eq!(of(vec![opus]), PriceChanges { alike: 1, ..PriceChanges::default() });
     }
 
     #[test]

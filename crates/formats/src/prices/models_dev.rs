@@ -1,135 +1,66 @@
-//! models.dev: providers, each with its models; US dollars for a million tokens.
+//! models.dev: an object of providers, each with its models; US dollars for a million tokens.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
-use super::{Left, ListedBand, ListedModel, Number, Object, Taken, maker};
+use super::{ListedBand, ListedModel, Maker, OmitReason, PriceListBuilder, maker, tokens};
+use crate::object::Object;
 
-#[derive(Deserialize)]
-struct Provider<'a> {
-    #[serde(borrow)]
-    models: Object<'a>,
-}
-
-#[derive(Deserialize)]
-struct Model<'a> {
-    #[serde(borrow, default)]
-    cost: Option<&'a RawValue>,
-    #[serde(default)]
-    limit: Limit,
-    #[serde(default)]
-    modalities: Modalities,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Limit {
-    context: Number,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Modalities {
-    output: Option<Vec<String>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Cost {
-    input: Number,
-    output: Number,
-    cache_read: Number,
-    cache_write: Number,
-    tiers: Vec<Tier>,
-    /// An older copy of `tiers`, which stands there for other sizes too.
-    context_over_200k: Option<Rates>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Rates {
-    input: Number,
-    output: Number,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Tier {
-    input: Number,
-    output: Number,
-    #[serde(rename = "tier")]
-    from: Size,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Size {
-    size: Number,
-}
-
-pub(super) fn read(providers: &Object<'_>, taken: &mut Taken) {
+pub(super) fn read(providers: &BTreeMap<&str, &str>, builder: &mut PriceListBuilder) {
     for (provider, raw) in providers {
-        let Ok(Provider { models }) = serde_json::from_str(raw.get()) else {
-            taken.leave(provider, Left::Unreadable);
+        let models = Object::parse(raw).and_then(|provider| provider.object("models"));
+        let Some(models) = models else {
+            builder.omit(provider, OmitReason::Unreadable);
             continue;
         };
-        for (name, raw) in models {
+        for (name, raw) in models.fields() {
             let listed_as = format!("{provider}/{name}");
-            let Some(maker) = maker(provider) else {
-                taken.leave(&listed_as, Left::Reseller);
-                continue;
-            };
-            let Ok(model) = serde_json::from_str::<Model<'_>>(raw.get()) else {
-                taken.leave(&listed_as, Left::Unreadable);
-                continue;
-            };
-            let modalities = model.modalities.output;
-            if modalities.is_some_and(|all| !all.iter().any(|one| one == "text")) {
-                taken.leave(&listed_as, Left::NotText);
-                continue;
+            let read = maker(provider).ok_or(OmitReason::Reseller);
+            match read.and_then(|maker| model(name, maker, raw)) {
+                Ok(model) => builder.add(&listed_as, model),
+                Err(why) => builder.omit(&listed_as, why),
             }
-            let cost = model.cost.filter(|cost| cost.get() != "null");
-            let Some(cost) = cost else {
-                taken.leave(&listed_as, Left::NoPrice);
-                continue;
-            };
-            let Ok(cost) = serde_json::from_str::<Cost>(cost.get()) else {
-                taken.leave(&listed_as, Left::Unreadable);
-                continue;
-            };
-            let (Some(input), Some(output)) = (cost.input.0, cost.output.0) else {
-                taken.leave(&listed_as, Left::NoPrice);
-                continue;
-            };
-            let model = ListedModel {
-                // Some providers' names have a maker in front.
-                name: name.rsplit('/').next().unwrap_or(&name).to_owned(),
-                maker,
-                input,
-                output,
-                cache_read: cost.cache_read.0,
-                cache_write: cost.cache_write.0,
-                cache_write_long: None,
-                cache_least: None,
-                window: model.limit.context.tokens(),
-                bands: bands(&cost),
-            };
-            taken.take(&listed_as, model);
         }
     }
 }
 
-fn bands(cost: &Cost) -> Vec<ListedBand> {
-    let tier = |tier: &Tier| {
-        let above = u64::from(tier.from.size.tokens()?);
-        Some(ListedBand { above, input: tier.input.0?, output: tier.output.0? })
+fn model(name: &str, maker: Maker, raw: &str) -> Result<ListedModel, OmitReason> {
+    let model = Object::parse(raw).ok_or(OmitReason::Unreadable)?;
+    let modalities = model.object("modalities").unwrap_or_default();
+    let is_text = modalities.list("output").iter().any(|output| output.get() == "\"text\"");
+    if modalities.has("output") && !is_text {
+        return Err(OmitReason::NotText);
+    }
+    if !model.has("cost") {
+        return Err(OmitReason::NoPrice);
+    }
+    let cost = model.object("cost").ok_or(OmitReason::Unreadable)?;
+    let price = |key| cost.number(key);
+    Ok(ListedModel {
+        // Some providers put a maker before the name.
+        name: name.rsplit('/').next().unwrap_or(name).to_owned(),
+        maker,
+        input: price("input").ok_or(OmitReason::NoPrice)?,
+        output: price("output").ok_or(OmitReason::NoPrice)?,
+        cache_read: price("cache_read"),
+        cache_write: price("cache_write"),
+        cache_write_long: None,
+        cache_least: None,
+        window: model.object("limit").and_then(|limit| tokens(&limit, "context")),
+        bands: bands(&cost),
+    })
+}
+
+fn bands(cost: &Object<'_>) -> Vec<ListedBand> {
+    let band = |above, rates: &Object<'_>| {
+        Some(ListedBand { above, input: rates.number("input")?, output: rates.number("output")? })
     };
-    let bands: Vec<ListedBand> = cost.tiers.iter().filter_map(tier).collect();
+    let tiers = cost.objects("tiers");
+    let sized = |tier: &Object<'_>| band(tokens(&tier.object("tier")?, "size")?.into(), tier);
+    let bands: Vec<ListedBand> = tiers.iter().filter_map(sized).collect();
     if !bands.is_empty() {
         return bands;
     }
-    let older = cost.context_over_200k.as_ref().and_then(|rates| {
-        Some(ListedBand { above: 200_000, input: rates.input.0?, output: rates.output.0? })
-    });
-    older.into_iter().collect()
+    // An older copy of `tiers`; the file has it for other sizes, too.
+    let older = cost.object("context_over_200k");
+    older.and_then(|rates| band(200_000, &rates)).into_iter().collect()
 }

@@ -34,8 +34,8 @@ fn find<'a>(list: &'a PriceList, name: &str) -> &'a ListedModel {
     list.models.iter().find(|model| model.name == name).expect("taken")
 }
 
-fn left(list: &PriceList) -> Vec<(Left, Vec<&str>)> {
-    list.left
+fn omitted(list: &PriceList) -> Vec<(OmitReason, Vec<&str>)> {
+    list.omitted
         .iter()
         .map(|(why, names)| (*why, names.iter().map(|name| &**name).collect()))
         .collect()
@@ -52,13 +52,13 @@ fn models_dev_is_read() {
     assert_eq!(astra.bands, [ListedBand { above: 272_000, input: 20.0, output: 75.0 }]);
     assert_eq!(list.models.len(), 2);
     assert_eq!(
-        left(&list),
+        omitted(&list),
         [
-            (Left::Reseller, vec!["openrouter/anthropic/claude-opus-5-5"]),
-            (Left::NotText, vec!["openai/gpt-image"]),
-            (Left::NoPrice, vec!["anthropic/claude-free", "anthropic/claude-unpriced"]),
-            (Left::BadPrice, vec!["openai/gpt-absurd", "openai/gpt-odd"]),
-            (Left::Unreadable, vec!["broken"]),
+            (OmitReason::Reseller, vec!["openrouter/anthropic/claude-opus-5-5"]),
+            (OmitReason::NotText, vec!["openai/gpt-image"]),
+            (OmitReason::NoPrice, vec!["anthropic/claude-free", "anthropic/claude-unpriced"]),
+            (OmitReason::BadPrice, vec!["openai/gpt-absurd", "openai/gpt-odd"]),
+            (OmitReason::Unreadable, vec!["broken"]),
         ]
     );
 }
@@ -77,12 +77,12 @@ fn litellm_is_read() {
     assert_eq!(find(&list, "deepseek-flash").cache_read, Some(0.003));
     assert_eq!(find(&list, "text-embedding-3-small").output.to_bits(), 0);
     assert_eq!(
-        left(&list),
+        omitted(&list),
         [
-            (Left::Reseller, vec!["bedrock/claude-opus-5-5", "openai/eu/gpt-6.1-sol"]),
-            (Left::NotText, vec!["dall-e-3"]),
-            (Left::NoPrice, vec!["odd"]),
-            (Left::Repeated, vec!["anthropic/claude-opus-5-5"]),
+            (OmitReason::Reseller, vec!["bedrock/claude-opus-5-5", "openai/eu/gpt-6.1-sol"]),
+            (OmitReason::NotText, vec!["dall-e-3"]),
+            (OmitReason::NoPrice, vec!["odd"]),
+            (OmitReason::Repeated, vec!["anthropic/claude-opus-5-5"]),
         ]
     );
 }
@@ -98,7 +98,7 @@ fn other_files_are_refused() {
 }
 
 proptest! {
-    /// Bytes that are cut, changed or exchanged never make it panic, and what is taken can be a price.
+    /// Damaged bytes never make it panic, and every price that it accepts is possible.
     #[test]
     fn nothing_panics(
         list in prop::sample::select(vec![MODELS_DEV, LITELLM]),

@@ -1,64 +1,60 @@
 //! Writes Claude Code sessions.
 
-use std::collections::HashMap;
-
 use plimsoll_core::{Block, ContentHash, Message, Role};
 
 use crate::error::WriteError;
+use crate::object::{Object, quoted, quoted_or_null};
 use crate::time;
 use crate::write::edit;
-use crate::write::lines::{Line, Output, Tree, lines};
-use crate::write::object::{Object, quoted};
+use crate::write::lines::{LineOutput, OriginalLine, RecordTree, lines};
 use crate::write::pi::unframed;
-use crate::write::plan::{Fate, Inserted, Part, Plan, RecordPlan};
+use crate::write::plan::{BlockPlan, Fate, InsertedMessage, RecordPlan, WritePlan};
 
-/// The fields of a line that a new one takes over from its neighbour.
+/// The fields that a new line copies from its neighbour.
 const ENVELOPE: [&str; 6] = ["isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch"];
 
-/// The fields of a message's usage that tell the size of its prompt.
+/// The fields of a message's usage with the size of its prompt.
 const PROMPT_SIZES: [&str; 3] =
     ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
 
 /// Writes the plan.
-pub(crate) fn write(plan: &Plan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteError> {
-    let mut tree = Tree::default();
+pub(crate) fn write(plan: &WritePlan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteError> {
+    let mut tree = RecordTree::default();
     for line in lines(original) {
         let Some(text) = line.text() else { continue };
         let Some(object) = Object::parse(&text) else { continue };
-        let Some(id) = object.text("uuid") else { continue };
+        let Some(id) = object.owned("uuid") else { continue };
         let dropped = is_dropped(plan, &line, &object);
-        // A boundary cuts the tree; without it the summary hangs on what was said before.
-        let parent = object.text("parentUuid").or_else(|| object.text("logicalParentUuid"));
+        // A boundary has no parent. Without the boundary the summary continues the messages before it.
+        let parent = object.owned("parentUuid").or_else(|| object.owned("logicalParentUuid"));
         tree.add(id, parent, dropped);
     }
-    let mut writer = Writer { plan, tree, new_parents: HashMap::new() };
-    writer.write(original)
+    ClaudeCodeWriter { plan, tree }.write(original)
 }
 
-fn is_dropped(plan: &Plan<'_>, line: &Line<'_>, object: &Object<'_>) -> bool {
+fn is_dropped(plan: &WritePlan<'_>, line: &OriginalLine<'_>, object: &Object<'_>) -> bool {
     match plan.records.get(&line.number) {
         Some(record) => !record.kept || record_is_empty(record),
         None => {
             plan.without_compactions
-                && object.text("subtype").as_deref() == Some("compact_boundary")
+                && object.owned("subtype").as_deref() == Some("compact_boundary")
         }
     }
 }
 
-/// Returns whether nothing of a line is left, while other lines of its message stay.
+/// Returns whether all blocks of a line are dropped, while other lines of its message stay.
 fn record_is_empty(record: &RecordPlan) -> bool {
     !record.parts.is_empty() && record.parts.iter().all(|part| matches!(part.fate, Fate::Dropped))
 }
 
-struct Writer<'a> {
-    plan: &'a Plan<'a>,
-    tree: Tree,
-    new_parents: HashMap<u32, String>,
+struct ClaudeCodeWriter<'a> {
+    plan: &'a WritePlan<'a>,
+    tree: RecordTree,
 }
 
-impl Writer<'_> {
+impl ClaudeCodeWriter<'_> {
     fn write(&mut self, original: &[u8]) -> Result<Vec<u8>, WriteError> {
-        let mut output = Output::default();
+        let mut output = LineOutput::default();
         let mut last: Option<String> = None;
         let mut last_line: Option<String> = None;
         for line in lines(original) {
@@ -67,22 +63,20 @@ impl Writer<'_> {
                 output.copy(&line);
                 continue;
             };
-            let mut parent = self.tree.kept(object.text("parentUuid").as_deref());
-            for inserted in &self.plan.inserted {
-                if inserted.before == Some(line.number) {
-                    let (entry, id) = self.new_line(inserted, parent, &object);
-                    output.put(&entry);
-                    self.new_parents.insert(line.number, id.clone());
-                    parent = Some(id);
-                }
+            let mut parent = self.tree.kept(object.owned("parentUuid").as_deref());
+            for inserted in self.plan.inserted_before(Some(line.number)) {
+                let (entry, id) = self.new_line(inserted, parent.as_deref(), &object);
+                output.put(&entry);
+                self.tree.put_before(line.number, id.clone());
+                parent = Some(id);
             }
             // A line that repeats a dropped one would take its place.
-            let repeats = object.text("uuid").is_some_and(|id| self.tree.is_dropped(&id));
+            let repeats = object.owned("uuid").is_some_and(|id| self.tree.is_dropped(&id));
             if repeats || is_dropped(self.plan, &line, &object) {
                 continue;
             }
             if self.plan.records.contains_key(&line.number) {
-                last = object.text("uuid").or(last);
+                last = object.owned("uuid").or(last);
                 last_line = text.as_deref().map(str::to_owned);
             }
             match self.line(&line, object)? {
@@ -90,71 +84,54 @@ impl Writer<'_> {
                 None => output.copy(&line),
             }
         }
-        for inserted in self.plan.inserted.iter().filter(|inserted| inserted.before.is_none()) {
+        for inserted in self.plan.inserted_before(None) {
             let template = last_line.as_deref().unwrap_or("{}");
             let Some(template) = Object::parse(template) else { continue };
-            let (entry, id) = self.new_line(inserted, last, &template);
+            let (entry, id) = self.new_line(inserted, last.as_deref(), &template);
             output.put(&entry);
             last = Some(id);
         }
         Ok(output.into_bytes())
     }
 
-    /// Returns a changed line's text, or nothing where it stays as it stands.
-    fn line(&self, line: &Line<'_>, mut object: Object<'_>) -> Result<Option<String>, WriteError> {
-        let mut changed = false;
+    /// Returns the new text of a line, or `None` if it stays as it is.
+    fn line(
+        &self,
+        line: &OriginalLine<'_>,
+        mut object: Object<'_>,
+    ) -> Result<Option<String>, WriteError> {
         if let Some(record) = self.plan.records.get(&line.number)
             && !record.is_untouched()
         {
             let edited = edited(&object, &record.parts)
                 .ok_or(WriteError::OtherOriginal { record: line.number })?;
             object.set("message", edited);
-            // A second copy of the result, which would keep the text that was taken out.
-            if record.parts.iter().any(|part| matches!(part.was, Block::ToolResult(_)))
-                || object.get("toolUseResult").is_some()
-            {
-                object.remove("toolUseResult");
-            }
-            changed = true;
+            // The field is a second copy of the result and still has the removed text.
+            object.remove("toolUseResult");
         }
-        if self.plan.records.contains_key(&line.number)
-            && self.plan.is_behind_change(line.number)
-            && let Some(message) = object
-                .get("message")
-                .and_then(|message| edit::without_prompt_size(message, &PROMPT_SIZES))
-        {
-            object.set("message", message);
-            changed = true;
+        if self.plan.is_behind_change(line.number) {
+            edit::reset_prompt_size(&mut object, &PROMPT_SIZES);
         }
-        // Without its boundary a summary is a message like others; marked, it would hide all that stands before it.
-        if self.plan.without_compactions && object.get("isCompactSummary").is_some() {
+        // Claude Code hides all messages before a marked summary; without its boundary the summary is an ordinary message.
+        if self.plan.without_compactions {
             object.remove("isCompactSummary");
-            changed = true;
         }
-        let parent = object.text("parentUuid");
-        let kept = match self.new_parents.get(&line.number) {
-            Some(id) => Some(id.clone()),
-            None => self.tree.kept(parent.as_deref()),
-        };
-        if parent != kept {
-            object.set("parentUuid", kept.map_or_else(|| "null".to_owned(), |id| quoted(&id)));
-            changed = true;
-        }
-        Ok(changed.then(|| object.to_string()))
+        self.tree.relink(line.number, &mut object, "parentUuid");
+        Ok(object.changed())
     }
 
     fn new_line(
         &mut self,
-        inserted: &Inserted<'_>,
-        parent: Option<String>,
+        inserted: &InsertedMessage<'_>,
+        parent: Option<&str>,
         neighbour: &Object<'_>,
     ) -> (String, String) {
         let text = inserted.message.shown();
         let seed = format!("{parent:?}\n{text}");
         let hash = ContentHash::of(&Message::text(Role::User, seed)).full();
         let id = uuid(&hash);
-        self.tree.add(id.clone(), parent.clone(), false);
-        let mut fields = parent.map_or_else(|| "null".to_owned(), |parent| quoted(&parent));
+        self.tree.add(id.clone(), parent.map(str::to_owned), false);
+        let mut fields = quoted_or_null(parent);
         for key in ENVELOPE {
             if let Some(value) = neighbour.get(key) {
                 fields = format!("{fields},{}:{value}", quoted(key));
@@ -184,7 +161,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns a hash's digits in the shape of a UUID of version 8, the one for ids of one's own making.
+/// Returns the digits of a hash as a UUID of version 8, the version for custom ids.
 fn uuid(hash: &str) -> String {
     format!(
         "{}-{}-8{}-8{}-{}",
@@ -196,18 +173,18 @@ fn uuid(hash: &str) -> String {
     )
 }
 
-fn edited(object: &Object<'_>, parts: &[Part]) -> Option<String> {
+fn edited(object: &Object<'_>, parts: &[BlockPlan]) -> Option<String> {
     let mut message = Object::parse(object.get("message")?)?;
-    // A result without a call was read as text; its change goes into the result.
-    let parts: Vec<Part> = parts
+    // The reader made a text of a result without a call, so the change of the text goes into the result.
+    let parts: Vec<BlockPlan> = parts
         .iter()
         .map(|part| match (&part.was, &part.fate) {
             (Block::Text(_), Fate::Changed(Block::Text(text)))
-                if part.index.is_some_and(|index| is_result(&message, index)) =>
+                if part.index.is_some_and(|index| edit::is_result(&message, index)) =>
             {
                 let mut result = Message::result("", unframed(text)).blocks;
                 let fate = result.pop().map_or(Fate::Kept, Fate::Changed);
-                Part { index: part.index, was: part.was.clone(), fate }
+                BlockPlan { index: part.index, was: part.was.clone(), fate }
             }
             _ => part.clone(),
         })
@@ -215,14 +192,4 @@ fn edited(object: &Object<'_>, parts: &[Part]) -> Option<String> {
     let content = edit::content(message.get("content")?, &parts)?;
     message.set("content", content);
     Some(message.to_string())
-}
-
-fn is_result(message: &Object<'_>, index: u32) -> bool {
-    let content = message.get("content").unwrap_or("[]");
-    let elements: Vec<&serde_json::value::RawValue> =
-        serde_json::from_str(content).unwrap_or_default();
-    elements
-        .get(index as usize)
-        .and_then(|element| Object::parse(element.get()))
-        .is_some_and(|block| block.text("type").as_deref() == Some("tool_result"))
 }

@@ -1,79 +1,66 @@
 //! Writes lists of `OpenAI` chat messages and Anthropic messages, alone or inside of a recorded request.
 //!
-//! The list is put together anew in the order of the context, element by element; all around it stays as it is.
+//! The list gets the elements of the context in their order; the rest of the document keeps its bytes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use plimsoll_core::text::EARLIER_LEFT_OUT;
 use plimsoll_core::{Block, Message, Role};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::WriteError;
 use crate::json;
-use crate::write::Written;
+use crate::object::{Object, list, quoted};
+use crate::write::ContextMessage;
 use crate::write::edit;
-use crate::write::object::{Object, list, quoted};
-use crate::write::plan::{Fate, Part, Plan};
+use crate::write::plan::{BlockPlan, Fate, WritePlan};
 
-/// Which of the two interfaces the messages are for.
+/// The interface that the messages are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     OpenAi,
     Anthropic,
 }
 
-#[derive(Deserialize)]
-struct Request<'a> {
-    #[serde(borrow)]
-    messages: &'a RawValue,
-}
-
-/// What stands first where the context begins with an answer, which Anthropic's interface refuses.
-const LEFT_OUT: &str = "[earlier messages were left out]";
-
 /// Writes the plan.
 pub(crate) fn write(
-    plan: &Plan<'_>,
+    plan: &WritePlan<'_>,
     original: &[u8],
-    context: &[Written],
+    context: &[ContextMessage],
     dialect: Dialect,
 ) -> Result<Vec<u8>, WriteError> {
     let foreign = WriteError::OtherOriginal { record: 1 };
     let bytes = json::without_mark(original);
-    let text = json::utf8_document(bytes);
-    let text = match parse(&text) {
-        Some(_) => text,
-        None => match json::mended(bytes).and_then(|bytes| String::from_utf8(bytes).ok()) {
-            Some(mended) => Cow::Owned(mended),
-            None => return Err(foreign),
-        },
-    };
+    let mut text = json::utf8_document(bytes);
+    if parse(&text).is_none()
+        && let Some(mended) = str::from_utf8(bytes).ok().and_then(json::mended)
+    {
+        text = Cow::Owned(mended);
+    }
     let Some((start, messages)) = parse(&text) else { return Err(foreign) };
-    let elements: Vec<&RawValue> =
-        serde_json::from_str(messages).map_err(|_| WriteError::OtherOriginal { record: 1 })?;
-    let written = self::elements(plan, &elements, context, dialect)?;
-    let mut out = text.as_bytes()[..start].to_vec();
-    out.extend_from_slice(list(written).as_bytes());
-    out.extend_from_slice(&text.as_bytes()[start + messages.len()..]);
-    Ok(out)
+    let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(messages) else {
+        return Err(foreign);
+    };
+    let written = list(self::elements(plan, &elements, context, dialect)?);
+    Ok([&text[..start], &written, &text[start + messages.len()..]].concat().into_bytes())
 }
 
-/// Returns the list of messages and where in the text it begins.
+/// Returns the list of messages and its offset in the text.
 fn parse(text: &str) -> Option<(usize, &str)> {
     let messages = if text.trim_ascii_start().starts_with('[') {
         serde_json::from_str::<&RawValue>(text).ok()?.get()
     } else {
-        serde_json::from_str::<Request<'_>>(text).ok()?.messages.get()
+        Object::parse(text)?.recorded("messages")?
     };
     // A raw value is a slice of the text that it was read from.
     Some((messages.as_ptr() as usize - text.as_ptr() as usize, messages))
 }
 
 fn elements<'a>(
-    plan: &Plan<'_>,
+    plan: &WritePlan<'_>,
     elements: &[&'a RawValue],
-    context: &[Written],
+    context: &[ContextMessage],
     dialect: Dialect,
 ) -> Result<Vec<Cow<'a, str>>, WriteError> {
     let mut out: Vec<Cow<'a, str>> = Vec::new();
@@ -82,7 +69,7 @@ fn elements<'a>(
         let session = plan.session;
         let position = written.position.filter(|position| {
             let (message, origin) = (&session.messages[*position], &session.origins[*position]);
-            // What a repair made or turned into another role has no record of its kind.
+            // A message that a repair made, or gave another role, has no record of its own kind.
             let made = origin.repaired && origin.pieces.is_empty();
             !made && message.source.is_some() && !is_orphan(plan, elements, *position)
         });
@@ -91,7 +78,7 @@ fn elements<'a>(
             continue;
         };
         if index == 0 && dialect == Dialect::Anthropic && written.message.role == Role::Assistant {
-            let first = Message::text(Role::User, LEFT_OUT);
+            let first = Message::text(Role::User, EARLIER_LEFT_OUT);
             out.push(Cow::Owned(new_message(&first, dialect)));
         }
         if !done.insert(record) {
@@ -109,8 +96,8 @@ fn elements<'a>(
     Ok(out)
 }
 
-/// Returns whether a message was read from a result that answers nothing.
-fn is_orphan(plan: &Plan<'_>, elements: &[&RawValue], position: usize) -> bool {
+/// Returns whether a message was read from a result without a call.
+fn is_orphan(plan: &WritePlan<'_>, elements: &[&RawValue], position: usize) -> bool {
     let (message, origin) = (&plan.session.messages[position], &plan.session.origins[position]);
     if !origin.repaired || message.role != Role::User {
         return false;
@@ -118,27 +105,21 @@ fn is_orphan(plan: &Plan<'_>, elements: &[&RawValue], position: usize) -> bool {
     let Some(piece) = origin.pieces.first() else { return false };
     let element = elements.get(piece.record as usize - 1).map_or("", |raw| raw.get());
     let Some(object) = Object::parse(element) else { return false };
-    if object.text("role").as_deref() == Some("tool") {
+    if object.owned("role").as_deref() == Some("tool") {
         return true;
     }
-    let content: Vec<&RawValue> =
-        serde_json::from_str(object.get("content").unwrap_or("[]")).unwrap_or_default();
-    let index = piece.index.unwrap_or(0) as usize;
-    content
-        .get(index)
-        .and_then(|raw| Object::parse(raw.get()))
-        .is_some_and(|block| block.text("type").as_deref() == Some("tool_result"))
+    edit::is_result(&object, piece.index.unwrap_or(0))
 }
 
-fn edited(raw: &str, parts: &[Part]) -> Option<String> {
+fn edited(raw: &str, parts: &[BlockPlan]) -> Option<String> {
     let mended;
     let mut object = if let Some(object) = Object::parse(raw) {
         object
     } else {
-        mended = String::from_utf8(json::mended(raw.as_bytes())?).ok()?;
+        mended = json::mended(raw)?;
         Object::parse(&mended)?
     };
-    if object.text("role").as_deref() == Some("tool") {
+    if object.owned("role").as_deref() == Some("tool") {
         for part in parts {
             if let Fate::Changed(Block::ToolResult(result)) = &part.fate {
                 let content = object.get("content").unwrap_or("\"\"").to_owned();
@@ -147,7 +128,7 @@ fn edited(raw: &str, parts: &[Part]) -> Option<String> {
         }
         return Some(object.to_string());
     }
-    let (calls, rest): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(|part| {
+    let (calls, rest): (Vec<BlockPlan>, Vec<BlockPlan>) = parts.iter().cloned().partition(|part| {
         matches!(part.was, Block::ToolCall(_)) && object.get("tool_calls").is_some()
     });
     if let Some(raw) = object.get("tool_calls").filter(|_| !calls.is_empty()).map(str::to_owned) {
@@ -176,9 +157,9 @@ fn edited(raw: &str, parts: &[Part]) -> Option<String> {
                     && part.index.is_none()
             });
         let content = match text_dropped {
-            // Only beside calls may a message be without text.
+            // A message may have no text only if it has calls.
             true if object.get("tool_calls").is_some() => "null".to_owned(),
-            true => quoted(edit::said("")),
+            true => quoted(edit::nonblank("")),
             false => edit::content(&content, &rest)?,
         };
         object.set("content", content);
@@ -203,7 +184,7 @@ fn edited_call(raw: &str, arguments: &str) -> Option<String> {
 
 fn new_message(message: &Message, dialect: Dialect) -> String {
     if let Some(result) = message.results().next() {
-        let (id, text) = (quoted(&result.call_id), quoted(edit::said(&result.text)));
+        let (id, text) = (quoted(&result.call_id), quoted(edit::nonblank(&result.text)));
         return match dialect {
             Dialect::OpenAi => {
                 format!("{{\"role\":\"tool\",\"tool_call_id\":{id},\"content\":{text}}}")
@@ -219,5 +200,5 @@ fn new_message(message: &Message, dialect: Dialect) -> String {
         _ => "user",
     };
     let text = message.shown();
-    format!("{{\"role\":\"{role}\",\"content\":{}}}", quoted(edit::said(&text)))
+    format!("{{\"role\":\"{role}\",\"content\":{}}}", quoted(edit::nonblank(&text)))
 }

@@ -1,50 +1,50 @@
-//! Edits of raw content: blocks replaced or dropped, everything else as it stood.
+//! Edits of raw content: replaces or drops blocks; everything else keeps its bytes.
 
 use std::borrow::Cow;
 
 use plimsoll_core::{Block, ToolResult};
 use serde_json::value::RawValue;
 
-use crate::blocks;
-use crate::write::object::{Object, list, quoted};
-use crate::write::plan::{Fate, Part};
+use crate::content;
+use crate::object::{Object, list, quoted};
+use crate::write::plan::{BlockPlan, Fate};
 
-/// What stands for a text that was emptied: interfaces refuse empty ones.
+/// Replaces an emptied text, because model interfaces refuse empty texts.
 const EMPTY: &str = "[empty]";
 
-/// Sets the prompt sizes of a message's usage to zero, as they are where a request was aborted; `None` where there are none.
+/// Sets the prompt sizes of a message's usage to zero, as in an aborted request.
 ///
-/// A program that reads the file would take the old ones for the size of the context that it now has.
-pub(crate) fn without_prompt_size(message: &str, fields: &[&str]) -> Option<String> {
-    let mut message = Object::parse(message)?;
-    let raw = message.get("usage")?.to_owned();
-    let mut usage = Object::parse(&raw)?;
-    let mut changed = false;
+/// Otherwise an agent would take them for the size of the changed context.
+pub(crate) fn reset_prompt_size(record: &mut Object<'_>, fields: &[&str]) {
+    let Some(text) = record.get("message").map(str::to_owned) else { return };
+    let Some(mut message) = Object::parse(&text) else { return };
+    let Some(mut usage) = message.object("usage") else { return };
     for field in fields {
         if usage.get(field).is_some_and(|value| value != "0") {
             usage.set(field, "0");
-            changed = true;
         }
     }
-    message.set("usage", usage.to_string());
-    changed.then(|| message.to_string())
+    if let Some(usage) = usage.changed() {
+        message.set("usage", usage);
+        record.set("message", message.to_string());
+    }
 }
 
 /// Returns a text block.
 pub(crate) fn text_block(text: &str) -> String {
-    format!("{{\"type\":\"text\",\"text\":{}}}", quoted(said(text)))
+    format!("{{\"type\":\"text\",\"text\":{}}}", quoted(nonblank(text)))
 }
 
-/// Returns the text, or a stand-in where it is empty.
-pub(crate) fn said(text: &str) -> &str {
+/// Returns the text, or [`EMPTY`] if it is blank.
+pub(crate) fn nonblank(text: &str) -> &str {
     if text.trim().is_empty() { EMPTY } else { text }
 }
 
-/// Returns content in which the parts met their fates. Errors: `None` if the content is not that of the parts.
-pub(crate) fn content(raw: &str, parts: &[Part]) -> Option<String> {
+/// Returns the content with the changes of `parts`. Errors: `None` if it is not the content of the parts.
+pub(crate) fn content(raw: &str, parts: &[BlockPlan]) -> Option<String> {
     if !raw.starts_with('[') {
         return match parts.iter().find(|part| part.index.is_none()).map(|part| &part.fate) {
-            Some(Fate::Changed(Block::Text(text))) => Some(quoted(said(text))),
+            Some(Fate::Changed(Block::Text(text))) => Some(quoted(nonblank(text))),
             _ => Some(raw.to_owned()),
         };
     }
@@ -64,11 +64,13 @@ pub(crate) fn content(raw: &str, parts: &[Part]) -> Option<String> {
 fn block(raw: &str, now: &Block) -> Option<String> {
     if raw.starts_with('"') {
         let Block::Text(text) = now else { return None };
-        return Some(quoted(said(text)));
+        return Some(quoted(nonblank(text)));
     }
     let mut object = Object::parse(raw)?;
     match now {
-        Block::Text(text) if object.get("text").is_some() => object.set("text", quoted(said(text))),
+        Block::Text(text) if object.get("text").is_some() => {
+            object.set("text", quoted(nonblank(text)));
+        }
         Block::Text(text) => return Some(text_block(text)),
         Block::ToolCall(call) => {
             let key = if object.get("arguments").is_some() { "arguments" } else { "input" };
@@ -86,7 +88,14 @@ fn block(raw: &str, now: &Block) -> Option<String> {
     Some(object.to_string())
 }
 
-/// Returns arguments as the object that interfaces insist on.
+/// Returns whether an element of a message's content is a tool result.
+pub(crate) fn is_result(message: &Object<'_>, index: u32) -> bool {
+    let element = message.list("content").into_iter().nth(index as usize);
+    let block = element.and_then(|raw| Object::parse(raw.get()));
+    block.is_some_and(|block| block.owned("type").as_deref() == Some("tool_result"))
+}
+
+/// Returns arguments as an object, which model interfaces require.
 fn arguments_object(arguments: &str) -> String {
     match Object::parse(arguments) {
         Some(_) => arguments.to_owned(),
@@ -94,14 +103,14 @@ fn arguments_object(arguments: &str) -> String {
     }
 }
 
-/// Returns the content of a changed result: the text in the shape it had, recorded images behind it.
+/// Returns the content of a changed result: its text as a string or a list, as before, and the recorded images.
 pub(crate) fn result_content(raw: &str, result: &ToolResult) -> String {
     if !raw.starts_with('[') {
         return quoted(&result.text);
     }
     let elements: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
     let images = elements.iter().map(|element| element.get()).filter(|raw| {
-        !result.images.is_empty() && matches!(blocks::block(raw), Some(Block::Image(_)))
+        !result.images.is_empty() && matches!(content::block(raw), Some(Block::Image(_)))
     });
     let text = (!result.text.is_empty()).then(|| Cow::Owned(text_block(&result.text)));
     list(text.into_iter().chain(images.map(Cow::Borrowed)))

@@ -1,48 +1,49 @@
-//! JSON Lines output: records copied, replaced, left out or put in, line by line, in a tree of ids.
+//! JSON Lines output: copies, replaces, omits and inserts lines, whose records form a tree by their ids.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::json;
+use crate::object::{Object, quoted_or_null};
 
 /// A line of the original.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct OriginalLine<'a> {
     pub(crate) number: u32,
-    /// With its line break, if it has one.
+    /// The bytes, with the line break if there is one.
     pub(crate) raw: &'a [u8],
 }
 
-impl<'a> Line<'a> {
-    /// Returns the line's JSON; mended, where it had to be mended to be read.
+impl<'a> OriginalLine<'a> {
+    /// Returns the JSON of the line, mended if necessary.
     pub(crate) fn text(&self) -> Option<Cow<'a, str>> {
         let text = str::from_utf8(json::without_mark(self.raw).trim_ascii()).ok()?;
         if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
             return Some(Cow::Borrowed(text));
         }
-        String::from_utf8(json::mended(text.as_bytes())?).ok().map(Cow::Owned)
+        json::mended(text).map(Cow::Owned)
     }
 }
 
-/// Returns all lines of a file, blank ones too.
-pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+/// Returns all lines of a file, including blank ones.
+pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = OriginalLine<'_>> {
     (1..)
         .zip(bytes.split_inclusive(|byte| *byte == b'\n'))
-        .map(|(number, raw)| Line { number, raw })
+        .map(|(number, raw)| OriginalLine { number, raw })
 }
 
-/// Lines as they are put out.
+/// The written lines.
 #[derive(Debug, Default)]
-pub(crate) struct Output(Vec<u8>);
+pub(crate) struct LineOutput(Vec<u8>);
 
-impl Output {
+impl LineOutput {
     /// Copies a line.
-    pub(crate) fn copy(&mut self, line: &Line<'_>) {
+    pub(crate) fn copy(&mut self, line: &OriginalLine<'_>) {
         self.finish_line();
         self.0.extend_from_slice(line.raw);
     }
 
-    /// Puts text in the place of a line, or where there was none.
+    /// Writes a new or changed line.
     pub(crate) fn put(&mut self, text: &str) {
         self.finish_line();
         self.0.extend_from_slice(text.as_bytes());
@@ -60,14 +61,16 @@ impl Output {
     }
 }
 
-/// Which record hangs on which, and what is left out.
+/// The parents of all records, and the dropped records.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct RecordTree {
     parents: HashMap<String, Option<String>>,
     dropped: HashSet<String>,
+    /// New records, by the line whose parent they are.
+    new_parents: HashMap<u32, String>,
 }
 
-impl Tree {
+impl RecordTree {
     pub(crate) fn add(&mut self, id: String, parent: Option<String>, dropped: bool) {
         if dropped {
             self.dropped.insert(id.clone());
@@ -75,7 +78,22 @@ impl Tree {
         self.parents.entry(id).or_insert(parent);
     }
 
-    /// Returns the kept record next to `first`, on the way from it down to `last`.
+    /// Makes a new record the parent of a line.
+    pub(crate) fn put_before(&mut self, line: u32, id: String) {
+        self.new_parents.insert(line, id);
+    }
+
+    /// Sets the parent of a line's record to the new record before it, else to the nearest remaining ancestor.
+    pub(crate) fn relink(&self, line: u32, record: &mut Object<'_>, key: &str) {
+        let parent = record.owned(key);
+        let new = self.new_parents.get(&line).cloned();
+        let kept = new.or_else(|| self.kept(parent.as_deref()));
+        if parent != kept {
+            record.set(key, quoted_or_null(kept.as_deref()));
+        }
+    }
+
+    /// Returns the remaining record nearest to `first` on the path from `last` up to it.
     pub(crate) fn kept_from(&self, first: &str, last: Option<&str>) -> Option<String> {
         let mut found = None;
         let mut at = last;
@@ -100,10 +118,10 @@ impl Tree {
         self.dropped.contains(id)
     }
 
-    /// Returns the nearest ancestor that is kept, beginning with `id` itself.
+    /// Returns the nearest remaining ancestor, beginning with `id` itself.
     pub(crate) fn kept(&self, id: Option<&str>) -> Option<String> {
         let mut at = id;
-        // A cycle of dropped records ends after as many steps as there are records.
+        // The bound ends the walk where dropped records form a cycle.
         for _ in 0..=self.dropped.len() {
             match at {
                 Some(id) if self.is_dropped(id) => {

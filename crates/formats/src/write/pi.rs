@@ -1,63 +1,56 @@
 //! Writes pi sessions.
 //!
-//! A summary that leads the context becomes a compaction entry, which pi shows as one; any other new text a message.
+//! A summary at the beginning of the context becomes a compaction entry; any other new text becomes a message.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_core::{Block, ContentHash, Role};
 
 use crate::error::WriteError;
+use crate::object::{Object, quoted, quoted_or_null};
 use crate::pi;
 use crate::time;
 use crate::write::edit;
-use crate::write::lines::{Line, Output, Tree, lines};
-use crate::write::object::{Object, quoted};
-use crate::write::plan::{Fate, Inserted, Plan, RecordPlan};
+use crate::write::lines::{LineOutput, OriginalLine, RecordTree, lines};
+use crate::write::plan::{Fate, InsertedMessage, RecordPlan, WritePlan};
 
-/// The fields of a message's usage that tell the size of its prompt.
+/// The fields of a message's usage with the size of its prompt.
 const PROMPT_SIZES: [&str; 4] = ["input", "cacheRead", "cacheWrite", "totalTokens"];
 
 /// Writes the plan.
-pub(crate) fn write(plan: &Plan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteError> {
+pub(crate) fn write(plan: &WritePlan<'_>, original: &[u8]) -> Result<Vec<u8>, WriteError> {
     let dropped = plan.session.compactions.iter().map(|seen| seen.source).find(|source| {
         !plan.without_compactions && plan.records.get(source).is_some_and(|record| !record.kept)
     });
-    let mut writer = Writer {
-        plan,
-        tree: Tree::default(),
-        hidden_before: dropped.unwrap_or(0),
-        new_parents: HashMap::new(),
-    };
+    let mut writer =
+        PiWriter { plan, tree: RecordTree::default(), hidden_before: dropped.unwrap_or(0) };
     let mut leaf = None;
     for line in lines(original) {
         let Some(text) = line.text() else { continue };
         let Some(object) = Object::parse(&text) else { continue };
-        if object.text("type").as_deref() == Some("session") {
+        if object.owned("type").as_deref() == Some("session") {
             continue;
         }
-        let Some(id) = object.text("id") else { continue };
+        let Some(id) = object.owned("id") else { continue };
         let dropped = writer.is_dropped(&line, &object);
-        writer.tree.add(id.clone(), object.text("parentId"), dropped);
+        writer.tree.add(id.clone(), object.owned("parentId"), dropped);
         leaf = Some(id);
     }
     writer.write(original, leaf.as_deref())
 }
 
-struct Writer<'a> {
-    plan: &'a Plan<'a>,
-    tree: Tree,
-    /// Messages before this line were hidden by a compaction that is not in the context, and must not come back.
+struct PiWriter<'a> {
+    plan: &'a WritePlan<'a>,
+    tree: RecordTree,
+    /// A compaction that is not in the context hid the messages before this line; they must stay out.
     hidden_before: u32,
-    /// Parents that were put in, by the line that hangs on them.
-    new_parents: HashMap<u32, String>,
 }
 
-impl Writer<'_> {
-    fn is_dropped(&self, line: &Line<'_>, object: &Object<'_>) -> bool {
+impl PiWriter<'_> {
+    fn is_dropped(&self, line: &OriginalLine<'_>, object: &Object<'_>) -> bool {
         match self.plan.records.get(&line.number) {
             Some(record) => !record.kept,
-            None => match object.text("type").as_deref() {
+            None => match object.owned("type").as_deref() {
                 Some("compaction") => self.plan.without_compactions,
                 Some("message" | "custom_message" | "branch_summary") => {
                     line.number < self.hidden_before
@@ -68,32 +61,25 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, original: &[u8], leaf: Option<&str>) -> Result<Vec<u8>, WriteError> {
-        let mut output = Output::default();
+        let mut output = LineOutput::default();
         let mut last_id = None;
         let mut entries = 0;
-        // Where each entry of a file without ids now stands, counted over the old ones.
+        // The new index of each entry of a file without ids, by its old index.
         let mut moved = Vec::new();
         for line in lines(original) {
             let text = line.text();
-            let object = text.as_deref().and_then(Object::parse);
-            let Some(object) = object else {
+            let Some(object) = text.as_deref().and_then(Object::parse) else {
                 output.copy(&line);
                 continue;
             };
-            let inserted: Vec<&Inserted<'_>> = self
-                .plan
-                .inserted
-                .iter()
-                .filter(|inserted| inserted.before == Some(line.number))
-                .collect();
-            let mut parent = self.tree.kept(object.text("parentId").as_deref());
-            for inserted in inserted {
-                let (entry, id) = self.new_entry(inserted, parent, &object, entries);
+            let mut parent = self.tree.kept(object.owned("parentId").as_deref());
+            for inserted in self.plan.inserted_before(Some(line.number)) {
+                let (entry, id) = self.new_entry(inserted, parent.as_deref(), &object, entries);
                 output.put(&entry);
                 entries += 1;
                 parent = id;
                 if let Some(id) = &parent {
-                    self.new_parents.insert(line.number, id.clone());
+                    self.tree.put_before(line.number, id.clone());
                 }
             }
             moved.push(entries);
@@ -101,7 +87,7 @@ impl Writer<'_> {
                 continue;
             }
             entries += 1;
-            last_id = object.text("id").or(last_id);
+            last_id = object.owned("id").or(last_id);
             match self.entry(&line, object, &moved)? {
                 Some(text) => output.put(&text),
                 None => output.copy(&line),
@@ -112,10 +98,10 @@ impl Writer<'_> {
         Ok(output.into_bytes())
     }
 
-    /// Puts what stands at the end, and makes sure that the last line is on the live branch.
+    /// Writes the new messages at the end, and makes sure that the last line is on the live branch.
     fn end(
         &mut self,
-        output: &mut Output,
+        output: &mut LineOutput,
         leaf: Option<String>,
         last_id: Option<String>,
         entries: usize,
@@ -124,8 +110,8 @@ impl Writer<'_> {
         let mut last_id = last_id;
         let with_ids = Object::parse(if parent.is_some() { r#"{"id":""}"# } else { "{}" });
         let Some(template) = with_ids else { return };
-        for inserted in self.plan.inserted.iter().filter(|inserted| inserted.before.is_none()) {
-            let (entry, id) = self.new_entry(inserted, parent, &template, entries);
+        for inserted in self.plan.inserted_before(None) {
+            let (entry, id) = self.new_entry(inserted, parent.as_deref(), &template, entries);
             output.put(&entry);
             last_id.clone_from(&id);
             parent = id;
@@ -140,62 +126,47 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns a changed entry's text, or nothing where it stays as it stands.
+    /// Returns the new text of an entry, or `None` if it stays as it is.
     fn entry(
         &self,
-        line: &Line<'_>,
+        line: &OriginalLine<'_>,
         mut object: Object<'_>,
         moved: &[usize],
     ) -> Result<Option<String>, WriteError> {
-        let mut changed = false;
         if let Some(record) = self.plan.records.get(&line.number)
             && !record.is_untouched()
         {
             object =
                 edited(object, record).ok_or(WriteError::OtherOriginal { record: line.number })?;
-            changed = true;
         }
-        if self.plan.records.contains_key(&line.number)
-            && self.plan.is_behind_change(line.number)
-            && let Some(message) = object
-                .get("message")
-                .and_then(|message| edit::without_prompt_size(message, &PROMPT_SIZES))
-        {
-            object.set("message", message);
-            changed = true;
+        if self.plan.is_behind_change(line.number) {
+            edit::reset_prompt_size(&mut object, &PROMPT_SIZES);
         }
-        let parent = object.text("parentId");
-        let kept = match self.new_parents.get(&line.number) {
-            Some(id) => Some(id.clone()),
-            None => self.tree.kept(parent.as_deref()),
-        };
-        if parent != kept {
-            object.set("parentId", kept.map_or_else(|| "null".to_owned(), |id| quoted(&id)));
-            changed = true;
-        }
-        if let Some(first) = object.text("firstKeptEntryId")
+        let parent = object.owned("parentId");
+        self.tree.relink(line.number, &mut object, "parentId");
+        if let Some(first) = object.owned("firstKeptEntryId")
             && self.tree.is_dropped(&first)
         {
-            let kept = self.tree.kept_from(&first, parent.as_deref()).or_else(|| object.text("id"));
+            let kept =
+                self.tree.kept_from(&first, parent.as_deref()).or_else(|| object.owned("id"));
             object.set("firstKeptEntryId", quoted(&kept.unwrap_or_default()));
-            changed = true;
         }
         let index: Option<usize> =
             object.get("firstKeptEntryIndex").and_then(|raw| raw.parse().ok());
-        if let Some(now) = index.and_then(|index| Some((index, *moved.get(index)?)))
-            && now.0 != now.1
+        if let Some(index) = index
+            && let Some(&now) = moved.get(index)
+            && now != index
         {
-            object.set("firstKeptEntryIndex", now.1.to_string());
-            changed = true;
+            object.set("firstKeptEntryIndex", now.to_string());
         }
-        Ok(changed.then(|| object.to_string()))
+        Ok(object.changed())
     }
 
     /// Returns a new entry and, in a file of entries with ids, its id.
     fn new_entry(
         &mut self,
-        inserted: &Inserted<'_>,
-        parent: Option<String>,
+        inserted: &InsertedMessage<'_>,
+        parent: Option<&str>,
         next: &Object<'_>,
         entries: usize,
     ) -> (String, Option<String>) {
@@ -203,21 +174,21 @@ impl Writer<'_> {
         let text = inserted.message.shown();
         let id = with_ids.then(|| self.new_id(&format!("{parent:?}\n{text}")));
         if let Some(id) = &id {
-            self.tree.add(id.clone(), parent.clone(), false);
+            self.tree.add(id.clone(), parent.map(str::to_owned), false);
         }
         let time = timestamp(inserted.time);
         let links = id.as_ref().map_or_else(String::new, |id| {
-            let parent = parent.map_or_else(|| "null".to_owned(), |parent| quoted(&parent));
+            let parent = quoted_or_null(parent);
             format!(",\"id\":{},\"parentId\":{parent}", quoted(id))
         });
         let entry = if inserted.leads && inserted.message.role != Role::Assistant {
-            // What is kept stands behind the entry, so nothing before it is: pi shows the summary and all that follows.
-            let first = match next.text("id").filter(|id| with_ids && !id.is_empty()) {
+            // pi shows the summary and all entries from the first kept one on, so that is the next entry.
+            let first = match next.owned("id").filter(|id| with_ids && !id.is_empty()) {
                 Some(id) => format!("\"firstKeptEntryId\":{}", quoted(&id)),
                 None if with_ids => "\"firstKeptEntryId\":\"\"".to_owned(),
                 None => format!("\"firstKeptEntryIndex\":{}", entries + 1),
             };
-            let summary = quoted(edit::said(&text));
+            let summary = quoted(edit::nonblank(&text));
             format!(
                 "{{\"type\":\"compaction\"{links},\"timestamp\":{time},\"summary\":{summary},{first},\"tokensBefore\":0}}"
             )
@@ -234,7 +205,7 @@ impl Writer<'_> {
         (entry, id)
     }
 
-    /// Returns an id of eight hex digits that the file does not hold, always the same for the same text.
+    /// Returns an unused id of eight hex digits, the same for the same text.
     fn new_id(&self, seed: &str) -> String {
         let hash = ContentHash::of(&plimsoll_core::Message::text(Role::User, seed)).full();
         let free = (0..=56).map(|at| &hash[at..at + 8]).find(|id| !self.tree.has(id));
@@ -258,16 +229,16 @@ fn assistant(content: &str, model: Option<&str>, millis: i64) -> String {
     )
 }
 
-/// Returns the entry with its parts changed. Errors: `None` if it is not the entry that was read.
+/// Returns the entry with the changes of its parts. Errors: `None` if it is not the entry that was read.
 fn edited<'a>(mut object: Object<'a>, record: &RecordPlan) -> Option<Object<'a>> {
-    if object.text("type").as_deref() == Some("custom_message") {
+    if object.owned("type").as_deref() == Some("custom_message") {
         let content = edit::content(object.get("content")?, &record.parts)?;
         object.set("content", content);
         return Some(object);
     }
     let raw = object.get("message").map(str::to_owned);
     let message = raw.as_deref().and_then(Object::parse);
-    let role = message.as_ref().and_then(|message| message.text("role"));
+    let role = message.as_ref().and_then(|message| message.owned("role"));
     let text = match (role.as_deref(), message) {
         (Some("user" | "assistant" | "custom" | "hookMessage"), Some(mut message)) => {
             let content = edit::content(message.get("content")?, &record.parts)?;
@@ -282,7 +253,7 @@ fn edited<'a>(mut object: Object<'a>, record: &RecordPlan) -> Option<Object<'a>>
                         message.set("content", edit::result_content(&content, result));
                         message.set("isError", result.is_error.to_string());
                     }
-                    // A result without a call, which was read as a user message.
+                    // The reader made a user message of a result without a call.
                     Fate::Changed(Block::Text(text)) => {
                         message.set("content", format!("[{}]", edit::text_block(unframed(text))));
                     }
@@ -291,12 +262,12 @@ fn edited<'a>(mut object: Object<'a>, record: &RecordPlan) -> Option<Object<'a>>
             }
             message.to_string()
         }
-        _ if object.text("type").as_deref() == Some("compaction") => {
+        _ if object.owned("type").as_deref() == Some("compaction") => {
             let text = changed_text(record)?;
             object.set("summary", quoted(pi::without_frame(&text)));
             return Some(object);
         }
-        // Commands of the user and summaries: pi frames their text itself, so the changed text needs a plain message.
+        // pi frames the text of user commands and summaries itself, so the changed text becomes a plain message.
         (_, message) => {
             let text = changed_text(record)?;
             let millis = message.as_ref().and_then(|message| message.get("timestamp"));
@@ -319,7 +290,7 @@ fn changed_text(record: &RecordPlan) -> Option<Arc<str>> {
     })
 }
 
-/// Returns what a repair put a first line before.
+/// Returns the text without the first line that a repair put before it.
 pub(crate) fn unframed(text: &str) -> &str {
     match text.split_once('\n') {
         Some((first, rest)) if first.starts_with('[') && first.ends_with(']') => rest,

@@ -1,4 +1,4 @@
-//! The plan: what becomes of each block of each record, and what is put between records.
+//! The plan of a write: the changes of each block of each record, and the new messages between records.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use plimsoll_core::{Block, Message, MillisSinceEpoch};
 
 use crate::error::WriteError;
 use crate::session::{Compaction, Session};
-use crate::write::Written;
+use crate::write::ContextMessage;
 
-/// What becomes of a block.
+/// The change of a block.
 #[derive(Debug, Clone)]
 pub(crate) enum Fate {
     Kept,
@@ -18,52 +18,55 @@ pub(crate) enum Fate {
 
 /// A block of a record.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct BlockPlan {
     pub(crate) index: Option<u32>,
     pub(crate) was: Block,
     pub(crate) fate: Fate,
 }
 
-/// What becomes of a record that holds messages.
+/// The changes of a record that holds messages.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordPlan {
-    pub(crate) parts: Vec<Part>,
-    /// Whether a message of it is in the context.
+    pub(crate) parts: Vec<BlockPlan>,
+    /// Whether one of its messages is in the context.
     pub(crate) kept: bool,
 }
 
 impl RecordPlan {
-    /// Returns whether the record is written as it stands.
+    /// Returns whether the record keeps its bytes.
     pub(crate) fn is_untouched(&self) -> bool {
         self.kept && self.parts.iter().all(|part| matches!(part.fate, Fate::Kept))
     }
 }
 
-/// A new message and where it goes.
+/// A new message and its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Inserted<'a> {
+pub(crate) struct InsertedMessage<'a> {
     /// The record before which it stands; `None` for the end.
     pub(crate) before: Option<u32>,
     /// Whether no recorded message stands before it in the context.
     pub(crate) leads: bool,
     pub(crate) message: &'a Message,
-    /// Its own time, or that of a neighbour: nothing here reads a clock.
+    /// The time of the message or of a neighbour; no clock is read here.
     pub(crate) time: Option<MillisSinceEpoch>,
 }
 
-/// What to write.
+/// The changes of a session file.
 #[derive(Debug)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct WritePlan<'a> {
     pub(crate) session: &'a Session,
     pub(crate) records: HashMap<u32, RecordPlan>,
-    pub(crate) inserted: Vec<Inserted<'a>>,
+    pub(crate) inserted: Vec<InsertedMessage<'a>>,
     /// Whether markers of earlier compactions are left out.
     pub(crate) without_compactions: bool,
 }
 
-impl<'a> Plan<'a> {
-    /// Plans the writing of a context that was checked.
-    pub(crate) fn new(session: &'a Session, context: &'a [Written]) -> Result<Self, WriteError> {
+impl<'a> WritePlan<'a> {
+    /// Plans the write of a valid context.
+    pub(crate) fn new(
+        session: &'a Session,
+        context: &'a [ContextMessage],
+    ) -> Result<Self, WriteError> {
         let mut fates: Vec<Option<Vec<Fate>>> = vec![None; session.messages.len()];
         let mut inserted = Vec::new();
         let mut leads = true;
@@ -84,7 +87,7 @@ impl<'a> Plan<'a> {
             });
             time = time
                 .or_else(|| context[..at].iter().rev().find_map(|earlier| earlier.message.time));
-            inserted.push(Inserted { before, leads, message: &written.message, time });
+            inserted.push(InsertedMessage { before, leads, message: &written.message, time });
         }
         Ok(Self {
             session,
@@ -94,14 +97,25 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Returns whether a record stands behind the first change, so that a prompt size that it reports is no longer true.
+    /// Returns the new messages before a record, or at the end.
+    pub(crate) fn inserted_before(
+        &self,
+        record: Option<u32>,
+    ) -> impl Iterator<Item = &InsertedMessage<'a>> {
+        self.inserted.iter().filter(move |inserted| inserted.before == record)
+    }
+
+    /// Returns whether a message's record follows the first change, so that its prompt size is outdated.
     pub(crate) fn is_behind_change(&self, record: u32) -> bool {
+        if !self.records.contains_key(&record) {
+            return false;
+        }
         let changed = self.records.iter().any(|(&at, plan)| at < record && !plan.is_untouched());
         changed || self.inserted.iter().any(|new| new.before.is_some_and(|before| before <= record))
     }
 }
 
-/// Returns the first record that a message was read from; nothing for one that a repair made.
+/// Returns the first record of a message; `None` for a message that a repair made.
 fn first_record(session: &Session, position: usize) -> Option<u32> {
     let origin = &session.origins[position];
     let first = origin.pieces.iter().map(|piece| piece.record).min();
@@ -112,7 +126,7 @@ fn records(session: &Session, fates: Vec<Option<Vec<Fate>>>) -> HashMap<u32, Rec
     let mut records: HashMap<u32, RecordPlan> = HashMap::new();
     for ((message, origin), fates) in session.messages.iter().zip(&session.origins).zip(fates) {
         let kept = fates.is_some();
-        // The line that began a message may hold no block of it.
+        // The first line of a message may have none of its blocks.
         if let Some(source) = message.source.filter(|_| !origin.repaired) {
             records.entry(source).or_default().kept |= kept;
         }
@@ -122,13 +136,13 @@ fn records(session: &Session, fates: Vec<Option<Vec<Fate>>>) -> HashMap<u32, Rec
             let record = records.entry(piece.record).or_default();
             record.kept |= kept;
             let fate = fates.next().unwrap_or(Fate::Kept);
-            record.parts.push(Part { index: piece.index, was: block.clone(), fate });
+            record.parts.push(BlockPlan { index: piece.index, was: block.clone(), fate });
         }
     }
     records
 }
 
-/// Returns the fate of each old block, if the new ones are the old ones in order, some changed and some dropped.
+/// Returns the fate of each old block. Errors: `None` unless the new blocks are old ones in order, some of them changed.
 fn align(was: &[Block], now: &[Block]) -> Option<Vec<Fate>> {
     let mut next = now.iter().peekable();
     let mut fates = Vec::with_capacity(was.len());
@@ -136,7 +150,7 @@ fn align(was: &[Block], now: &[Block]) -> Option<Vec<Fate>> {
         let spare = was.len() - index > next.len();
         let fate = match next.peek() {
             Some(new) if *new == old => Fate::Kept,
-            // While blocks are spare, an equal one further on is the better partner.
+            // While blocks remain to be dropped, an equal block further on is the better match.
             Some(new) if replaces(new, old) && !(spare && was[index + 1..].contains(new)) => {
                 Fate::Changed((*new).clone())
             }

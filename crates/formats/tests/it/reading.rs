@@ -1,4 +1,4 @@
-//! What each reader makes of a small session.
+//! The result of each reader for a small session.
 
 use std::fmt::Write as _;
 
@@ -308,6 +308,28 @@ fn lone_surrogates_and_repeated_keys_are_read() {
     1 user: "a�"
     2 assistant: "b"
     "#);
+}
+
+#[test]
+fn a_field_of_another_type_costs_no_record_and_a_lost_record_is_noted() {
+    let text = r#"{"type":"session","id":7}
+{"type":"message","message":{"role":"user","content":[{"type":"text","text":"a\ud800b"}],"usage":"none"}}
+{"type":"message","message":"gone"}
+{"type":"message","message":{"role":"user","content":"last","content":"twice"}}"#;
+    let found = session(text);
+    assert_snapshot!(render(&found), @r#"
+    2 user: "a�b"
+    4 user: "twice"
+    note line 3: skipped, its message is not an object
+    "#);
+    assert_eq!(found.header.id.as_deref(), Some("7"));
+    let text = format!(
+        "{}\n{{\"type\":\"compacted\",\"payload\":\"gone\"}}\n",
+        fixtures::CODEX.trim_end()
+    );
+    let notes: Vec<String> = session(&text).notes.iter().map(ToString::to_string).collect();
+    let line = text.lines().count();
+    assert_eq!(notes, [format!("line {line}: skipped, its payload is not an object")]);
 }
 
 fn error(text: &str) -> String {

@@ -1,9 +1,9 @@
-//! What comes out when a context is written back.
+//! The bytes of a context that is written back.
 
 use std::sync::Arc;
 
 use plimsoll_core::{Block, Message, Role};
-use plimsoll_formats::{Compaction, ReadOptions, Session, WriteError, Written, read, write};
+use plimsoll_formats::{Compaction, ContextMessage, ReadOptions, Session, WriteError, read, write};
 use proptest::prelude::*;
 
 use crate::fixtures;
@@ -17,8 +17,8 @@ pub(crate) const WRITABLE: [&str; 5] = [
     fixtures::ANTHROPIC,
 ];
 
-pub(crate) fn whole(session: &Session) -> Vec<Written> {
-    let written = |(position, message): (usize, &Arc<Message>)| Written {
+pub(crate) fn whole(session: &Session) -> Vec<ContextMessage> {
+    let written = |(position, message): (usize, &Arc<Message>)| ContextMessage {
         position: Some(position),
         message: message.clone(),
     };
@@ -46,7 +46,7 @@ pub(crate) fn contents(messages: &[Arc<Message>]) -> Vec<(Role, Vec<Block>)> {
     messages.iter().map(|message| (message.role, message.blocks.clone())).collect()
 }
 
-fn expected(context: &[Written]) -> Vec<(Role, Vec<Block>)> {
+fn expected(context: &[ContextMessage]) -> Vec<(Role, Vec<Block>)> {
     context.iter().map(|written| (written.message.role, written.message.blocks.clone())).collect()
 }
 
@@ -145,11 +145,11 @@ fn the_second_copy_of_a_result_goes() {
 }
 
 /// Drops everything before `first`, puts a summary there, and returns what was written.
-fn summarised(text: &str, first: usize) -> (Session, Vec<Written>, Vec<u8>) {
+fn summarised(text: &str, first: usize) -> (Session, Vec<ContextMessage>, Vec<u8>) {
     let session = session(text);
     let mut context = whole(&session).split_off(first);
     let summary = Message::text(Role::User, "It was about a bug.");
-    context.insert(0, Written { position: None, message: Arc::new(summary) });
+    context.insert(0, ContextMessage { position: None, message: Arc::new(summary) });
     let bytes = write(&session, text.as_bytes(), &context).unwrap();
     (session, context, bytes)
 }
@@ -225,7 +225,7 @@ fn a_result_without_its_call_is_refused() {
 }
 
 /// Makes a valid context of decisions: for each exchange or single message 0 keep, 1 mask, 2 drop.
-pub(crate) fn decided(session: &Session, decisions: &[u8]) -> Vec<Written> {
+pub(crate) fn decided(session: &Session, decisions: &[u8]) -> Vec<ContextMessage> {
     let mut context = Vec::new();
     let mut decision = 0;
     let mut decisions = decisions.iter().copied().cycle();
@@ -235,11 +235,11 @@ pub(crate) fn decided(session: &Session, decisions: &[u8]) -> Vec<Written> {
         }
         let message = match decision {
             2 => continue,
-            // What a repair made stands nowhere in the file, so no change of it can.
+            // A message that a repair made has no record, so a change of it cannot be written.
             1 if !session.origins[position].repaired => mask(message),
             _ => message.clone(),
         };
-        context.push(Written { position: Some(position), message });
+        context.push(ContextMessage { position: Some(position), message });
     }
     context
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
     KnowledgeStore, MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState,
-    MemoryVersion, RefQuery, Scope, SearchQuery, StoreError,
+    MemoryVersion, RefQuery, Scope, SearchQuery,
 };
 
 use crate::sample::{answer, artefact, embedding, memory, session, tenant};
@@ -47,7 +47,7 @@ pub async fn a_record_takes_the_place_of_its_earlier_state(store: Store) {
     assert_eq!(at(1_999).await.expect("first"), first);
     assert_eq!(at(1_000).await.expect("first"), first);
     assert_eq!(at(2_000).await.expect("second"), second);
-    assert!(matches!(at(999).await, Err(StoreError::NotFound { .. })));
+    assert_fails!(at(999), NotFound);
     let text = |text: &str| {
         let mut query = everything();
         query.search.text = Some(text.to_owned());
@@ -67,7 +67,7 @@ pub async fn a_record_takes_the_place_of_its_earlier_state(store: Store) {
     assert_eq!(at(1_999).await.expect("first"), first);
     let mut wrong = first;
     wrong.confidence = f32::INFINITY;
-    assert!(matches!(store.put_memory(&wrong).await, Err(StoreError::Invalid { .. })));
+    assert_fails!(store.put_memory(&wrong), Invalid);
 }
 
 pub async fn records_are_filtered(store: Store) {
@@ -161,8 +161,7 @@ pub async fn records_are_stored_together_or_not_at_all(store: Store) {
     wrong.confidence = f32::NAN;
     let foreign = memory("b", "foreign", "foreign");
     for bad in [wrong, foreign] {
-        let refused = store.put_memories(&a, &[memory("a", "three", "three"), bad]).await;
-        assert!(matches!(refused, Err(StoreError::Invalid { .. })));
+        assert_fails!(store.put_memories(&a, &[memory("a", "three", "three"), bad]), Invalid);
     }
     assert_eq!(recalled(&store, &everything()).await, ["one", "two"]);
     store.put_memories(&a, &[]).await.expect("nothing");
@@ -235,8 +234,7 @@ pub async fn a_source_is_forgotten_with_all_that_came_from_it(store: Store) {
     left.sort();
     assert_eq!(left, ["kept", "none"]);
     let it = MemoryId("it".into());
-    let as_it_was = store.memory(&a, &it, Some(MillisSinceEpoch(i64::MAX))).await;
-    assert!(matches!(as_it_was, Err(StoreError::NotFound { .. })));
+    assert_fails!(store.memory(&a, &it, Some(MillisSinceEpoch(i64::MAX))), NotFound);
     let all = RefQuery { limit: 9, ..RefQuery::default() };
     assert_eq!(store.artefacts(&a, &all).await.expect("refs").len(), 1);
     let again = store.forget_source(&a, &source).await.expect("nothing is left");

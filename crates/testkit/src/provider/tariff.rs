@@ -1,6 +1,6 @@
 //! The prices that a request is charged by, and its bill.
 
-use plimsoll_core::cost::{CacheKind, Charge, Match, Prices, Pricing};
+use plimsoll_core::cost::{CacheKind, Charge, PriceMatch, Prices, Pricing};
 use plimsoll_wire::Wire;
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ impl Tariff {
     /// whose cache is one of the wire: marks on Anthropic's, none elsewhere.
     pub(crate) fn prices(&self, wire: Wire, model: &str) -> (&str, Prices) {
         let mut priced = self.pricing.of(Some(model), None);
-        if priced.found != Match::Listed {
+        if priced.found != PriceMatch::Listed {
             let has_marks = priced.prices.cache == CacheKind::Marks;
             let of_wire = match wire {
                 Wire::AnthropicMessages => "claude-sonnet-4-5",

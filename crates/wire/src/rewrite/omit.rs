@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::text::EARLIER_LEFT_OUT;
+
 use super::{Rewrite, RewriteError};
 use crate::Wire;
 use crate::document::{NodeId, Value};
 use crate::request::Place;
-
-/// What stands first where a conversation would begin with an answer, which no provider takes.
-const LEFT_OUT: &str = "[earlier messages were left out]";
 
 impl<'a> Rewrite<'a> {
     /// Takes out what is left out.
@@ -85,10 +84,10 @@ impl<'a> Rewrite<'a> {
     fn begin_with_the_user(&mut self, items: Value<'a>) {
         let (role, first) = match self.request.wire() {
             Wire::AnthropicMessages => {
-                ("assistant", format!(r#"{{"role":"user","content":"{LEFT_OUT}"}}"#))
+                ("assistant", format!(r#"{{"role":"user","content":"{EARLIER_LEFT_OUT}"}}"#))
             }
             Wire::Gemini => {
-                ("model", format!(r#"{{"role":"user","parts":[{{"text":"{LEFT_OUT}"}}]}}"#))
+                ("model", format!(r#"{{"role":"user","parts":[{{"text":"{EARLIER_LEFT_OUT}"}}]}}"#))
             }
             Wire::ChatCompletions | Wire::Responses => return,
         };

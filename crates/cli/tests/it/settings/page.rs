@@ -129,7 +129,7 @@ fn simple(name: &str) -> &str {
         "PathBuf" => "path",
         "SocketAddr" => "address",
         "Secret" => "secret",
-        "toml::Value" => "table",
+        "serde_json::Value" => "table",
         other => panic!("the page has no word for the type {other}"),
     }
 }

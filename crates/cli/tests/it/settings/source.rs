@@ -218,7 +218,9 @@ fn fields<'a>(
                 "camelCase" => camel(name),
                 _ => name.to_owned(),
             });
-            fields.push(Field { key, kind, docs: sentence(&docs), is_optional });
+            if !serde_words(&attributes).iter().any(|word| word == "skip") {
+                fields.push(Field { key, kind, docs: sentence(&docs), is_optional });
+            }
             docs.clear();
             attributes.clear();
         }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::settings::{Agree, Alike};
+use super::super::settings::{AgreementRules, EquivalenceRules};
 use super::*;
 
 fn judged(asked: &str, kept: &str, settings: &AnswerSettings) -> Verdict {
@@ -81,10 +81,13 @@ fn a_near_miss_is_refused_for_what_differs() {
 
 #[test]
 fn each_agreement_is_a_setting() {
-    type Check = (&'static str, &'static str, Refusal, fn(&mut Agree));
-    let lax = Agree { words: false, ..Agree::default() };
+    type Check = (&'static str, &'static str, Refusal, fn(&mut AgreementRules));
+    let lax = AgreementRules { words: false, ..AgreementRules::default() };
     let (a, b) = ("How do I feed a cat?", "How do I feed a dog?");
-    let with = |agree: &Agree| AnswerSettings { agree: agree.clone(), ..AnswerSettings::default() };
+    let with = |agree: &AgreementRules| AnswerSettings {
+        agree: agree.clone(),
+        ..AnswerSettings::default()
+    };
     assert_eq!(judged(a, b, &with(&lax)), Verdict::Serve);
     let checks: [Check; 10] = [
         ("alt ist er", "Alt ist er?", Refusal::Language, |agree| agree.language = false),
@@ -108,7 +111,7 @@ fn each_agreement_is_a_setting() {
 
 #[test]
 fn each_likeness_is_a_setting() {
-    type Check = (&'static str, &'static str, fn(&mut Alike));
+    type Check = (&'static str, &'static str, fn(&mut EquivalenceRules));
     let checks: [Check; 8] = [
         ("Why is the sun hot?", "Why is sun hot?", |alike| alike.articles = false),
         ("What eats cats?", "What eats cat?", |alike| alike.plurals = false),
@@ -190,8 +193,8 @@ fn cases() -> ProptestConfig {
 }
 
 /// Every combination of what makes no difference: turned off, it only refuses more.
-fn any_alike() -> impl Strategy<Value = Alike> {
-    prop::array::uniform8(any::<bool>()).prop_map(|on| Alike {
+fn any_alike() -> impl Strategy<Value = EquivalenceRules> {
+    prop::array::uniform8(any::<bool>()).prop_map(|on| EquivalenceRules {
         articles: on[0],
         plurals: on[1],
         spelling: on[2],

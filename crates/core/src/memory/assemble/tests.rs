@@ -79,7 +79,12 @@ fn input<'a>(frame: &'a Frame, candidates: &'a [MemoryCandidate]) -> MemoryInput
         working: ("Designing Newton's storage and runtime architecture.", "operator"),
         question: "Should we use Redis for caching in Newton?",
         candidates,
-        calibration: Some(&Calibration { reviewed: 40, accuracy: 0.97, brier: 0.019, bias: -0.08 }),
+        calibration: Some(&ConfidenceCalibration {
+            reviewed: 40,
+            accuracy: 0.97,
+            brier: 0.019,
+            bias: -0.08,
+        }),
         previous: None,
         now: NOW,
         tokenizer: TOKENIZER,

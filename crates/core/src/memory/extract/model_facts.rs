@@ -1,4 +1,4 @@
-//! Facts that a model found in a message, held to what it read.
+//! Facts that a model found in a message, checked against the message.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::memory::MemoryKind;
 use crate::message::Role;
 use crate::text::{Limit, head};
 
-/// Characters of a message that a model is sent (chosen: what a summary is made of, four times).
+/// Characters of a message that a model is sent (chosen: four times the input of a summary).
 const INPUT: usize = 12_000;
 
 /// The schema of a model's answer.
@@ -18,7 +18,7 @@ pub const FACTS_SCHEMA: &str = r#"{"type":"object","properties":{"facts":{"type"
 
 /// A fact as a model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct AskedFact {
+pub struct ModelFact {
     pub kind: MemoryKind,
     pub text: String,
 }
@@ -28,11 +28,11 @@ struct Answer {
     facts: Vec<serde_json::Value>,
 }
 
-/// What a model's answer gave.
+/// The facts of a model's answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AskedFacts {
-    pub kept: Vec<AskedFact>,
-    /// Facts that were not kept: of no known kind, too long, twice, a secret, or holding what the message does not.
+pub struct ModelFacts {
+    pub kept: Vec<ModelFact>,
+    /// Rejected facts: of unknown kind, too long, repeated, with a secret, or with ids and numbers that the message lacks.
     pub refused: usize,
 }
 
@@ -52,14 +52,14 @@ pub fn facts_request(role: Role, content: &str, settings: &Extraction) -> String
     )
 }
 
-/// Reads a model's answer about `source`; `None` if it is not of the schema.
-pub fn read_facts(answer: &str, source: &str, settings: &Extraction) -> Option<AskedFacts> {
+/// Reads a model's answer about `source`; `None` if it does not fit the schema.
+pub fn read_facts(answer: &str, source: &str, settings: &Extraction) -> Option<ModelFacts> {
     let answer: Answer = serde_json::from_str(answer.trim()).ok()?;
-    let mut read = AskedFacts::default();
+    let mut read = ModelFacts::default();
     let mut met = BTreeSet::new();
     let mut counts = std::collections::BTreeMap::new();
     for value in answer.facts {
-        let fact: Option<AskedFact> = serde_json::from_value(value).ok();
+        let fact: Option<ModelFact> = serde_json::from_value(value).ok();
         let kept = fact.filter(|fact| {
             let text = fact.text.trim();
             let count = counts.entry(fact.kind).or_insert(0_usize);
@@ -80,7 +80,7 @@ pub fn read_facts(answer: &str, source: &str, settings: &Extraction) -> Option<A
         match kept {
             Some(fact) => {
                 let text = crate::memory::quote::line(&fact.text);
-                read.kept.push(AskedFact { kind: fact.kind, text });
+                read.kept.push(ModelFact { kind: fact.kind, text });
             }
             None => read.refused += 1,
         }
@@ -95,7 +95,7 @@ mod tests {
     const SOURCE: &str =
         "We will move the log to Postgres 18 by Friday; see https://example.org/plan.";
 
-    fn read(answer: &str) -> AskedFacts {
+    fn read(answer: &str) -> ModelFacts {
         read_facts(answer, SOURCE, &Extraction::default()).expect("of the schema")
     }
 

@@ -1,29 +1,15 @@
-//! Patterns: the words and forms by which a sentence is known.
-
-use std::sync::LazyLock;
-
-use regex::Regex;
+//! Patterns: the words and forms by which sentences are recognised.
 
 use crate::message::Role;
 
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a constant pattern that a test compiles")
-}
-
-macro_rules! patterns {
-    ($($name:ident $text:expr;)*) => {
-        $(static $name: LazyLock<Regex> = LazyLock::new(|| pattern($text));)*
-    };
-}
-
 patterns! {
-    DECISION r"(?i)\b(?:we|i|team)(?:['’]ve| have|['’]re| are| all)?\s+(?:now |finally |just )?(?:decided (?:to|on|against|that|for)|agreed (?:to|on|that)|settled on|opted for|opted to|chose\b|going with|will go with)|^\s*(?:[-*>]\s+)?[*_]{0,2}(?:final )?decision(?: made)?:[*_]{0,2}\s*\w";
-    // Questions, suppositions, negations and reports of what is not so.
-    OPEN r"(?i)\?\s*$|^\W*(?:if|whether|suppose|should|would|could|maybe|perhaps|did|have|has|do|does|is|are|unless|until|when)\b|\b(?:not|n['’]t|never|yet to) (?:yet )?(?:decided|agreed|settled|chosen|clear)|\b(?:have|has|had) ?n['’]t\b|\b(?:once|until|unless|if|whether) (?:we|i|you|they)\b";
-    TASK r"(?i)^\s*(?:[-*>]\s+)?[*_]{0,2}(?:todo|action item|follow-?up|next step)s?\b\s*(?:\([^)]*\))?:[*_]{0,2}\s*\w|^\s*(?:[-*+]|\d+[.)])\s+\[ \]\s+\w";
+    pub(super) DECISION r"(?i)\b(?:we|i|team)(?:['’]ve| have|['’]re| are| all)?\s+(?:now |finally |just )?(?:decided (?:to|on|against|that|for)|agreed (?:to|on|that)|settled on|opted for|opted to|chose\b|going with|will go with)|^\s*(?:[-*>]\s+)?[*_]{0,2}(?:final )?decision(?: made)?:[*_]{0,2}\s*\w";
+    // Questions, suppositions, negations and denials: sentences that leave open whether something is so.
+    pub(super) OPEN r"(?i)\?\s*$|^\W*(?:if|whether|suppose|should|would|could|maybe|perhaps|did|have|has|do|does|is|are|unless|until|when)\b|\b(?:not|n['’]t|never|yet to) (?:yet )?(?:decided|agreed|settled|chosen|clear)|\b(?:have|has|had) ?n['’]t\b|\b(?:once|until|unless|if|whether) (?:we|i|you|they)\b";
+    pub(super) TASK r"(?i)^\s*(?:[-*>]\s+)?[*_]{0,2}(?:todo|action item|follow-?up|next step)s?\b\s*(?:\([^)]*\))?:[*_]{0,2}\s*\w|^\s*(?:[-*+]|\d+[.)])\s+\[ \]\s+\w";
     MARK r"^\s*(?:#{1,6}\s+)?(?:(?:[-*+>]|\d{1,3}[.)])\s+(?:\[ \]\s+)?)?";
-    // What source code, diffs and data have and statements have not.
-    CODE r#"[{};]\s*$|^\s*[{\["]|^\s*\d+\s*[→:|]|^[+-]\s*[#/*]|^\s*(?://|/\*|#!|\$\s)|=>|\w\(['"]|^[\w./-]+\.\w{1,5}:\d+|\b(?:const|let|var|def|fn|return|import)\s+\w"#;
+    // Signs of source code, diffs and data that statements do not have.
+    pub(super) CODE r#"[{};]\s*$|^\s*[{\["]|^\s*\d+\s*[→:|]|^[+-]\s*[#/*]|^\s*(?://|/\*|#!|\$\s)|=>|\w\(['"]|^[\w./-]+\.\w{1,5}:\d+|\b(?:const|let|var|def|fn|return|import)\s+\w"#;
     FACT_BY_USER r"(?i)^\s*(?:[-*>]\s+)?(?:please )?(?:remember|note|keep in mind|for the record)(?: that\b|:)\s*\w|^\W*(?:and |also,? )?(?:i|we) (?:(?:always|usually|generally) )?(?:prefer|live in|work at|work for|am based in)\b|^\W*(?:and )?(?:my|our) (?:name|role|time ?zone|team|company|project|stack|deadline|budget|preference|birthday|address) (?:is|are)\b";
     FACT_OF_CAUSE r"(?i)^\W*(?:so,? |ah,? |indeed,? )?(?:the |it['’]s )?(?:actual |real |root |underlying |main )*(?:root cause|cause|culprit|real issue|actual issue|actual problem|underlying problem|underlying issue)\W{0,3} (?:is|was|of (?:the|this|that) [\w ]{3,40} (?:is|was))\b";
     ENTITY r"(?i)\b(issue|pr|pull request|ticket|mr|merge request|order|invoice|incident|bug|rfc|cve|run|job|build)(?:\s+(?:no\.?|number|id))?[\s:]*#(\d{1,9})\b";
@@ -34,11 +20,11 @@ patterns! {
     METRIC r"(?i)\b(?:accuracy|coverage|latency|throughput|precision|recall|f1|brier|p50|p90|p95|p99|hit rate|error rate|success rate|pass rate|cache rate|compression ratio|duration|runtime|elapsed|peak memory|memory usage|bundle size|test time|build time|response time)\b[\w \t/()*`-]{0,40}?[:=]?\W{0,3}(?:\b(?:is|was|of|at|to|about|around|under|over)\b\s*)?[~≈<>]?\s*\d[\d.,]*\s?(%|ms\b|µs\b|us\b|s\b|sec(?:onds)?\b|min(?:utes)?\b|kb\b|mb\b|gb\b|kib\b|mib\b|gib\b|tokens\b|req/s|rps\b|x\b)";
     TESTS r"(?i)\b\d+ (?:tests? )?passed\b|\b\d+ (?:tests? )?failed\b[,;]|\bRan \d+ tests in\b";
     LINK r#"https?://[^\s"'<>`\\|{}]+"#;
-    TITLED r#"\[([^\]\n]{2,120})\]\((https?://[^\s"'<>`]+)\)"#;
+    pub(super) TITLED r#"\[([^\]\n]{2,120})\]\((https?://[^\s"'<>`]+)\)"#;
     SECRET r"(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{16,}|\bgh[pousr]_[a-z0-9]{20,}|\bgithub_pat_|\bxox[abprs]-|\bAKIA[0-9A-Z]{12,}|\bAIza[0-9a-z_-]{20,}|\beyJ[\w-]{10,}\.|-----BEGIN|\b(?:password|passwd|passphrase|secret|api[ _-]?key|access[ _-]?token|auth[ _-]?token|token)\b\s*(?:is\b|=|:)\s*\S|://[^/\s:@]+:[^/\s@]+@|\bbearer\s+[a-z0-9._-]{16,}";
 }
 
-/// Prefixes that look like those of tickets and are names of standards and models.
+/// Names of standards and models that look like prefixes of tickets.
 const NO_KEYS: &[&str] = &[
     "UTF", "SHA", "ISO", "RFC", "GPT", "MD", "AES", "RSA", "IEEE", "HTTP", "TLS", "SSL", "CVE",
     "X", "US", "PEP", "CP", "UTC", "GMT", "COVID", "H", "P", "F", "B", "BASE", "ES", "CC", "WCAG",
@@ -47,51 +33,25 @@ const NO_KEYS: &[&str] = &[
     "ANSI", "UUID", "ADR", "Q", "EC", "ED", "CRC", "PKCS", "RS", "HS", "I", "U", "S3",
 ];
 
-/// Hosts that name nothing anybody would look up.
+/// Hosts that nobody would look up.
+#[rustfmt::skip]
 const NO_HOSTS: &[&str] = &[
-    "localhost",
-    "127.0.0.1",
-    "0.0.0.0",
-    "[::1]",
-    "example.com",
-    "www.example.com",
-    "www.w3.org",
-    "schemas.xmlsoap.org",
-    "schemas.microsoft.com",
-    "json-schema.org",
-    "host",
+    "localhost", "127.0.0.1", "0.0.0.0", "[::1]", "example.com", "www.example.com",
+    "www.w3.org", "schemas.xmlsoap.org", "schemas.microsoft.com", "json-schema.org", "host",
     "hostname",
 ];
 
-/// Tells whether a sentence leaves open whether it is so.
-pub(super) fn is_open(text: &str) -> bool {
-    OPEN.is_match(text)
-}
-
-pub(super) fn is_decision(text: &str) -> bool {
-    DECISION.is_match(text)
-}
-
-pub(super) fn is_task(text: &str) -> bool {
-    TASK.is_match(text)
-}
-
-/// Tells whether a sentence states what is so: what users say of themselves, what anybody says of a cause.
+/// Returns whether a sentence states a fact: a user's statement about themselves, or anybody's about a cause.
 pub(super) fn is_fact(text: &str, role: Role) -> bool {
     (role == Role::User && FACT_BY_USER.is_match(text)) || FACT_OF_CAUSE.is_match(text)
 }
 
-/// Tells whether a sentence may hold a secret; such a sentence is not remembered at all.
+/// Returns whether a sentence may hold a secret; such a sentence is never remembered.
 ///
-/// Beside what [`crate::safety`] finds, anything that only looks like one: here a false alarm costs a note, not a text.
+/// It is wider than [`crate::safety`]: a false alarm only costs a fact here.
 pub(super) fn is_secret(text: &str) -> bool {
     let found = crate::safety::find(text);
     SECRET.is_match(text) || found.iter().any(|finding| !finding.kind.is_personal())
-}
-
-/// Tells whether a sentence is source code or data that a tool showed.
-pub(super) fn is_code(text: &str) -> bool {
-    CODE.is_match(text)
 }
 
 /// Returns `text` without the marks of headings, lists, open tasks and banners.
@@ -100,7 +60,7 @@ pub(super) fn unmarked(text: &str) -> &str {
     text.trim_matches(|c: char| c == '=' || c.is_whitespace())
 }
 
-/// Returns the ids in a sentence as tags; none if it says nothing beside the id.
+/// Returns the ids in a sentence as tags.
 pub(super) fn entities(text: &str) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     for found in ENTITY.captures_iter(text) {
@@ -144,12 +104,7 @@ pub(super) fn hosts(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Tells whether a sentence is a link with a title.
-pub(super) fn is_titled_link(text: &str) -> bool {
-    TITLED.is_match(text)
-}
-
-/// Returns the first link that leads anywhere, with its title if it has one.
+/// Returns the first link to a real host, with its title if it has one.
 pub(super) fn link(text: &str) -> Option<String> {
     let link = LINK.find_iter(text).find(|link| host(trimmed(link.as_str())).is_some())?;
     let address = trimmed(link.as_str());
@@ -166,7 +121,7 @@ pub(super) fn link(text: &str) -> Option<String> {
     })
 }
 
-/// Returns an address without the punctuation of the sentence, and without a bracket that it does not open.
+/// Returns an address without the punctuation of the sentence, and without closing brackets that it does not open.
 fn trimmed(address: &str) -> &str {
     let mut address = address;
     loop {
@@ -184,7 +139,7 @@ fn trimmed(address: &str) -> &str {
     }
 }
 
-/// Returns the host of an address, if it leads anywhere.
+/// Returns the host of an address, if it is a real one.
 fn host(address: &str) -> Option<String> {
     let rest = address.split_once("://")?.1;
     let host = rest.split(['/', '?', '#']).next()?;

@@ -1,4 +1,4 @@
-//! Sentences: those of a prose line, or a whole line where it is none, with where they stand.
+//! Sentences of a text with their places; a line that is not prose is one sentence.
 
 use std::ops::Range;
 
@@ -60,7 +60,7 @@ fn each_sentence(line: &str, mut found: impl FnMut(usize, usize)) {
     found(start, line.len());
 }
 
-/// Tells whether the stop behind `before` is that of a word such as `e.g` or `1`, as in a numbered list.
+/// Returns whether the stop behind `before` ends an abbreviation such as `e.g`, or a number of a list.
 fn is_abbreviation(before: &str) -> bool {
     let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
     matches!(word, "e.g" | "i.e" | "etc" | "vs" | "cf" | "approx" | "No" | "Mr" | "Ms" | "Dr")

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Lifecycles, Refused, check_state};
+use super::{Event, LifecycleSettings, TransitionError, check_state};
 use crate::memory::MemoryState;
 
-/// What a censor does when its pattern is met.
+/// The effect of a censor whose pattern matches.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -16,19 +16,19 @@ pub enum Severity {
     Block,
 }
 
-/// What the lifecycle of a censor knows of it.
+/// The lifecycle fields of a censor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Censor {
+pub struct CensorLifecycle {
     pub state: MemoryState,
     pub severity: Severity,
     pub activations: u32,
     pub false_positives: u32,
-    /// The id of the censor that took its place.
+    /// The id of the censor that replaced it.
     pub superseded_by: Option<String>,
 }
 
-impl Default for Censor {
+impl Default for CensorLifecycle {
     fn default() -> Self {
         Self {
             state: MemoryState::Created,
@@ -40,12 +40,17 @@ impl Default for Censor {
     }
 }
 
-impl Censor {
-    pub(super) fn after(&self, event: &Event, numbers: &Lifecycles) -> Result<Self, Refused> {
+impl CensorLifecycle {
+    pub(super) fn after(
+        &self,
+        event: &Event,
+        numbers: &LifecycleSettings,
+    ) -> Result<Self, TransitionError> {
         use MemoryState::{Active, Created, Escalated, Retired};
         check_state("censor", self.state, &[Created, Active, Escalated, Retired])?;
-        let refuse =
-            |why: &str| Err(Refused { kind: "censor", state: self.state, why: why.to_owned() });
+        let refuse = |why: &str| {
+            Err(TransitionError { kind: "censor", state: self.state, why: why.to_owned() })
+        };
         let mut censor = self.clone();
         match event {
             Event::TimePassed => {}
@@ -90,14 +95,15 @@ mod tests {
     use super::*;
     use MemoryState::{Active, Created, Escalated, Retired};
 
-    fn after(event: &Event, times: usize, numbers: &Lifecycles) -> Censor {
-        (0..times)
-            .fold(Censor::default(), |censor, _| censor.after(event, numbers).expect("in use"))
+    fn after(event: &Event, times: usize, numbers: &LifecycleSettings) -> CensorLifecycle {
+        (0..times).fold(CensorLifecycle::default(), |censor, _| {
+            censor.after(event, numbers).expect("in use")
+        })
     }
 
     #[test]
     fn activations_make_it_active_and_then_a_block() {
-        let numbers = Lifecycles::default();
+        let numbers = LifecycleSettings::default();
         for (times, state, severity) in [
             (0, Created, Severity::Warn),
             (1, Created, Severity::Warn),
@@ -109,18 +115,18 @@ mod tests {
             let censor = after(&Event::Triggered, times, &numbers);
             assert_eq!((censor.state, censor.severity), (state, severity), "{times}");
         }
-        let at_once = Lifecycles { activations_to_active: 1, ..numbers.clone() };
+        let at_once = LifecycleSettings { activations_to_active: 1, ..numbers.clone() };
         assert_eq!(after(&Event::Triggered, 1, &at_once).state, Active);
-        let sooner = Lifecycles { escalate_above: 2, ..numbers };
+        let sooner = LifecycleSettings { escalate_above: 2, ..numbers };
         assert_eq!(after(&Event::Triggered, 3, &sooner).state, Escalated);
     }
 
     #[test]
     fn too_many_false_positives_retire_it() {
-        let numbers = Lifecycles::default();
+        let numbers = LifecycleSettings::default();
         assert_eq!(after(&Event::FalsePositive, 3, &numbers).state, Created);
         assert_eq!(after(&Event::FalsePositive, 4, &numbers).state, Retired);
-        let strict = Lifecycles { retire_above_false_positives: 0, ..numbers };
+        let strict = LifecycleSettings { retire_above_false_positives: 0, ..numbers };
         assert_eq!(after(&Event::FalsePositive, 1, &strict).state, Retired);
     }
 }

@@ -1,4 +1,4 @@
-//! Chains of supersession: from a record to the one that stands in its place today.
+//! Chains of supersession: from a record to its current replacement.
 
 use std::collections::BTreeSet;
 

@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Refused, check_state};
+use super::{Event, TransitionError, check_state};
 use crate::MillisSinceEpoch;
 use crate::memory::{MemoryState, Outcome};
 
-/// What the lifecycle of a decision knows of it.
+/// The lifecycle fields of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Decision {
+pub struct DecisionLifecycle {
     pub state: MemoryState,
     pub outcome: Outcome,
     pub reviewed_at: Option<MillisSinceEpoch>,
-    /// The id of a newer decision on the same question; the state stays, for what was decided stays true.
+    /// The id of a newer decision on the same question; the state stays, since the decision was taken.
     pub superseded_by: Option<String>,
 }
 
-impl Default for Decision {
+impl Default for DecisionLifecycle {
     fn default() -> Self {
         Self {
             state: MemoryState::Recorded,
@@ -28,11 +28,16 @@ impl Default for Decision {
     }
 }
 
-impl Decision {
-    pub(super) fn after(&self, event: &Event, now: MillisSinceEpoch) -> Result<Self, Refused> {
+impl DecisionLifecycle {
+    pub(super) fn after(
+        &self,
+        event: &Event,
+        now: MillisSinceEpoch,
+    ) -> Result<Self, TransitionError> {
         use MemoryState::{Pending, Recorded, Reviewed};
         check_state("decision", self.state, &[Recorded, Pending, Reviewed])?;
-        let refuse = |why: String| Err(Refused { kind: "decision", state: self.state, why });
+        let refuse =
+            |why: String| Err(TransitionError { kind: "decision", state: self.state, why });
         let mut decision = self.clone();
         match (event, self.state) {
             (Event::TimePassed, _) => {}
@@ -72,7 +77,7 @@ mod tests {
     fn the_outcome_is_logged_once_and_after_the_work() {
         let now = MillisSinceEpoch(7);
         let failed = Event::Reviewed(Outcome::Failure);
-        let recorded = Decision::default();
+        let recorded = DecisionLifecycle::default();
         assert!(recorded.after(&failed, now).is_err());
         let pending = recorded.after(&Event::WorkDone, now).expect("drawn");
         assert!(pending.after(&Event::Reviewed(Outcome::Pending), now).is_err());

@@ -2,24 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DAY, Event, Lifecycles, Refused, check_state};
+use super::{DAY, Event, LifecycleSettings, TransitionError, check_state};
 use crate::MillisSinceEpoch;
 use crate::memory::MemoryState;
 
-/// What the lifecycle of an episode knows of it.
+/// The lifecycle fields of an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Episode {
+pub struct EpisodeLifecycle {
     pub state: MemoryState,
-    /// When it happened, not when it was recorded.
+    /// The time of the episode, not of its recording.
     pub happened_at: MillisSinceEpoch,
-    /// Whether there is a summary to stand for the detail; without one the detail stays.
+    /// Whether a summary can replace the detail; without one the detail stays.
     pub has_summary: bool,
-    /// Whether its facts and decisions have been taken out; before that it is not put away.
+    /// Whether its facts and decisions were extracted; it is archived only after that.
     pub extracted: bool,
 }
 
-impl Default for Episode {
+impl Default for EpisodeLifecycle {
     fn default() -> Self {
         Self {
             state: MemoryState::Active,
@@ -30,18 +30,18 @@ impl Default for Episode {
     }
 }
 
-impl Episode {
+impl EpisodeLifecycle {
     pub(super) fn after(
         &self,
         event: &Event,
         now: MillisSinceEpoch,
-        numbers: &Lifecycles,
-    ) -> Result<Self, Refused> {
+        numbers: &LifecycleSettings,
+    ) -> Result<Self, TransitionError> {
         use MemoryState::{Active, Archived, Summarized};
         check_state("episode", self.state, &[Active, Summarized, Archived])?;
         if *event != Event::TimePassed {
             let why = "only time changes it".into();
-            return Err(Refused { kind: "episode", state: self.state, why });
+            return Err(TransitionError { kind: "episode", state: self.state, why });
         }
         let age = now.0.saturating_sub(self.happened_at.0);
         let days = |days: u32| i64::from(days) * DAY;
@@ -63,7 +63,12 @@ impl Episode {
 mod tests {
     use super::*;
 
-    fn aged(days: i64, more: i64, from: &Episode, numbers: &Lifecycles) -> MemoryState {
+    fn aged(
+        days: i64,
+        more: i64,
+        from: &EpisodeLifecycle,
+        numbers: &LifecycleSettings,
+    ) -> MemoryState {
         let now = MillisSinceEpoch(days * DAY + more);
         from.after(&Event::TimePassed, now, numbers).expect("time passes").state
     }
@@ -71,8 +76,9 @@ mod tests {
     #[test]
     fn age_summarizes_and_archives() {
         use MemoryState::{Active, Archived, Summarized};
-        let numbers = Lifecycles::default();
-        let ready = Episode { has_summary: true, extracted: true, ..Episode::default() };
+        let numbers = LifecycleSettings::default();
+        let ready =
+            EpisodeLifecycle { has_summary: true, extracted: true, ..EpisodeLifecycle::default() };
         for (days, more, expected) in [
             (0, 0, Active),
             (-40, 0, Active),
@@ -84,19 +90,20 @@ mod tests {
         ] {
             assert_eq!(aged(days, more, &ready, &numbers), expected, "{days} days {more}");
         }
-        let archived = Episode { state: Archived, ..ready.clone() };
+        let archived = EpisodeLifecycle { state: Archived, ..ready.clone() };
         assert_eq!(aged(1, 0, &archived, &numbers), Archived);
 
-        let sooner = Lifecycles { summarize_after_days: 7, archive_after_days: 20, ..numbers };
+        let sooner =
+            LifecycleSettings { summarize_after_days: 7, archive_after_days: 20, ..numbers };
         assert_eq!(aged(7, 0, &ready, &sooner), Summarized);
         assert_eq!(aged(21, 0, &ready, &sooner), Archived);
     }
 
     #[test]
     fn detail_is_not_given_up_before_something_stands_for_it() {
-        let numbers = Lifecycles::default();
-        assert_eq!(aged(200, 0, &Episode::default(), &numbers), MemoryState::Active);
-        let summary = Episode { has_summary: true, ..Episode::default() };
+        let numbers = LifecycleSettings::default();
+        assert_eq!(aged(200, 0, &EpisodeLifecycle::default(), &numbers), MemoryState::Active);
+        let summary = EpisodeLifecycle { has_summary: true, ..EpisodeLifecycle::default() };
         assert_eq!(aged(200, 0, &summary, &numbers), MemoryState::Summarized);
     }
 }

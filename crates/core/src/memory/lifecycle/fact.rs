@@ -2,23 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Lifecycles, Refused, check_state};
+use super::{Event, LifecycleSettings, TransitionError, check_state};
 use crate::MillisSinceEpoch;
 use crate::memory::MemoryState;
 
-/// What the lifecycle of a fact knows of it.
+/// The lifecycle fields of a fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Fact {
+pub struct FactLifecycle {
     pub state: MemoryState,
-    /// How often it was met again.
+    /// How often another source confirmed it.
     pub confirmations: u32,
     pub last_confirmed: Option<MillisSinceEpoch>,
     /// The id of the newer fact that contradicts it.
     pub superseded_by: Option<String>,
 }
 
-impl Default for Fact {
+impl Default for FactLifecycle {
     fn default() -> Self {
         Self {
             state: MemoryState::New,
@@ -29,10 +29,10 @@ impl Default for Fact {
     }
 }
 
-impl Fact {
-    /// Returns the fact without its last confirmation, whose source is gone: where that made its state, back where it was before.
+impl FactLifecycle {
+    /// Returns the fact without its last confirmation, whose source is gone, and in the state before it if that raised the state.
     #[must_use]
-    pub fn unconfirmed(&self, numbers: &Lifecycles) -> Self {
+    pub fn unconfirmed(&self, numbers: &LifecycleSettings) -> Self {
         use MemoryState::{Confirmed, Core, New};
         let mut fact = self.clone();
         fact.confirmations = self.confirmations.saturating_sub(1);
@@ -48,11 +48,11 @@ impl Fact {
         &self,
         event: &Event,
         now: MillisSinceEpoch,
-        numbers: &Lifecycles,
-    ) -> Result<Self, Refused> {
+        numbers: &LifecycleSettings,
+    ) -> Result<Self, TransitionError> {
         use MemoryState::{Confirmed, Core, Inactive, New, Superseded};
         check_state("fact", self.state, &[New, Confirmed, Core, Superseded, Inactive])?;
-        let refuse = |why: String| Err(Refused { kind: "fact", state: self.state, why });
+        let refuse = |why: String| Err(TransitionError { kind: "fact", state: self.state, why });
         let mut fact = self.clone();
         match event {
             Event::TimePassed => return Ok(fact),
@@ -101,8 +101,8 @@ impl Fact {
 mod tests {
     use super::*;
 
-    fn states(numbers: &Lifecycles) -> Vec<MemoryState> {
-        let mut fact = Fact::default();
+    fn states(numbers: &LifecycleSettings) -> Vec<MemoryState> {
+        let mut fact = FactLifecycle::default();
         (1..=4)
             .map(|n| {
                 fact = fact.after(&Event::Confirmed, MillisSinceEpoch(n), numbers).expect("drawn");
@@ -115,16 +115,20 @@ mod tests {
     #[test]
     fn three_confirmations_make_a_fact_core() {
         use MemoryState::{Confirmed, Core};
-        assert_eq!(states(&Lifecycles::default()), [Confirmed, Confirmed, Core, Core]);
-        let two = Lifecycles { confirmations_to_core: 2, ..Lifecycles::default() };
+        assert_eq!(states(&LifecycleSettings::default()), [Confirmed, Confirmed, Core, Core]);
+        let two = LifecycleSettings { confirmations_to_core: 2, ..LifecycleSettings::default() };
         assert_eq!(states(&two), [Confirmed, Core, Core, Core]);
     }
 
     #[test]
     fn a_confirmation_that_is_taken_back_takes_its_state_along() {
         use MemoryState::{Confirmed, Core, New};
-        let numbers = Lifecycles::default();
-        let with = |state, confirmations| Fact { state, confirmations, ..Fact::default() };
+        let numbers = LifecycleSettings::default();
+        let with = |state, confirmations| FactLifecycle {
+            state,
+            confirmations,
+            ..FactLifecycle::default()
+        };
         for (before, after) in [
             (with(Core, 3), with(Confirmed, 2)),
             (with(Core, 4), with(Core, 3)),
@@ -141,9 +145,9 @@ mod tests {
     #[test]
     fn a_superseded_fact_names_the_newer_and_is_superseded_once() {
         let now = MillisSinceEpoch(0);
-        let numbers = Lifecycles::default();
+        let numbers = LifecycleSettings::default();
         let by = |id: &str| Event::SupersededBy(id.into());
-        let fact = Fact::default().after(&by("b"), now, &numbers).expect("drawn");
+        let fact = FactLifecycle::default().after(&by("b"), now, &numbers).expect("drawn");
         assert_eq!(fact.superseded_by.as_deref(), Some("b"));
         let refused = fact.after(&by("c"), now, &numbers).expect_err("once");
         assert_eq!(refused.why, "`b` stands in its place");

@@ -2,39 +2,44 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Lifecycles, Refused, check_state};
+use super::{Event, LifecycleSettings, TransitionError, check_state};
 use crate::memory::MemoryState;
 
-/// What the lifecycle of a procedure knows of it.
+/// The lifecycle fields of a procedure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Procedure {
+pub struct ProcedureLifecycle {
     pub state: MemoryState,
     pub activations: u32,
     /// Activations that worked.
     pub successes: u32,
-    /// The id of the procedure that took its place.
+    /// The id of the procedure that replaced it.
     pub superseded_by: Option<String>,
 }
 
-impl Default for Procedure {
+impl Default for ProcedureLifecycle {
     fn default() -> Self {
         Self { state: MemoryState::Active, activations: 0, successes: 0, superseded_by: None }
     }
 }
 
-impl Procedure {
-    /// Returns the share of activations that worked; `None` before there are enough to tell.
-    pub fn effectiveness(&self, numbers: &Lifecycles) -> Option<f64> {
+impl ProcedureLifecycle {
+    /// Returns the share of activations that worked; `None` before there are enough activations.
+    pub fn effectiveness(&self, numbers: &LifecycleSettings) -> Option<f64> {
         (self.activations >= numbers.least_activations.max(1))
             .then(|| f64::from(self.successes.min(self.activations)) / f64::from(self.activations))
     }
 
-    pub(super) fn after(&self, event: &Event, numbers: &Lifecycles) -> Result<Self, Refused> {
+    pub(super) fn after(
+        &self,
+        event: &Event,
+        numbers: &LifecycleSettings,
+    ) -> Result<Self, TransitionError> {
         use MemoryState::{Active, Effective, Ineffective, Retired};
         check_state("procedure", self.state, &[Active, Effective, Ineffective, Retired])?;
-        let refuse =
-            |why: &str| Err(Refused { kind: "procedure", state: self.state, why: why.to_owned() });
+        let refuse = |why: &str| {
+            Err(TransitionError { kind: "procedure", state: self.state, why: why.to_owned() })
+        };
         let mut procedure = self.clone();
         match event {
             Event::TimePassed => {}
@@ -46,7 +51,7 @@ impl Procedure {
             Event::Activated { worked } => {
                 procedure.activations = self.activations.saturating_add(1);
                 procedure.successes = self.successes.saturating_add(u32::from(*worked));
-                // Between the two marks it stays what it was: a mark that flips at every use tells nobody anything.
+                // Between the two limits the state stays: one that flips at every use is of no use.
                 match procedure.effectiveness(numbers) {
                     Some(share) if share > numbers.effective_above => procedure.state = Effective,
                     Some(share) if share < numbers.ineffective_below => {
@@ -72,8 +77,8 @@ mod tests {
     use MemoryState::{Active, Effective, Ineffective};
 
     /// One `+` or `-` for each activation.
-    fn check(uses: &str, numbers: &Lifecycles, expected: MemoryState) {
-        let procedure = uses.chars().fold(Procedure::default(), |procedure, sign| {
+    fn check(uses: &str, numbers: &LifecycleSettings, expected: MemoryState) {
+        let procedure = uses.chars().fold(ProcedureLifecycle::default(), |procedure, sign| {
             let event = Event::Activated { worked: sign == '+' };
             procedure.after(&event, numbers).expect("in use")
         });
@@ -82,7 +87,7 @@ mod tests {
 
     #[test]
     fn effectiveness_counts_from_the_fifth_activation() {
-        let numbers = Lifecycles::default();
+        let numbers = LifecycleSettings::default();
         check("++++", &numbers, Active);
         check("+++++", &numbers, Effective);
         check("+++--", &numbers, Active);
@@ -99,11 +104,15 @@ mod tests {
 
     #[test]
     fn each_number_matters() {
-        let numbers = Lifecycles::default();
-        check("+++", &Lifecycles { least_activations: 3, ..numbers.clone() }, Effective);
-        check("+++++", &Lifecycles { effective_above: 1.0, ..numbers.clone() }, Active);
-        check("++---", &Lifecycles { ineffective_below: 0.5, ..numbers.clone() }, Ineffective);
-        let never = Lifecycles { least_activations: 0, ..numbers };
-        assert_eq!(Procedure::default().effectiveness(&never), None);
+        let numbers = LifecycleSettings::default();
+        check("+++", &LifecycleSettings { least_activations: 3, ..numbers.clone() }, Effective);
+        check("+++++", &LifecycleSettings { effective_above: 1.0, ..numbers.clone() }, Active);
+        check(
+            "++---",
+            &LifecycleSettings { ineffective_below: 0.5, ..numbers.clone() },
+            Ineffective,
+        );
+        let never = LifecycleSettings { least_activations: 0, ..numbers };
+        assert_eq!(ProcedureLifecycle::default().effectiveness(&never), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The account of a session: what was saved so far, and what all would have cost without us.
+//! The account of a session: its savings so far, and its cost without Plimsoll.
 
 use crate::plan::{Plan, sent_tokens};
 use crate::transcript::{Position, Transcript};
@@ -13,7 +13,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Adds a request: what it costs as planned, beside the full history, before this turn's changes.
+    /// Adds a request: its planned cost before this turn's changes, and the cost of the full history.
     ///
     /// Messages from `seen` on are new to the provider.
     pub(super) fn request(
@@ -33,18 +33,18 @@ impl Account {
         let prices = given.prices;
         let of_old = if given.cold { prices.cache_write } else { prices.cache_read };
         let whole = old.0 * of_old + fresh.0 * prices.cache_write;
-        // What stands before the messages is written once and read from then on.
+        // Tools and system prompt are written once and read from then on.
         let before = if seen == 0 || given.cold { prices.cache_write } else { prices.cache_read };
         self.full += whole + before * given.terms.around.before;
         self.saved += whole - (old.1 * of_old + fresh.1 * prices.cache_write);
     }
 
-    /// Takes out what a break or a lookup costs.
+    /// Subtracts the cost of a break or a lookup.
     pub(super) fn spend(&mut self, cost: f64) {
         self.saved -= cost;
     }
 
-    /// Returns what a break may cost: half of what was saved so far, and a share of the whole bill.
+    /// Returns the most that a break may cost: half of the savings so far, and a share of the whole bill.
     ///
     /// Half, since counts are off by some percent, and one late break would take all that a long session had saved.
     pub(super) fn allowed(&self, share: f64) -> f64 {

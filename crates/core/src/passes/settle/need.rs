@@ -1,7 +1,7 @@
 //! The law of forgetting: how likely it is that an old result is needed again.
 //!
 //! Measured on recorded sessions of four agents: a result that has not been used for *t* turns is needed at the next with a chance
-//! of *h / t*, for all *t* from 1 to 64. The hazard *h* grows with a power of its length and differs by what the tool does; it
+//! of *h / t*, for all *t* from 1 to 64. The hazard *h* grows with a power of its length and differs by the kind of tool; it
 //! differs between sessions too, so each session's own rate is learnt as it goes.
 
 use std::collections::HashMap;
@@ -10,7 +10,6 @@ use std::collections::hash_map::Entry as Slot;
 use crate::file_access::{Access, file_access};
 use crate::message::{Message, Role, ToolCall};
 use crate::names::{self, Key, KeySet};
-use crate::passes::call_answered;
 use crate::policy::Settle;
 use crate::said_once::SaidOnce;
 use crate::transcript::{Position, Transcript};
@@ -25,7 +24,7 @@ const POWER: f64 = 0.6;
 /// Needs that the prior counts for, against those that the session itself has shown. Chosen; 3 and 10 were tried.
 const PRIOR: f64 = 6.0;
 
-/// Where a name or a run of words stands last.
+/// The last places of a name or a run of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     /// In this result, and in results before it only.
@@ -34,7 +33,7 @@ enum Holder {
     Safe,
 }
 
-/// What is known of each message.
+/// The facts about each message.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     messages: Vec<Known>,
@@ -54,7 +53,7 @@ struct Known {
     tokens: f64,
     /// The turn in which it came or was last used.
     used: u32,
-    /// What the smaller form still shows, once it has one.
+    /// The keys that its smaller form still shows, once it has one.
     shown: Option<KeySet>,
 }
 
@@ -89,7 +88,7 @@ impl Needs {
             fetched = self.used(message, &names, &runs, entry.turn, settings);
         }
         let is_result = message.role == Role::Tool;
-        let call = call_answered(transcript, position);
+        let call = transcript.call_answered(position);
         let tokens = f64::from(tokens);
         let hazard =
             settings.need.of(class(call, transcript, position)) * (tokens / TYPICAL).powf(POWER);
@@ -111,7 +110,7 @@ impl Needs {
         fetched
     }
 
-    /// Takes note of what a step of the model used; returns what of it was hidden.
+    /// Notes the keys that a step of the model used; returns those that were hidden.
     fn used(
         &mut self,
         message: &Message,
@@ -189,7 +188,7 @@ impl Needs {
 }
 
 impl Known {
-    /// Tells whether a need of it says something of the session's rate: what was just read is used in any case.
+    /// Returns whether a need of it is evidence for the session's rate: a result that was just read is used in any case.
     fn counts(&self, turn: u32, settings: &Settle) -> bool {
         self.is_result
             && self.tokens >= f64::from(settings.least)
@@ -211,7 +210,7 @@ fn hold(holders: &mut HashMap<Key, Holder>, keys: &KeySet, holder: Holder) {
     }
 }
 
-/// What a tool does, as far as its results are needed again.
+/// The kind of a tool, as far as it decides how soon its results are needed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// Shows a file.

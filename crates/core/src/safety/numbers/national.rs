@@ -1,9 +1,9 @@
-//! National ids: by their checksums where they have some, else by the rules of who gives them out.
+//! National ids, recognised by their checksums, else by the rules of their issuers.
 
-use super::super::{Finding, Sensitive, byte_at, is_word};
+use super::super::{Finding, SensitiveKind, byte_at, is_word};
 use super::Group;
 
-/// United States, Social Security Number: the areas, groups and serials that are never given out are none.
+/// United States, Social Security Number, without areas, groups and serials that are never issued.
 pub(super) fn is_social_security(group: &Group) -> bool {
     if group.parts() != [3, 2, 4] || !group.all_by(b'-') {
         return false;
@@ -67,7 +67,7 @@ fn spanish_letter(number: u32) -> u8 {
     b"TRWAGMYFPDXBNJZSQVHLCKE"[(number % 23) as usize]
 }
 
-/// Spain, DNI: eight digits and their letter; a date with a letter behind it is a timestamp.
+/// Spain, DNI: eight digits and their letter; a date before the letter is a timestamp.
 pub(super) fn is_dni(group: &Group, letter: u8) -> bool {
     letter == spanish_letter(group.number(0, 8))
         && !is_date(group.number(0, 4), group.number(4, 2), group.number(6, 2))
@@ -82,10 +82,10 @@ pub(super) fn nie(bytes: &[u8], at: usize) -> Option<Finding> {
     }
     let number = digits.iter().fold(first, |number, digit| number * 10 + u32::from(digit - b'0'));
     (byte_at(bytes, at + 8) == spanish_letter(number))
-        .then_some(Finding { kind: Sensitive::NationalId, bytes: at..at + 9 })
+        .then_some(Finding { kind: SensitiveKind::NationalId, bytes: at..at + 9 })
 }
 
-/// United Kingdom, National Insurance number: prefixes as HMRC gives them out, and a letter of A to D behind.
+/// United Kingdom, National Insurance number: a prefix that HMRC issues, and a last letter of A to D.
 pub(super) fn nino(bytes: &[u8], at: usize) -> Option<Finding> {
     const NEVER: [&[u8]; 7] = [b"BG", b"GB", b"NK", b"KN", b"TN", b"NT", b"ZZ"];
     let prefix = bytes.get(at..at + 2)?;
@@ -106,5 +106,5 @@ pub(super) fn nino(bytes: &[u8], at: usize) -> Option<Finding> {
     }
     end += usize::from(spaced && byte_at(bytes, end) == b' ');
     let closed = (b'A'..=b'D').contains(&byte_at(bytes, end)) && !is_word(byte_at(bytes, end + 1));
-    closed.then_some(Finding { kind: Sensitive::NationalId, bytes: at..end + 1 })
+    closed.then_some(Finding { kind: SensitiveKind::NationalId, bytes: at..end + 1 })
 }

@@ -1,14 +1,14 @@
-//! Telephone numbers: by a plus, by the groups of national plans, or by the word before them.
+//! Telephone numbers, recognised by a plus, by the groups of national plans, or by the word before them.
 
-use super::super::{Finding, Sensitive, before, is_word};
+use super::super::{Finding, SensitiveKind, before, is_word};
 use super::Group;
 
-/// Words before a number that say that it is a telephone's.
+/// Words before a telephone number.
 const CALLS: &[&str] = &["phone", "tel", "mobile", "fax", "whatsapp", "sms", "call", "cell"];
-/// Bytes before a number in which such a word is looked for.
+/// Bytes before a number that are searched for such a word.
 const BEFORE_PHONE: usize = 16;
 
-/// Reads a telephone number: with a plus and a country, in the groups of a national plan, or behind a word that says so.
+/// Reads a telephone number: with a plus and a country, in the groups of a national plan, or behind a telephone word.
 pub(super) fn phone(text: &str, group: &Group) -> Option<Finding> {
     let bytes = text.as_bytes();
     if !(7..=15).contains(&group.count) || group.parts().len() > 6 {
@@ -19,7 +19,7 @@ pub(super) fn phone(text: &str, group: &Group) -> Option<Finding> {
     let international = previous == b'+' && !is_word(before(bytes, group.start - 1)) && {
         start -= 1;
         let first = start == 0 || bytes[start - 1] == b'\n';
-        // An added line of a diff that holds a number also begins with a plus: of these a time in milliseconds has 13 digits.
+        // An added line of a diff also begins with a plus, and may hold a time in milliseconds, which has 13 digits.
         (9..=15).contains(&group.count)
             && group.digits()[0] != 0
             && !(first && (group.is_plain() && group.count > 12 || group.all_by(b'.')))
@@ -42,7 +42,7 @@ pub(super) fn phone(text: &str, group: &Group) -> Option<Finding> {
             && !lower.contains("call_")
             && !lower.contains("calls")
     };
-    // A row of numbers goes on before it.
+    // Another number of a row stands before it.
     let in_row = previous == b' ' && before(bytes, group.start.saturating_sub(1)).is_ascii_digit();
     let european = !in_row
         && group.digits()[0] == 0
@@ -52,7 +52,7 @@ pub(super) fn phone(text: &str, group: &Group) -> Option<Finding> {
         && group.digits()[1] != 0
         && group.all_by(b' ');
     (international || american || european || named())
-        .then_some(Finding { kind: Sensitive::Phone, bytes: start..group.end })
+        .then_some(Finding { kind: SensitiveKind::Phone, bytes: start..group.end })
 }
 
 /// Reads `555-234-5678`, `(555) 234-5678` and `1-555-234-5678`; `start` goes back to the bracket.
@@ -66,7 +66,7 @@ fn american(bytes: &[u8], group: &Group, start: &mut usize) -> bool {
     plan && !group.mixed && matches!(group.separator, Some(b'-' | b'.'))
 }
 
-/// The part behind a bracketed area code: `234-5678` of `(555) 234-5678`.
+/// Reads the number behind a bracketed area code: `234-5678` of `(555) 234-5678`.
 fn bracketed(bytes: &[u8], group: &Group, start: &mut usize) -> bool {
     if group.parts() != [3, 4] || group.digits()[0] < 2 {
         return false;

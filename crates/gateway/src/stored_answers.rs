@@ -1,39 +1,33 @@
-//! Answers that are kept, for the gateway: found and kept by the rules of `[answers]`.
+//! The answer cache over a store: answers are found and stored by the rules of `[answers]`.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerFacts, AnswerScope, AnswerSettings, keepable, servable};
 use plimsoll_engine::answer::{AnswerCache, Found, find_answer, keep_answer};
-use plimsoll_engine::{Embedder, KnowledgeStore, StoreError, TenantId};
-use plimsoll_gateway::{Answers, KeptAnswer};
+use plimsoll_engine::{Clock, Embedder, KnowledgeStore, StoreError, TenantId};
 use plimsoll_wire::Question;
 
-use crate::clock;
-use crate::config::Config;
-use crate::error::CommandError;
-use crate::models;
-use crate::work::embedder;
+use crate::{Answers, KeptAnswer};
 
-/// Answers over a store.
+/// Cached answers in a store.
 #[derive(Debug)]
-pub(super) struct StoredAnswers {
+pub struct StoredAnswers {
     knowledge: Arc<dyn KnowledgeStore>,
-    /// Only where questions in other words are looked for.
     embedder: Option<Arc<dyn Embedder>>,
     settings: AnswerSettings,
+    clock: Arc<dyn Clock>,
 }
 
 impl StoredAnswers {
-    pub(super) fn open(
-        config: &Config,
+    /// Makes a cache, enabled whatever `settings` say; without an `embedder` it serves equal questions only.
+    pub fn new(
         knowledge: Arc<dyn KnowledgeStore>,
-    ) -> Result<Self, CommandError> {
-        // That the gateway has them is asked for already.
-        let settings = AnswerSettings { enabled: true, ..config.answers.clone() };
-        let embedder =
-            if settings.similar { embedder(&models::open(config.models.clone())?) } else { None };
-        Ok(Self { knowledge, embedder, settings })
+        embedder: Option<Arc<dyn Embedder>>,
+        settings: AnswerSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { knowledge, embedder, settings: AnswerSettings { enabled: true, ..settings }, clock }
     }
 
     fn cache<'a>(&'a self, tenant: &'a TenantId) -> AnswerCache<'a> {
@@ -67,12 +61,12 @@ impl Answers for StoredAnswers {
     async fn find(&self, tenant: &TenantId, question: &Question) -> Option<KeptAnswer> {
         let signature = self.signature(tenant, question);
         let asked = engine_question(question, &signature);
-        match find_answer(&self.cache(tenant), &asked, clock::now()).await {
+        match find_answer(&self.cache(tenant), &asked, self.clock.now()).await {
             Ok(Found::Exact(answer)) => Some((answer, true)),
             Ok(Found::Similar { answer, .. }) => Some((answer, false)),
             Ok(Found::Nothing { .. }) => None,
             Err(error) => {
-                told(&error);
+                warn(&error);
                 None
             }
         }
@@ -96,8 +90,8 @@ impl Answers for StoredAnswers {
         }
         let signature = self.signature(tenant, question);
         let asked = engine_question(question, &signature);
-        let kept = keep_answer(&self.cache(tenant), &asked, answer, &[], clock::now()).await;
-        kept.inspect_err(told).is_ok()
+        let kept = keep_answer(&self.cache(tenant), &asked, answer, &[], self.clock.now()).await;
+        kept.inspect_err(warn).is_ok()
     }
 }
 
@@ -108,6 +102,6 @@ fn engine_question<'a>(
     plimsoll_engine::answer::Question { text: &question.text, signature }
 }
 
-fn told(error: &StoreError) {
+fn warn(error: &StoreError) {
     tracing::warn!(%error, "the answer cache has no part in this request");
 }

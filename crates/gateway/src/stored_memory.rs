@@ -1,53 +1,52 @@
-//! What is known, for the gateway: assembled when the user says something, and put behind what was said.
+//! Memory over a store: assembled when the user says something, and put behind the user's message.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use plimsoll_core::memory::score::OPERATOR;
+use plimsoll_core::policy::RequestSettings;
 use plimsoll_core::{Message, Role, Tokenizer};
 use plimsoll_engine::assemble::{AssembleSettings, Assembler, FrameBook, Turn};
 use plimsoll_engine::memories::Memories;
-use plimsoll_engine::{Embedder, HistoryStore, KnowledgeStore, Scope, SessionId, TenantId};
-use plimsoll_gateway::Memory;
-use tokio::sync::Mutex;
+use plimsoll_engine::{
+    Clock, Embedder, HistoryStore, KnowledgeStore, MemoryConfig, Scope, SessionId, TenantId,
+};
 
-use crate::clock;
-use crate::config::Config;
-use crate::error::CommandError;
-use crate::models;
-use crate::work::embedder;
+use crate::Memory;
 
-/// Memory over a store.
+/// Memory in a store.
 #[derive(Debug)]
-pub(super) struct StoredMemory {
+pub struct StoredMemory {
     history: Arc<dyn HistoryStore>,
     knowledge: Arc<dyn KnowledgeStore>,
     embedder: Option<Arc<dyn Embedder>>,
+    clock: Arc<dyn Clock>,
     frames: FrameBook,
     settings: AssembleSettings,
     identity: String,
-    memories: Mutex<Memories>,
+    memories: Memories,
 }
 
 impl StoredMemory {
-    pub(super) async fn open(
-        config: &Config,
-        history: Arc<dyn HistoryStore>,
-        knowledge: Arc<dyn KnowledgeStore>,
-    ) -> Result<Self, CommandError> {
-        let embedder = embedder(&models::open(config.models.clone())?);
-        let frames = FrameBook::new(config.memory.frames()?, embedder.as_deref())
-            .await
-            .map_err(CommandError::failure)?;
-        Ok(Self {
+    /// Makes the memory of a gateway; without an `embedder` records are found by their words.
+    pub fn new(
+        config: &MemoryConfig,
+        request: &RequestSettings,
+        frames: FrameBook,
+        (history, knowledge): (Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>),
+        embedder: Option<Arc<dyn Embedder>>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
             history,
             knowledge,
             embedder,
+            clock,
             frames,
-            settings: config.memory.assemble(&config.request),
-            identity: config.memory.identity.clone(),
-            memories: Mutex::new(Memories::new(config.memory.search.clone())),
-        })
+            settings: config.assemble(request),
+            identity: config.identity.clone(),
+            memories: Memories::new(config.search.clone()),
+        }
     }
 }
 
@@ -60,7 +59,7 @@ impl Memory for StoredMemory {
         messages: &[Arc<Message>],
         most: Option<u64>,
     ) -> Option<String> {
-        // A step of what is being done asks nothing new.
+        // A request that continues a task asks nothing new.
         let newest = messages.last().filter(|message| message.role == Role::User)?;
         let question = newest.shown();
         let scope = Scope { session: Some(session.clone()), ..Scope::default() };
@@ -74,7 +73,7 @@ impl Memory for StoredMemory {
             about_to_act: false,
             force_refresh: false,
             previous: None,
-            now: clock::now(),
+            now: self.clock.now(),
         };
         let assembler = Assembler {
             history: &*self.history,
@@ -88,15 +87,14 @@ impl Memory for StoredMemory {
             rules: "",
             profile: "",
         };
-        let mut memories = self.memories.lock().await;
-        // The question itself is the task; it stands there already.
+        // The question itself is the task, and the request has it already.
         let task = Some(("", OPERATOR));
-        let mut found = assembler.memory(&mut memories, &turn, task, None).await;
-        // Its own budget is that of its frame; the whole context may have less.
+        let mut found = assembler.memory(&self.memories, &turn, task, None).await;
+        // The frame sets the budget; the request may leave less.
         if let (Ok(memory), Some(most)) = (&found, most)
             && memory.context.used > most
         {
-            found = assembler.memory(&mut memories, &turn, task, Some(most)).await;
+            found = assembler.memory(&self.memories, &turn, task, Some(most)).await;
         }
         match found {
             Ok(memory) => {
@@ -104,7 +102,7 @@ impl Memory for StoredMemory {
                 is_known.then(|| memory.context.text())
             }
             Err(error) => {
-                tracing::warn!(%error, "what is known stays out of this request");
+                tracing::warn!(%error, "memory has no part in this request");
                 None
             }
         }

@@ -1,0 +1,50 @@
+//! Arguments of `plimsoll assemble`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{PlainArguments, ScopeArguments};
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct AssembleArguments {
+    /// What the user says now; without it the session's newest messages are the turn
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) turn: String,
+    /// `question`, `decision`, `debugging`, `task`, `creative`, `conversation`, `quick_capture`, `context_lookup`, `deep_analysis`,
+    /// `planning`, or one of your own; without it the turn decides
+    #[arg(long, visible_alias = "intent", value_name = "NAME")]
+    pub(crate) frame: Option<String>,
+    /// The ceiling in tokens
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<u64>,
+    /// Only what is known, as a system prompt: no header, no messages
+    #[arg(long)]
+    pub(crate) memory_only: bool,
+    /// The current task, in the place of the session's
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) focus: Option<String>,
+    /// Only records with this tag; once for each
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// Something is about to be decided or done
+    #[arg(long)]
+    pub(crate) about_to_act: bool,
+    /// Make it anew even if the one before still holds
+    #[arg(long)]
+    pub(crate) force_refresh: bool,
+    /// What an earlier call printed with `--json`: what still holds keeps its text and its place
+    #[arg(long, value_name = "FILE")]
+    pub(crate) previous: Option<PathBuf>,
+    /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR`
+    #[arg(long, value_name = "TOKENIZER", default_value = "o200k")]
+    pub(crate) tokens: String,
+    /// Why each record is in it or not
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}

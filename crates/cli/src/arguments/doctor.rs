@@ -1,0 +1,23 @@
+//! Arguments of `plimsoll doctor`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::StoreArguments;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 all is fine, 1 something is not.")]
+pub(crate) struct DoctorArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Reach for no upstream
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,28 @@
+//! Arguments of `plimsoll explain`.
+
+use clap::Args;
+
+use super::{PolicyArguments, SessionArguments};
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+    /// As if the agent had never compacted its context, as for `replay`
+    #[arg(long)]
+    pub(crate) no_compaction: bool,
+    #[command(flatten)]
+    pub(crate) settings: PolicyArguments,
+    /// The turn, counted from 0; the last one where none is given
+    #[arg(long)]
+    pub(crate) turn: Option<u32>,
+    /// As for `replay`
+    #[arg(long, value_name = "POLICY", default_value = "plimsoll")]
+    pub(crate) policy: String,
+    /// Print a message as it was sent, or the original behind a ref
+    #[arg(long, value_name = "MESSAGE|REF")]
+    pub(crate) show: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

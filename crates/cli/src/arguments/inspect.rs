@@ -1,0 +1,32 @@
+//! Arguments of `plimsoll inspect`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// A recorded session, or a folder of them; without it, the places where agents keep theirs
+    pub(crate) file: Option<PathBuf>,
+    /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR` instead of by the session's model
+    #[arg(long, value_name = "TOKENIZER")]
+    pub(crate) tokens: Option<String>,
+    /// Count as for this model instead of the recorded one
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Read what the agent had in its context after it compacted, instead of all that was said
+    #[arg(long)]
+    pub(crate) honour_compaction: bool,
+    /// The context window in tokens, over what the session says
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
+    /// List each skipped or repaired record
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// The most sessions to list
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub(crate) limit: std::num::NonZeroUsize,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,45 @@
+//! Arguments of `plimsoll run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::StoreArguments;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 it ran to its end, 1 a phase failed or a model gave no answer, 2 wrong arguments, input or cascade.\nA run that stopped goes on with `--resume SESSION`: what its models and tools answered is not asked again."
+)]
+pub(crate) struct RunArguments {
+    /// The cascade, in YAML or JSON
+    pub(crate) cascade: PathBuf,
+    /// What it is given: a JSON object, or `@FILE` that holds one
+    #[arg(long, short, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// The model of phases that name none, `provider/model`; `scripted:FILE` answers everything from a file
+    #[arg(long, short, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// The session's id; by default made of the cascade's and the time
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Go on with a session where its record ends
+    #[arg(long, value_name = "SESSION", conflicts_with = "session")]
+    pub(crate) resume: Option<String>,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where `images/SESSION/PHASE/` is made, instead of here
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) images: Option<PathBuf>,
+    /// Answer for tools and validators that nobody has, instead of refusing the cascade
+    #[arg(long)]
+    pub(crate) stub_tools: bool,
+    /// Show what each phase would see, and ask no model
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print each event as a line of JSON, and the account as the last
+    #[arg(long)]
+    pub(crate) json: bool,
+}

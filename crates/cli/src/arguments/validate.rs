@@ -1,0 +1,24 @@
+//! Arguments of `plimsoll validate`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 no errors, 1 at least one error, 2 wrong arguments.\nOf folders, every .json, .yaml and .yml file with phases is checked."
+)]
+pub(crate) struct ValidateArguments {
+    /// Cascades, or folders of them
+    #[arg(required_unless_present = "schema")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Take an unknown key for an error
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the JSON Schema of cascades instead
+    #[arg(long, conflicts_with_all = ["files", "strict", "json"])]
+    pub(crate) schema: bool,
+}

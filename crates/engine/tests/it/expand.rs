@@ -1,0 +1,72 @@
+//! A ref gives back its message or its artefact, and one error says why it does not.
+
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_engine::expand::{ExpandError, ExpandOptions, Expansion, Originals, Part, expand};
+use plimsoll_engine::{
+    Artefact, HistoryBatch, HistoryStore as _, KnowledgeStore, MessageRecord, StoreError,
+};
+use plimsoll_testkit::MemoryStore;
+use plimsoll_testkit::sample::{artefact, message, tenant};
+
+async fn store() -> (MemoryStore, MessageRecord) {
+    let store = MemoryStore::default();
+    let said = message("s", 0, "one\ntwo\nthree");
+    let batch = HistoryBatch { messages: vec![said.clone()], ..HistoryBatch::default() };
+    store.append(&tenant("t"), batch).await.expect("appended");
+    (store, said)
+}
+
+async fn expanded(
+    store: &MemoryStore,
+    knowledge: Option<&dyn KnowledgeStore>,
+    owner: &str,
+    reference: &str,
+    part: Part,
+) -> Result<Expansion, ExpandError> {
+    let tenant = tenant(owner);
+    let originals = Originals { history: store, knowledge, tenant: &tenant };
+    let options = ExpandOptions { part, ..ExpandOptions::default() };
+    expand(&originals, reference, &options, MillisSinceEpoch(9)).await
+}
+
+#[tokio::test]
+async fn messages_and_artefacts_are_found_by_ref_and_by_digits() {
+    let (store, said) = store().await;
+    let kept = Artefact {
+        ttl_expires_at: Some(MillisSinceEpoch(5)),
+        ..artefact("t", "page", "{\"id\": 1}")
+    };
+    store.put_artefact(&kept).await.expect("kept");
+    let lines = Part::Lines { first: 2, last: 2 };
+    for reference in [format!("ref:message:{}", said.hash), said.hash.short()] {
+        let found = expanded(&store, None, "t", &reference, lines.clone()).await.expect("found");
+        assert_eq!((&*found.text, found.is_stale), ("two", false));
+    }
+    let digits = &kept.reference.digest[..16];
+    for reference in [kept.reference.print(), digits.to_owned()] {
+        let found = expanded(&store, Some(&store), "t", &reference, Part::Whole).await;
+        let found = found.expect("found");
+        assert_eq!((&*found.text, found.is_stale), ("{\"id\": 1}", true));
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_or_not_text_is_an_error() {
+    let (store, said) = store().await;
+    let mut binary = artefact("t", "image", "");
+    binary.content = vec![0xff, 0xfe];
+    binary.reference.digest = plimsoll_engine::digest(&binary.content);
+    store.put_artefact(&binary).await.expect("kept");
+    let image = binary.reference.print();
+    let found = expanded(&store, Some(&store), "t", &image, Part::Whole).await;
+    assert!(matches!(found, Err(ExpandError::NotText { bytes: 2 })));
+    for (owner, reference) in
+        [("t", "ref:message:0000000000000000"), ("other", &*said.hash.short()), ("t", &*image)]
+    {
+        let found = expanded(&store, None, owner, reference, Part::Whole).await;
+        let is_unknown = matches!(found, Err(ExpandError::Store(StoreError::NotFound { .. })));
+        assert!(is_unknown, "{reference}");
+    }
+    let found = expanded(&store, Some(&store), "t", "no ref", Part::Whole).await;
+    assert!(matches!(found, Err(ExpandError::Store(StoreError::Invalid { .. }))));
+}
