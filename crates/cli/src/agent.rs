@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::arguments::RunAgentArguments;
+use crate::arguments::{RunAgentArguments, StoreArguments};
 use crate::client::{Client, usual_variables};
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &RunAgentArguments) -> Result<ExitCode, CommandErro
     let running = Some(config.gateway.listen).filter(|address| probe::is_gateway(*address));
     let own = match running {
         Some(_) => None,
-        None => Some(Own::start(config, arguments.store.store.as_deref())?),
+        None => Some(Own::start(config, &arguments.store)?),
     };
     let address = running.or(own.as_ref().map(|own| own.address));
     let Some(address) = address else {
@@ -59,7 +59,7 @@ struct Own {
 }
 
 impl Own {
-    fn start(mut config: Config, store: Option<&str>) -> Result<Self, CommandError> {
+    fn start(mut config: Config, store: &StoreArguments) -> Result<Self, CommandError> {
         // Its lines would stand in the middle of what the client draws.
         if environment(LOG).is_some() {
             log(&config.gateway)?;

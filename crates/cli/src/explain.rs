@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
         if arguments.no_compaction { Compaction::PassOver } else { Compaction::Honour };
     let reading = &arguments.session.reading;
     let loaded = load(&arguments.session.file, reading, compaction)?;
-    crate::store::record(reading.store.as_deref(), arguments.settings.config.as_deref(), &loaded)?;
+    crate::store::record(reading, arguments.settings.config.as_deref(), &loaded)?;
     let mut state = State::default();
     let mut found: Option<(Context, Receipt)> = None;
     // Turns are counted over all stretches, as `replay` counts them; a plan counts those of its own.

@@ -34,7 +34,7 @@ struct Read {
 
 pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
     let safety = config::read(arguments.config.as_deref())?.safety;
-    let store = Store::open(arguments.store.store.as_deref())?;
+    let store = Store::open(&arguments.store, arguments.config.as_deref())?;
     let mut reports = Vec::new();
     for file in &arguments.files {
         let mut read = read(file, arguments)?;

@@ -76,7 +76,7 @@ impl Desk {
         let config = crate::config::read(plain.config.as_deref())?;
         let models = models::open(&config.models)?;
         let embedder = embedder(&models);
-        Ok(Self { store: Store::open(plain.store.store.as_deref())?, config, embedder })
+        Ok(Self { store: Store::open(&plain.store, plain.config.as_deref())?, config, embedder })
     }
 
     /// Does work that writes.
@@ -233,10 +233,14 @@ fn extract(arguments: &ExtractArguments) -> Result<(), CommandError> {
 fn forget(arguments: &ForgetArguments) -> Result<(), CommandError> {
     let desk = Desk::open(&arguments.plain)?;
     let scope = scope(&arguments.scope)?;
-    let gone = desk.remember(async |remember, now| match &arguments.source {
-        Some(source) => remember.forget_source(source, now).await,
-        None => remember.forget(&scope).await,
-    })?;
+    let gone = match &arguments.source {
+        Some(source) => {
+            desk.remember(async |remember, now| remember.forget_source(source, now).await)?
+        }
+        None => desk.store.both(async |history, knowledge, tenant| {
+            plimsoll_engine::forget(history, knowledge, tenant, &scope).await
+        })?,
+    };
     let Forgotten { messages, cards, artefacts, memories, answers, jobs } = gone;
     if arguments.plain.json {
         return output::json(&serde_json::json!({

@@ -155,11 +155,8 @@ fn replayed(
     loaded: &Loaded,
     policies: &[Named],
 ) -> Result<(Replay, Vec<Run>), CommandError> {
-    let recording = store::record(
-        arguments.reading.store.as_deref(),
-        arguments.settings.config.as_deref(),
-        loaded,
-    )?;
+    let recording =
+        store::record(&arguments.reading, arguments.settings.config.as_deref(), loaded)?;
     let mut progress = Progress::new("replaying", loaded.turns() * (policies.len() as u64 + 1));
     let terms = |message: &plimsoll_core::Message| loaded.terms_of(message);
     let shared = loaded.unshown.shared;

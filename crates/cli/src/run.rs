@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     if arguments.dry_run {
         return dry::run(&cascade, input);
     }
-    let store = Store::open(arguments.store.store.as_deref())?;
+    let store = Store::open(&arguments.store, arguments.config.as_deref())?;
     let session = session(arguments, &cascade)?;
     let model = arguments.model.clone().or_else(|| config.run.model.clone());
     let models = Arc::new(models::open(&config.models)?);

@@ -11,14 +11,13 @@ use plimsoll_core::cost::Pricing;
 use serde::Serialize;
 
 use crate::arguments::{ConfigArguments, ConfigCommand, PolicyArguments};
-use crate::config::{BUDGET, environment, environment_budget, files};
+use crate::config::{BUDGET, HISTORY, STORE, environment, environment_budget, files};
 use crate::context_config;
 use crate::error::CommandError;
 use crate::output;
 use crate::pricing;
 use crate::probe::KEY;
 use crate::serve::LOG;
-use crate::store::STORE;
 
 use check::{Problem, problems};
 
@@ -70,7 +69,7 @@ fn path(arguments: &PolicyArguments, json: bool) -> Result<(), CommandError> {
         in_force: arguments.budget.is_some(),
         note: "override everything below",
     }];
-    places.extend([BUDGET, STORE, LOG, KEY].map(|name| variable("environment", name)));
+    places.extend([BUDGET, STORE, HISTORY, LOG, KEY].map(|name| variable("environment", name)));
     places.extend(arguments.config.clone().map(|path| file("--config", path)));
     places.push(file("project", files::project()));
     places.extend(files::user().map(|path| file("user", path)));

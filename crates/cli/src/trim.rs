@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
         &original,
     )?;
     crate::store::record(
-        arguments.session.reading.store.as_deref(),
+        &arguments.session.reading,
         arguments.settings.config.as_deref(),
         &loaded,
     )?;

@@ -18,7 +18,7 @@ const TOGETHER: usize = 500;
 
 pub(super) fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     let scope = scope(&arguments.scope)?;
-    let store = Store::open(arguments.store.store.as_deref())?;
+    let store = Store::open(&arguments.store, None)?;
     let changes = store.knowledge(async |knowledge, tenant| {
         knowledge.memory_changes(tenant, MemoryVersion::default()).await
     })?;

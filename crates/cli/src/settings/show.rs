@@ -10,7 +10,7 @@ use toml::de::DeTable;
 
 use super::check;
 use crate::arguments::PolicyArguments;
-use crate::config::{self, BUDGET, Config, environment, files};
+use crate::config::{self, BUDGET, Config, HISTORY, STORE, environment, files};
 use crate::error::CommandError;
 use crate::output;
 
@@ -52,6 +52,12 @@ pub(super) fn run(arguments: &PolicyArguments, all: bool, json: bool) -> Result<
             budget.origin = Origin::Flag { flag: "--budget" };
         } else if environment(BUDGET).is_some() {
             budget.origin = Origin::Environment { variable: BUDGET };
+        }
+    }
+    for (key, variable) in [("address", STORE), ("history", HISTORY)] {
+        let found = settings.iter_mut().find(|setting| setting.path == ["store", key]);
+        if let Some(setting) = found.filter(|_| environment(variable).is_some()) {
+            setting.origin = Origin::Environment { variable };
         }
     }
     if !all {

@@ -7,6 +7,7 @@ mod bill;
 mod cache;
 mod cards;
 mod cascades;
+mod clickhouse;
 mod environment;
 mod explain;
 mod gateway;
