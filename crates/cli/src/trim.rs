@@ -10,13 +10,14 @@ use crate::arguments::TrimArguments;
 use crate::config::config;
 use crate::context_config::context_budget;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::inspect::session_tokens;
 use crate::load::{self, Loaded, load_bytes, read_file};
-use crate::output::{self, thousands};
+use crate::output;
 use crate::progress::Progress;
 use crate::write_file::{Existing, refuse, write_file};
 
-/// What was done.
+/// The result of a trim.
 #[derive(Debug, Serialize)]
 struct Report {
     /// `trim` or the policy.
@@ -108,7 +109,7 @@ fn by_shares(
     loaded: &Loaded,
     force: bool,
 ) -> Result<(Vec<ContextMessage>, Report), CommandError> {
-    let tokens = session_tokens(&statistics(&loaded.transcript));
+    let tokens = session_tokens(&statistics(&loaded.counted.transcript));
     if !force && !budget.trimming_due(tokens) {
         let threshold = (budget.total_tokens as f64 * budget.compression_threshold).ceil() as u64;
         return Err(CommandError::finding(anyhow::anyhow!(
@@ -123,7 +124,7 @@ fn by_shares(
     if budget.use_llm_summarization {
         output::note("no model is asked here: the summary is made of first sentences");
     }
-    let trimmed = trim(&loaded.transcript, &TrimSettings::from(budget));
+    let trimmed = trim(&loaded.counted.transcript, &TrimSettings::from(budget));
     let mut context: Vec<ContextMessage> = trimmed
         .kept
         .iter()
@@ -156,7 +157,7 @@ fn by_policy(
     policy: &plimsoll_core::policy::Policy,
     loaded: &Loaded,
 ) -> (Vec<ContextMessage>, Report) {
-    let (transcript, mut state) = (&loaded.transcript, State::default());
+    let (transcript, mut state) = (&loaded.counted.transcript, State::default());
     // The policy decides as it goes: what it would send next follows from what it sent before.
     let mut progress = Progress::new("bounding", transcript.requests().count() as u64);
     for position in transcript.requests() {
@@ -192,7 +193,7 @@ fn by_policy(
 
 /// Reads the written session again: what our own reader would have to repair, an agent would refuse.
 ///
-/// What the recording lacked already, such as the result of a call that was broken off, it may still lack.
+/// It may lack the same records as the recording, such as the result of an interrupted call.
 fn check(bytes: &[u8], session: &Session, context: &[ContextMessage]) -> Result<(), CommandError> {
     let wrong = |what: String| {
         CommandError::failure(anyhow::anyhow!("the trimmed session does not read back: {what}"))
