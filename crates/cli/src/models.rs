@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use plimsoll_engine::{ChatModel, Embedder, ModelError};
 use plimsoll_models::{
-    Api, BuiltInEmbedder, EmbedderConfig, Models, ModelsConfig, Provider, SpendingConfig,
+    BuiltInEmbedder, EmbedderConfig, ModelApi, Models, ModelsConfig, Provider, SpendingConfig,
 };
 use serde::Serialize;
 use tokio::runtime::Builder;
@@ -110,7 +110,7 @@ struct Listing<'a> {
 #[derive(Serialize)]
 struct Row {
     provider: String,
-    api: Api,
+    api: ModelApi,
     base_url: String,
     configured: bool,
     key_env: Option<String>,

@@ -7,7 +7,7 @@ use plimsoll_core::{ContentHash, Message, Role, Tokenizer};
 use plimsoll_engine::{SessionId, TenantId};
 use plimsoll_gateway::Memory;
 use plimsoll_testkit::MemoryStore;
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_wire::{ProviderRequest, Wire, check};
 use serde_json::json;
 
@@ -63,7 +63,7 @@ async fn play(wire: Wire, budget: u64) -> (Vec<u64>, usize) {
         script.push(talk.answer("Let me look.", &[lookup(turn)]));
         script.push(talk.answer("On to the next.", &[read(turn)]));
     }
-    let upstream = Upstream::start(script).await;
+    let upstream = ScriptedServer::start(script).await;
     let store = Arc::new(MemoryStore::default());
     let gateway =
         Running::with_memory(upstream.address(), store, Arc::new(Paragraph), |_| {}).await;

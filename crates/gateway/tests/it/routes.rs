@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_gateway::{KeyConfig, Mode, ROUTES, RouteAccess};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 
 use crate::harness::Running;
 
@@ -14,7 +14,7 @@ fn keys() -> BTreeMap<String, KeyConfig> {
 
 #[tokio::test]
 async fn no_route_is_without_a_policy() {
-    let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| config.keys = keys()).await;
     let others = [
         ("POST", "/v1/messages", RouteAccess::Key),
@@ -46,7 +46,8 @@ async fn no_route_is_without_a_policy() {
 
 #[tokio::test]
 async fn where_the_upstreams_key_is_ours_the_clients_place_carries_the_gateways() {
-    let upstream = Upstream::start([Scripted::body(200, "{}"), Scripted::body(200, "{}")]).await;
+    let upstream =
+        ScriptedServer::start([Scripted::body(200, "{}"), Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| {
         config.keys = keys();
         for upstream in config.upstreams.values_mut() {
@@ -67,7 +68,7 @@ async fn where_the_upstreams_key_is_ours_the_clients_place_carries_the_gateways(
 
 #[tokio::test]
 async fn pages_in_a_browser_are_kept_out() {
-    let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| {
         config.mode = Mode::Off;
         config.origins = vec!["http://dash:1".to_owned()];
@@ -83,7 +84,7 @@ async fn pages_in_a_browser_are_kept_out() {
 
 #[tokio::test]
 async fn clients_that_knock_are_answered() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     for path in ["/", "/api/hello"] {
         assert_eq!(gateway.send("HEAD", path, &[], b"").await.status, 200, "{path}");
@@ -100,8 +101,8 @@ async fn clients_that_knock_are_answered() {
 
 #[tokio::test]
 async fn a_body_cannot_name_where_it_goes() {
-    let elsewhere = Upstream::start([Scripted::body(200, "{}")]).await;
-    let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
+    let elsewhere = ScriptedServer::start([Scripted::body(200, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     let body = format!(
         r#"{{"api_base":"{0}","base_url":"{0}","user_config":{{"api_base":"{0}"}},"model":"m","messages":[]}}"#,

@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 
 /// What is wrong with an answer.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Wrong {
+pub(crate) enum ReplyError {
     /// The provider tells of a failure.
     Told(Failure),
     /// It is not of the API's shape.
@@ -21,12 +21,12 @@ pub(crate) enum Wrong {
 }
 
 /// Reads a whole answer.
-pub(crate) fn reply(wire: Wire, body: &[u8]) -> Result<ChatReply, Wrong> {
+pub(crate) fn reply(wire: Wire, body: &[u8]) -> Result<ChatReply, ReplyError> {
     let answer = ProviderAnswer::of_body(wire, body);
     match &answer.ending {
         Ending::Complete => Ok(reply_of(wire, &answer, &[])),
-        Ending::Failed(failure) => Err(Wrong::Told(failure.clone())),
-        Ending::Cut => Err(Wrong::Shape(match serde_json::from_slice::<IgnoredAny>(body) {
+        Ending::Failed(failure) => Err(ReplyError::Told(failure.clone())),
+        Ending::Cut => Err(ReplyError::Shape(match serde_json::from_slice::<IgnoredAny>(body) {
             Ok(_) => "it holds no whole answer".to_owned(),
             Err(error) => format!("it is no JSON: {error}"),
         })),
@@ -53,9 +53,9 @@ impl Assembly {
         &mut self,
         event: &StreamEvent,
         pieces: &mut VecDeque<ChatEvent>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ReplyError> {
         if !event.is_whole {
-            return Err(Wrong::Shape("an event is too long".to_owned()));
+            return Err(ReplyError::Shape("an event is too long".to_owned()));
         }
         let moment = self.watch.see(event);
         for piece in self.watch.pieces() {
@@ -63,19 +63,19 @@ impl Assembly {
         }
         match moment {
             Moment::Middle => Ok(()),
-            Moment::Unreadable => Err(Wrong::Shape("an event is no JSON object".to_owned())),
+            Moment::Unreadable => Err(ReplyError::Shape("an event is no JSON object".to_owned())),
             Moment::End | Moment::Failure => self.end(pieces),
         }
     }
 
     /// Takes the end of the stream, which not every API announces.
-    pub(crate) fn end(&mut self, pieces: &mut VecDeque<ChatEvent>) -> Result<(), Wrong> {
+    pub(crate) fn end(&mut self, pieces: &mut VecDeque<ChatEvent>) -> Result<(), ReplyError> {
         if self.is_done {
             return Ok(());
         }
         match self.watch.ending() {
-            Ending::Failed(failure) => return Err(Wrong::Told(failure)),
-            Ending::Cut => return Err(Wrong::Cut),
+            Ending::Failed(failure) => return Err(ReplyError::Told(failure)),
+            Ending::Cut => return Err(ReplyError::Cut),
             Ending::Complete => self.is_done = true,
         }
         let reply = reply_of(self.wire, self.watch.answer(), &self.calls);
