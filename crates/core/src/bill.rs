@@ -100,7 +100,7 @@ pub struct Request {
     /// The cause of a cache miss, where the provider reported it.
     pub told: Option<Cause>,
     /// Content that was added since that request, its answer included.
-    pub said: AddedContent,
+    pub added: AddedContent,
     /// Characters of the answer that the file shows, thinking apart.
     pub answered: u64,
     /// The index of the answer among the session's messages; `None` outside of the main conversation.

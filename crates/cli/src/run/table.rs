@@ -1,6 +1,6 @@
 //! The account of a run: per phase what was said, what was sent of it, and what that cost.
 
-use plimsoll_cascade::run::Event;
+use plimsoll_cascade::run::RunEvent;
 use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::SessionId;
 use serde::Serialize;
@@ -36,9 +36,9 @@ struct Account<'a> {
 }
 
 impl Table {
-    pub(super) fn add(&mut self, event: &Event) {
+    pub(super) fn add(&mut self, event: &RunEvent) {
         match event {
-            Event::Turn {
+            RunEvent::Turn {
                 phase,
                 full_tokens,
                 sent_tokens,
@@ -57,7 +57,7 @@ impl Table {
                 row.full_cost += full_cost;
                 row.estimate |= estimate;
             }
-            Event::Chosen { phase, anchored, selected, .. } => {
+            RunEvent::ContextSelected { phase, anchored, selected, .. } => {
                 let row = self.row(phase);
                 row.anchored.extend(anchored.iter().cloned());
                 row.selected.extend(selected.iter().cloned());

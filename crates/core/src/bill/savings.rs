@@ -196,9 +196,9 @@ impl<'a> SavingsEstimator<'a> {
         let mut repeated: Vec<f64> = Vec::with_capacity(self.projections.len());
         for (index, (request, would)) in self.requests.iter().zip(&mut self.projections).enumerate()
         {
-            let said = &request.said;
-            let short = said.repeated.saturating_sub(said.repeated_long) as f64;
-            let own = (said.repeated_long as f64 + short * assumed.short_runs) * rate;
+            let added = &request.added;
+            let short = added.repeated.saturating_sub(added.repeated_long) as f64;
+            let own = (added.repeated_long as f64 + short * assumed.short_runs) * rate;
             let before = request.continues.filter(|_| !request.compacted);
             let before = before.and_then(|before| repeated.get(before).copied()).unwrap_or(0.0);
             repeated.push(before + own);
