@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use assemble::AssembleArguments;
-pub(crate) use bill::{BillArguments, By};
+pub(crate) use bill::BillArguments;
 pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
 pub(crate) use cards::CardsArguments;
 pub(crate) use config::{ConfigArguments, ConfigCommand};
@@ -155,14 +155,20 @@ pub(crate) struct ReadingArguments {
     /// Keep the session's messages and receipts in this store, so that its refs resolve later
     #[arg(long, value_name = "PATH|URL")]
     pub(crate) store: Option<String>,
+    /// Keep them in this ClickHouse, beside the store: clickhouse://[user[:password]@]host[:port][/database]
+    #[arg(long, value_name = "URL")]
+    pub(crate) history: Option<String>,
 }
 
 /// Which store is meant.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StoreArguments {
-    /// The store, instead of `PLIMSOLL_STORE` or the file in the user's data folder
+    /// The store, instead of `PLIMSOLL_STORE`, `[store]` of plimsoll.toml or the file in the user's data folder
     #[arg(long, value_name = "PATH|URL")]
     pub(crate) store: Option<String>,
+    /// The ClickHouse that keeps the history, instead of `PLIMSOLL_HISTORY` or `[store]`: clickhouse://[user[:password]@]host[:port][/database]
+    #[arg(long, value_name = "URL")]
+    pub(crate) history: Option<String>,
 }
 
 /// Which settings decide the context.

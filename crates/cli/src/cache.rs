@@ -1,4 +1,4 @@
-//! `plimsoll cache`: answers that are kept, and the guard that decides whom they are served to.
+//! `plimsoll cache`: lists, shows and evicts cached answers, and checks the guard.
 
 mod check;
 
@@ -16,7 +16,8 @@ use crate::arguments::{CacheArguments, CacheCommand};
 use crate::clock;
 use crate::config;
 use crate::error::CommandError;
-use crate::output::{self, thousands};
+use crate::figures::thousands;
+use crate::output;
 use crate::store::Store;
 
 /// Digits of a key that a list shows; more than enough to tell ten thousand apart.
@@ -25,7 +26,7 @@ const SHOWN: usize = 12;
 pub(crate) fn run(arguments: &CacheArguments) -> Result<(), CommandError> {
     match &arguments.command {
         CacheCommand::List { store, limit, json } => {
-            let store = Store::open(store.store.as_deref())?;
+            let store = Store::open(store, None)?;
             let found = store
                 .knowledge(async |knowledge, tenant| knowledge.answers(tenant, *limit).await)?;
             if *json {
@@ -34,7 +35,7 @@ pub(crate) fn run(arguments: &CacheArguments) -> Result<(), CommandError> {
             output::data(&list(&found))
         }
         CacheCommand::Show { key, store, json } => {
-            let store = Store::open(store.store.as_deref())?;
+            let store = Store::open(store, None)?;
             let found = store
                 .knowledge(async |knowledge, tenant| answer_of_key(knowledge, tenant, key).await)?;
             if *json {
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &CacheArguments) -> Result<(), CommandError> {
             output::data(&(found.answer_text + "\n"))
         }
         CacheCommand::Evict { key, used_ref, store, json } => {
-            let store = Store::open(store.store.as_deref())?;
+            let store = Store::open(store, None)?;
             let dropped = store.knowledge(async |knowledge, tenant| match (key, used_ref) {
                 (Some(key), _) => evict_answer(knowledge, tenant, key).await.map(|_| 1),
                 (None, Some(used)) => ref_changed(knowledge, tenant, used).await,
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &CacheArguments) -> Result<(), CommandError> {
             output::data(&format!("{dropped} answers removed\n"))
         }
         CacheCommand::Stats { store, config, json } => {
-            stats(&Store::open(store.store.as_deref())?, config.as_deref(), *json)
+            stats(&Store::open(store, config.as_deref())?, config.as_deref(), *json)
         }
         CacheCommand::Check(check) => check::run(check),
     }
@@ -105,11 +106,11 @@ fn list(found: &[Answer]) -> String {
     out
 }
 
-/// What is kept, in figures.
+/// Statistics of the cached answers.
 #[derive(Debug, Default, Serialize)]
 struct Stats {
     answers: u64,
-    /// Past their time; they go when the next one is kept.
+    /// Expired answers; the next stored one removes them.
     expired: u64,
     bytes: u64,
     hits: u64,

@@ -19,6 +19,7 @@ use plimsoll_engine::MemoryConfig;
 use plimsoll_engine::cards::CardSettings;
 use plimsoll_gateway::GatewayConfig;
 use plimsoll_models::ModelsConfig;
+use plimsoll_store::{StoreAddress, StoreSettings};
 use plimsoll_tools::ToolsConfig;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,12 @@ use crate::error::CommandError;
 
 /// `PLIMSOLL_BUDGET`: the ceiling in tokens, or `auto`.
 pub(crate) const BUDGET: &str = "PLIMSOLL_BUDGET";
+
+/// `PLIMSOLL_STORE`: the path or address of the store.
+pub(crate) const STORE: &str = "PLIMSOLL_STORE";
+
+/// `PLIMSOLL_HISTORY`: the address of the ClickHouse that keeps the history.
+pub(crate) const HISTORY: &str = "PLIMSOLL_HISTORY";
 
 /// All settings of the command line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +58,7 @@ pub(crate) struct Config {
     pub(crate) memory: MemoryConfig,
     pub(crate) request: RequestSettings,
     pub(crate) gateway: GatewayConfig,
+    pub(crate) store: StoreSettings,
 }
 
 /// Whether lines that stand in the context already are left out on arrival.
@@ -113,12 +121,17 @@ pub(crate) fn environment_budget() -> Result<Option<Budget>, CommandError> {
     })
 }
 
-/// Reads the file that is named, else that of the project, else the user's; without any the defaults stand.
+/// Reads the file that is named, else that of the project, else the user's; without any the defaults stand. The environment
+/// overrides where the stores are.
 pub(crate) fn read(named: Option<&Path>) -> Result<Config, CommandError> {
-    match files::in_force(named) {
-        Some(path) => parse(&path),
-        None => Ok(Config::default()),
-    }
+    let mut config = match files::in_force(named) {
+        Some(path) => parse(&path)?,
+        None => Config::default(),
+    };
+    let address = |name| environment(name).map(StoreAddress::new);
+    config.store.address = address(STORE).or(config.store.address);
+    config.store.history = address(HISTORY).or(config.store.history);
+    Ok(config)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
@@ -233,7 +246,7 @@ mod tests {
             include_str!("../../../README.md").split_once("```toml\n").expect("a block");
         let mut shown: Config =
             toml::from_str(rest.split_once("```").expect("its end").0).expect("sound");
-        // What is left open by default is shown as what it comes to.
+        // Options without a default are shown with their effective values.
         let usual = SelectionConfig::default();
         assert_eq!(shown.selection.strategy(), usual.strategy());
         assert_eq!(shown.selection.selector_model(), usual.selector_model());

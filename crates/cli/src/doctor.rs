@@ -1,22 +1,24 @@
-//! `plimsoll doctor`: whether a gateway would work here, and what is in its way.
+//! `plimsoll doctor`: checks whether a gateway would work here.
 
-use std::fmt::Write as _;
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
 
-use plimsoll_engine::{HistoryBatch, TenantId};
+use plimsoll_engine::{HistoryBatch, HistoryStore, TenantId};
+use plimsoll_store::StoreAddress;
 use serde::Serialize;
 
 use crate::arguments::DoctorArguments;
 use crate::client::Client;
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
+use crate::figures::aligned;
 use crate::output::{self, BAD, GOOD, RESET};
 use crate::probe;
 use crate::serve::runtime;
-use crate::store;
+use crate::store::{self, Addresses};
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Finding {
     what: String,
@@ -31,7 +33,10 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
         let told = found.unwrap_or_else(|why| why);
         findings.push(Finding { what: what.to_owned(), fine, told });
     };
-    match config::read(arguments.config.as_deref()) {
+    let read = config::read(arguments.config.as_deref());
+    let places = read.as_ref().map(|config| config.store.clone()).unwrap_or_default();
+    let addresses = Addresses::new(&arguments.store, &places);
+    match read {
         Ok(config) => {
             let policy = &config.gateway.policy;
             let known = config.policy(policy).map_err(|error| error.to_string());
@@ -59,7 +64,20 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
         }
         Err(error) => note("settings", Err(error.to_string())),
     }
-    note("store", keeps(arguments.store.store.as_deref()).map_err(|error| error.to_string()));
+    match addresses {
+        Ok(Addresses { store, history }) => {
+            let opened = runtime()?.block_on(keeps(&store, async || {
+                Ok(plimsoll_store::open(&store).await.map_err(store::failure)?.0)
+            }));
+            note("store", opened.map_err(|error| error.to_string()));
+            if let Some(history) = &history {
+                let opened = store::open_history(history);
+                let opened = runtime()?.block_on(keeps(history, async || opened.await));
+                note("history", opened.map_err(|error| error.to_string()));
+            }
+        }
+        Err(error) => note("store", Err(error.to_string())),
+    }
     let found: Vec<&str> = Client::ALL
         .into_iter()
         .map(Client::program)
@@ -68,11 +86,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
     let clients =
         if found.is_empty() { "none of those that are known".to_owned() } else { found.join(", ") };
     note("clients", Ok(clients));
-    if arguments.json {
-        output::json(&findings)?;
-    } else {
-        output::data(&table(&findings))?;
-    }
+    output::show(arguments.json, &findings, || table(&findings))?;
     match findings.iter().filter(|finding| !finding.fine).count() {
         0 => Ok(()),
         bad => {
@@ -95,17 +109,15 @@ fn port(config: &Config) -> Result<String, String> {
     }
 }
 
-/// Opens the store and commits nothing to it, which is written all the same.
-fn keeps(named: Option<&str>) -> Result<String, CommandError> {
-    let address = store::address(named)?;
-    runtime()?.block_on(async {
-        let (history, _) = plimsoll_store::open(&address).await.map_err(store::failure)?;
-        let tenant = TenantId::default();
-        history.append(&tenant, HistoryBatch::default()).await.map_err(store::failure)?;
-        // An address may hold a password.
-        let told = address.rsplit_once('@').map_or(address.as_str(), |(_, host)| host);
-        Ok(format!("{told} can be written"))
-    })
+/// Opens a history and appends nothing to it, which takes the way that records take.
+async fn keeps(
+    address: &StoreAddress,
+    open: impl AsyncFnOnce() -> Result<Arc<dyn HistoryStore>, CommandError>,
+) -> Result<String, CommandError> {
+    let history = open().await?;
+    let nothing = HistoryBatch::default();
+    history.append(&TenantId::default(), nothing).await.map_err(store::failure)?;
+    Ok(format!("{address} can be written"))
 }
 
 fn is_on_path(program: &str) -> bool {
@@ -115,12 +127,10 @@ fn is_on_path(program: &str) -> bool {
 }
 
 fn table(findings: &[Finding]) -> String {
-    let width = findings.iter().map(|finding| finding.what.chars().count()).max().unwrap_or(0);
-    let mut out = String::new();
-    for Finding { what, fine, told } in findings {
+    let row = |Finding { what, fine, told }: &Finding| {
         let mark =
             if *fine { format!("{GOOD}fine{RESET}") } else { format!("{BAD}not fine{RESET}") };
-        let _ = writeln!(out, "{what:width$}  {mark}  {}", output::line(told, 160));
-    }
-    out
+        [what.clone(), format!("{mark}  {}", output::line(told, 160))]
+    };
+    aligned(&findings.iter().map(row).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! `plimsoll ref`: what a ref stands for, from the store.
+//! `plimsoll ref`: reads, lists and removes refs of a store.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
     match &arguments.command {
         RefCommand::Get(arguments) => get(arguments),
         RefCommand::List { store, limit, json } => {
-            let store = Store::open(store.store.as_deref())?;
+            let store = Store::open(store, None)?;
             let query = RefQuery { limit: *limit, ..RefQuery::default() };
             let found = store
                 .knowledge(async |knowledge, tenant| knowledge.artefacts(tenant, &query).await)?;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
             output::data(&list(&found))
         }
         RefCommand::Gc { store, json } => {
-            let store = Store::open(store.store.as_deref())?;
+            let store = Store::open(store, None)?;
             let removed = store.knowledge(async |knowledge, tenant| {
                 knowledge.collect_artefacts(tenant, clock::now()).await
             })?;
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
 
 fn get(arguments: &RefGetArguments) -> Result<(), CommandError> {
     let options = options(arguments)?;
-    let store = Store::open(arguments.store.store.as_deref())?;
+    let store = Store::open(&arguments.store, None)?;
     let found = store.with(async |history, knowledge, tenant| {
         let (history, knowledge) = (&*history, Some(&*knowledge));
         let originals = Originals { history, knowledge, tenant };
@@ -91,7 +91,7 @@ fn options(arguments: &RefGetArguments) -> Result<ExpandOptions, CommandError> {
     Ok(ExpandOptions { fields: arguments.fields.clone(), part })
 }
 
-/// Returns what a list says of an artefact: all but its content.
+/// Returns the fields of an artefact that a list shows: all but its content.
 fn listed(artefact: &Artefact) -> serde_json::Value {
     serde_json::json!({
         "ref": artefact.reference.print(),

@@ -1,4 +1,4 @@
-//! `plimsoll search`: the messages of a store that hold some words.
+//! `plimsoll search`: finds the messages of a store that hold some words.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::output::{self, DIM, RESET};
 use crate::store::{Store, session_id};
 
 pub(crate) fn run(arguments: &SearchArguments) -> Result<(), CommandError> {
-    let store = Store::open(arguments.store.store.as_deref())?;
+    let store = Store::open(&arguments.store, None)?;
     let session = arguments.session.as_deref().map(session_id).transpose()?;
     let query = SearchQuery {
         text: Some(arguments.words.join(" ")),

@@ -1,4 +1,4 @@
-//! `plimsoll serve`: the gateway, from its settings to its end.
+//! `plimsoll serve`: starts the gateway from its settings and runs it until it is stopped.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::arguments::ServeArguments;
+use crate::arguments::{ServeArguments, StoreArguments};
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
 use crate::heaps;
 use crate::models::{self, embedder};
 use crate::output;
 use crate::pricing::pricing;
-use crate::store;
+use crate::store::Addresses;
 use crate::system::outside;
 
 /// `PLIMSOLL_LOG`: the level of log lines, off, error, warn, info, debug or trace.
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
     heaps::share();
     let runtime = runtime()?;
     runtime.block_on(async {
-        let gateway = open(config, arguments.store.store.as_deref()).await?;
+        let gateway = open(config, &arguments.store).await?;
         let (gateway, listener) = (Arc::new(gateway.0), gateway.1);
         let address = listener.local_addr().map_err(CommandError::failure)?;
         output::data(&format!("plimsoll listens on http://{address}\n"))?;
@@ -58,10 +58,9 @@ pub(crate) fn runtime() -> Result<Runtime, CommandError> {
 /// Opens the store and the port.
 pub(crate) async fn open(
     config: Config,
-    named_store: Option<&str>,
+    store: &StoreArguments,
 ) -> Result<(Gateway, TcpListener), CommandError> {
-    let address = store::address(named_store)?;
-    let (history, knowledge) = plimsoll_store::open(&address).await.map_err(store::failure)?;
+    let (history, knowledge) = Addresses::new(store, &config.store)?.open().await?;
     let settings = config.gateway.clone();
     let clock = outside().clock;
     let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
@@ -103,7 +102,7 @@ pub(crate) async fn open(
     Ok((gateway, listener))
 }
 
-/// Takes all descriptors that the system lets a process have: an answer under way needs two, and the usual limit is 1,024.
+/// Raises the limit of open files to the most that the system allows: each response in progress needs two, and the usual limit is 1,024.
 fn raise_descriptors() {
     #[cfg(unix)]
     {
@@ -116,7 +115,7 @@ fn raise_descriptors() {
     }
 }
 
-/// Says why a gateway ended before its time.
+/// Makes the error of a gateway that could not serve.
 pub(crate) fn failed(error: ServeError) -> CommandError {
     match error {
         ServeError::Open { .. } => CommandError::usage(error)
@@ -125,7 +124,7 @@ pub(crate) fn failed(error: ServeError) -> CommandError {
     }
 }
 
-/// Policies as the settings of the command line mean them.
+/// Policies by name, with the settings of the command line.
 #[derive(Debug)]
 struct Configured(Config);
 

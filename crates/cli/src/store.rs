@@ -1,4 +1,4 @@
-//! The store as the command line uses it: opened by address, spoken to from a runtime of its own.
+//! The store of a command: opened by address, called from a runtime of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,16 +13,65 @@ use plimsoll_engine::{
     ReceiptRecord, SessionId, StoreError, TenantId, import, message_records,
 };
 use plimsoll_formats::Session;
+use plimsoll_store::{StoreAddress, StoreSettings};
 use tokio::runtime::Runtime;
 
+use crate::arguments::{ReadingArguments, StoreArguments};
 use crate::clock;
-use crate::config::{self, environment};
+use crate::config::{self, HISTORY, STORE};
 use crate::error::CommandError;
 use crate::load::Loaded;
 use crate::output;
 
-/// `PLIMSOLL_STORE`: the path or address of the store.
-pub(crate) const STORE: &str = "PLIMSOLL_STORE";
+/// Where the store is, and the history if it is apart.
+#[derive(Debug)]
+pub(crate) struct Addresses {
+    pub(crate) store: StoreAddress,
+    pub(crate) history: Option<StoreAddress>,
+}
+
+impl Addresses {
+    /// Takes the addresses of the flags, else those of the settings, else the file in the user's data folder.
+    pub(crate) fn new(
+        arguments: &StoreArguments,
+        settings: &StoreSettings,
+    ) -> Result<Self, CommandError> {
+        let pick = |flag: &Option<String>, setting: &Option<StoreAddress>| {
+            flag.as_deref().map(StoreAddress::new).or_else(|| setting.clone())
+        };
+        let store = match pick(&arguments.store, &settings.address) {
+            Some(address) => address,
+            None => StoreAddress::new(usual_file()?.to_string_lossy()),
+        };
+        let history = pick(&arguments.history, &settings.history);
+        Ok(Self { store, history: history.filter(|address| !address.is_empty()) })
+    }
+
+    /// Opens both.
+    pub(crate) async fn open(
+        &self,
+    ) -> Result<(Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>), CommandError> {
+        let opened = plimsoll_store::open(&self.store).await;
+        let (own_history, knowledge) =
+            opened.map_err(|error| failed(error, "the store cannot be opened"))?;
+        let history = match &self.history {
+            Some(address) => self::open_history(address).await?,
+            None => own_history,
+        };
+        Ok((history, knowledge))
+    }
+}
+
+/// Opens a history that is apart from the store.
+pub(crate) async fn open_history(
+    address: &StoreAddress,
+) -> Result<Arc<dyn HistoryStore>, CommandError> {
+    plimsoll_store::open_history(address).await.map_err(|error| {
+        failed(error, "the history cannot be opened").hint(format!(
+            "`--history` or `{HISTORY}` names it; docs/clickhouse.md says how it is set up"
+        ))
+    })
+}
 
 /// An open store.
 #[derive(Debug)]
@@ -34,16 +83,20 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the store that is named, else that of the environment, else the file in the user's data folder.
-    pub(crate) fn open(named: Option<&str>) -> Result<Self, CommandError> {
-        let address = address(named)?;
+    /// Opens the store that the arguments and the settings name.
+    pub(crate) fn open(
+        arguments: &StoreArguments,
+        settings: Option<&Path>,
+    ) -> Result<Self, CommandError> {
+        Self::at(&Addresses::new(arguments, &config::read(settings)?.store)?)
+    }
+
+    fn at(addresses: &Addresses) -> Result<Self, CommandError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(CommandError::failure)?;
-        let (history, knowledge) = runtime
-            .block_on(plimsoll_store::open(&address))
-            .map_err(|error| failed(error, "the store cannot be opened"))?;
+        let (history, knowledge) = runtime.block_on(addresses.open())?;
         Ok(Self { runtime, history, knowledge, tenant: TenantId::default() })
     }
 
@@ -111,20 +164,12 @@ impl Store {
     }
 }
 
-/// Returns the address of the store that is named, else that of the environment, else the file in the user's data folder.
-pub(crate) fn address(named: Option<&str>) -> Result<String, CommandError> {
-    match named.map(str::to_owned).or_else(|| environment(STORE)) {
-        Some(address) => Ok(address),
-        None => Ok(usual_file()?.to_string_lossy().into_owned()),
-    }
-}
-
-/// Tells why a store does not do what it is asked.
+/// Makes the error of a store that cannot be opened.
 pub(crate) fn failure(error: StoreError) -> CommandError {
     failed(error, "the store cannot be opened")
 }
 
-/// Tells why an open store does not do what it is asked.
+/// Makes the error of a request to an open store.
 pub(crate) fn unanswered(error: StoreError) -> CommandError {
     failed(error, "the store did not answer")
 }
@@ -156,28 +201,33 @@ fn usual_file() -> Result<PathBuf, CommandError> {
     Ok(folder.join("plimsoll.db"))
 }
 
-/// A session that is being kept.
+/// A session whose receipts are recorded in a store.
 #[derive(Debug)]
 pub(crate) struct Recording {
     store: Store,
     session: SessionId,
 }
 
-/// Keeps a session's messages where a store was asked for, by flag or by the environment.
+/// Stores a session's messages where a flag or the environment names a store.
 ///
-/// `[safety.ingestion]` of the settings says what becomes of personal data and secrets in them. A message that is redacted is
-/// another one: nothing gives back the words that it had.
+/// `[safety.ingestion]` of the settings decides about personal data and secrets in them. A redacted message is
+/// another message: the original is not stored.
 pub(crate) fn record(
-    named: Option<&str>,
+    reading: &ReadingArguments,
     settings: Option<&Path>,
     loaded: &Loaded,
 ) -> Result<Option<Recording>, CommandError> {
-    let named = named.map(str::to_owned).or_else(|| environment(STORE));
-    let Some(address) = named else { return Ok(None) };
-    let store = Store::open(Some(&address))?;
+    let (store, history) = (reading.store.clone(), reading.history.clone());
+    let config = config::read(settings)?;
+    let asked = [&store, &history].iter().any(|flag| flag.is_some())
+        || config.store != StoreSettings::default();
+    if !asked {
+        return Ok(None);
+    }
+    let store = Store::at(&Addresses::new(&StoreArguments { store, history }, &config.store)?)?;
     let session = id_of(&loaded.session)?;
-    let mut messages = message_records(&session, &loaded.history(), clock::now());
-    let flags = handle(&mut messages, config::read(settings)?.safety.ingestion);
+    let mut messages = message_records(&session, &loaded.counted.history(), clock::now());
+    let flags = handle(&mut messages, config.safety.ingestion);
     if !flags.is_empty() {
         output::warning(&format!(
             "session {session} holds {}; `[safety.ingestion]` of the settings redacts",
@@ -190,7 +240,7 @@ pub(crate) fn record(
     Ok(Some(Recording { store, session }))
 }
 
-/// Handles personal data and secrets in what is about to be kept.
+/// Redacts or flags personal data and secrets in records before they are stored.
 fn handle(messages: &mut [MessageRecord], handling: Handling) -> Flags {
     let mut flags = Flags::new();
     if handling.personal == Action::Ignore && handling.secrets == Action::Ignore {
@@ -225,7 +275,7 @@ impl Recording {
         ReceiptRecord::of_context(&self.session, policy, receipt, context, plan, clock::now())
     }
 
-    /// Keeps receipts; those that are there already stay.
+    /// Stores receipts; existing ones stay.
     pub(crate) fn keep_receipts(&self, receipts: Vec<ReceiptRecord>) -> Result<(), CommandError> {
         self.store.history(async |history, tenant| {
             history.append(tenant, HistoryBatch { receipts, ..HistoryBatch::default() }).await

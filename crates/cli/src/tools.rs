@@ -11,28 +11,29 @@ use plimsoll_engine::tool_registry::{
 };
 use serde_json::json;
 
-use crate::arguments::{ToolsArguments, ToolsCommand};
+use crate::arguments::{StoreArguments, ToolsArguments, ToolsCommand};
 use crate::clock;
 use crate::config;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::load::tokenizer;
-use crate::output::{self, thousands};
+use crate::output;
 use crate::store::Store;
 
 pub(crate) fn run(arguments: &ToolsArguments) -> Result<(), CommandError> {
     match &arguments.command {
         ToolsCommand::List { store, json } => {
-            let tools = registered(store.store.as_deref())?;
+            let tools = registered(store, None)?;
             if *json {
                 return output::json(&tools);
             }
             output::data(&list(&tools))
         }
         ToolsCommand::Add { file, store, server, tokens, json } => {
-            add(file, store.store.as_deref(), server.as_deref(), tokens, *json)
+            add(file, store, server.as_deref(), tokens, *json)
         }
         ToolsCommand::Show { name, store, server, json } => {
-            let tools = registered(store.store.as_deref())?;
+            let tools = registered(store, None)?;
             let tool = one(&tools, name, server.as_deref())?;
             if *json {
                 return output::json(tool);
@@ -40,13 +41,16 @@ pub(crate) fn run(arguments: &ToolsArguments) -> Result<(), CommandError> {
             output::data(&(described(&tool.definition) + "\n"))
         }
         ToolsCommand::Directory { store, config, tokens, json } => {
-            directory(store.store.as_deref(), config.as_deref(), tokens, *json)
+            directory(store, config.as_deref(), tokens, *json)
         }
     }
 }
 
-fn registered(store: Option<&str>) -> Result<Vec<RegisteredTool>, CommandError> {
-    Store::open(store)?
+fn registered(
+    store: &StoreArguments,
+    settings: Option<&Path>,
+) -> Result<Vec<RegisteredTool>, CommandError> {
+    Store::open(store, settings)?
         .knowledge(async |knowledge, tenant| registered_tools(knowledge, tenant).await)
 }
 
@@ -71,7 +75,7 @@ fn list(tools: &[RegisteredTool]) -> String {
 
 fn add(
     path: &Path,
-    store: Option<&str>,
+    store: &StoreArguments,
     server: Option<&str>,
     tokens: &str,
     json: bool,
@@ -82,7 +86,7 @@ fn add(
         Some(server) => server.to_owned(),
         None => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
     };
-    let store = Store::open(store)?;
+    let store = Store::open(store, None)?;
     let registered = store.with(async |_, knowledge, tenant| {
         register_tools(&*knowledge, tenant, &server, &tools, tokenizer, clock::now()).await
     });
@@ -126,15 +130,15 @@ fn one<'a>(
 }
 
 fn directory(
-    store: Option<&str>,
+    store: &StoreArguments,
     settings: Option<&Path>,
     tokens: &str,
     json: bool,
 ) -> Result<(), CommandError> {
     let tokenizer = tokenizer(tokens)?;
-    let settings = config::read(settings)?.lazy_tools;
     let tools: Vec<ToolDefinition> =
-        registered(store)?.into_iter().map(|tool| tool.definition).collect();
+        registered(store, settings)?.into_iter().map(|tool| tool.definition).collect();
+    let settings = config::read(settings)?.lazy_tools;
     let plan = plan_tools(&tools, &ToolSession::default(), &settings, tokenizer);
     let mut lines = String::new();
     for tool in &plan.directory {

@@ -12,15 +12,15 @@ use crate::arguments::TrimArguments;
 use crate::config::{self, config};
 use crate::context_config::context_budget;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::inspect::session_tokens;
 use crate::load::{self, Loaded, load_bytes, read_file};
 use crate::models;
-use crate::output::{self, thousands};
+use crate::output;
 use crate::progress::Progress;
-use crate::work::chat;
 use crate::write_file::{Existing, refuse, write_file};
 
-/// What was done.
+/// The result of a trim.
 #[derive(Debug, Serialize)]
 struct Report {
     /// `trim` or the policy.
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
         &original,
     )?;
     crate::store::record(
-        arguments.session.reading.store.as_deref(),
+        &arguments.session.reading,
         arguments.settings.config.as_deref(),
         &loaded,
     )?;
@@ -119,7 +119,7 @@ fn by_shares(
     if config.is_some() && !budget.use_llm_summarization {
         return Err(no_policy());
     }
-    let tokens = session_tokens(&statistics(&loaded.transcript));
+    let tokens = session_tokens(&statistics(&loaded.counted.transcript));
     if !arguments.force && !budget.trimming_due(tokens) {
         let threshold = (budget.total_tokens as f64 * budget.compression_threshold).ceil() as u64;
         return Err(CommandError::finding(anyhow::anyhow!(
@@ -131,7 +131,7 @@ fn by_shares(
         ))
         .hint("`--force` trims all the same"));
     }
-    let mut trimmed = trim(&loaded.transcript, &TrimSettings::from(budget));
+    let mut trimmed = trim(&loaded.counted.transcript, &TrimSettings::from(budget));
     if trimmed.wants_model_summary {
         trimmed = summarised(trimmed, loaded, config::read(config)?)?;
     }
@@ -172,13 +172,13 @@ fn summarised(
     if name.is_empty() {
         output::note(&format!("`cards.summarizer_model` names no model: {WITHOUT}"));
     }
-    let Some(model) = chat(&models::open(config.models)?, name, WITHOUT) else {
+    let Some(model) = models::chat(&models::open(&config.models)?, name, WITHOUT) else {
         return Ok(trimmed);
     };
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(CommandError::failure)?;
     let plain = trimmed.clone();
-    let asked = with_model_summary(trimmed, &loaded.transcript, &*model, config.safety);
+    let asked = with_model_summary(trimmed, &loaded.counted.transcript, &*model, config.safety);
     Ok(runtime.block_on(asked).unwrap_or_else(|error| {
         output::warning(&format!("{name}: {error}; {WITHOUT}"));
         plain
@@ -191,7 +191,7 @@ fn by_policy(
     policy: &plimsoll_core::policy::Policy,
     loaded: &Loaded,
 ) -> (Vec<ContextMessage>, Report) {
-    let (transcript, mut state) = (&loaded.transcript, State::default());
+    let (transcript, mut state) = (&loaded.counted.transcript, State::default());
     // The policy decides as it goes: what it would send next follows from what it sent before.
     let mut progress = Progress::new("bounding", transcript.requests().count() as u64);
     for position in transcript.requests() {
@@ -227,7 +227,7 @@ fn by_policy(
 
 /// Reads the written session again: what our own reader would have to repair, an agent would refuse.
 ///
-/// What the recording lacked already, such as the result of a call that was broken off, it may still lack.
+/// It may lack the same records as the recording, such as the result of an interrupted call.
 fn check(bytes: &[u8], session: &Session, context: &[ContextMessage]) -> Result<(), CommandError> {
     let wrong = |what: String| {
         CommandError::failure(anyhow::anyhow!("the trimmed session does not read back: {what}"))

@@ -6,6 +6,7 @@
 
 mod predict;
 mod rate;
+mod recorded;
 mod savings;
 mod split;
 
@@ -18,7 +19,8 @@ use crate::message::{MillisSinceEpoch, Usage};
 
 pub use predict::{Prediction, predict};
 pub use rate::{Rate, rate};
-pub use savings::{Estimate, Saving, Savings, savings};
+pub use recorded::{BilledSession, Division, FileCounts, RecordedBill, ShortAnswers};
+pub use savings::{Estimate, Saving, SavingVerdict, Savings, savings};
 pub use split::{Split, SplitTokens, split};
 
 /// Characters that were added to a conversation, by kind, as far as the file shows them.

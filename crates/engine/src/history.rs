@@ -1,4 +1,4 @@
-//! The history port: messages, context cards and receipts, which are only ever added.
+//! The history port: messages, context cards and receipts, which are added and, session by session, forgotten.
 
 use async_trait::async_trait;
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch};
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::card::ContextCard;
 use crate::error::StoreError;
 use crate::id::{SessionId, TenantId};
+use crate::knowledge::Forgotten;
 use crate::search::{Hit, SearchQuery};
 
 /// A message as it is kept.
@@ -40,6 +41,17 @@ pub struct Bill {
     /// Whether the table of prices does not list the model, so that both are estimates.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
+}
+
+impl Bill {
+    /// Makes a bill of three columns; `None` where one has no value.
+    pub fn from_columns(
+        billed: Option<f64>,
+        without: Option<f64>,
+        estimate: Option<bool>,
+    ) -> Option<Self> {
+        Some(Self { billed: billed?, without: without?, estimate: estimate? })
+    }
 }
 
 /// A context decision: a `context_selection` row of the unified log, with the fields of `auto-context.md`.
@@ -182,7 +194,7 @@ pub struct Rebuilt {
     pub mismatches: u64,
 }
 
-/// History: append-only, by tenant.
+/// History by tenant: append-only, except that a session can be forgotten.
 ///
 /// Every method sees and touches the records of its tenant alone. Texts are stored and returned byte for byte, any
 /// Unicode and NUL included. What a method returned is durable: it survives the death of the process, and, where the
@@ -276,6 +288,17 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
         tenant: &TenantId,
         by: Gathering,
     ) -> Result<Vec<Efficiency>, StoreError>;
+
+    /// Removes the messages, receipts and cards of a session, from every table and index, and returns how many messages and
+    /// cards they were. The session may begin again.
+    ///
+    /// [`forget`](crate::forget) calls it beside [`KnowledgeStore::forget`](crate::KnowledgeStore::forget), which removes what
+    /// else belongs to the session.
+    async fn forget_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Forgotten, StoreError>;
 
     /// Hashes every message again and counts the mismatches.
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError>;

@@ -14,6 +14,7 @@ mod copies;
 mod embedder;
 mod error;
 pub mod expand;
+mod forget;
 mod history;
 mod id;
 mod import;
@@ -48,6 +49,7 @@ pub use clock::Clock;
 pub use copies::{Copies, Held};
 pub use embedder::Embedder;
 pub use error::StoreError;
+pub use forget::forget;
 pub use futures_util::lock::OwnedMutexGuard;
 pub use history::{
     Appended, Bill, Bills, Efficiency, Gathering, HistoryBatch, HistoryStore, LogQuery, LogRow,

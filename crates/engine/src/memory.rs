@@ -4,12 +4,21 @@ use plimsoll_core::MillisSinceEpoch;
 pub use plimsoll_core::memory::{MemoryKind, MemoryState};
 use serde::{Deserialize, Serialize};
 
+use crate::error::StoreError;
 use crate::id::{SessionId, TenantId};
 use crate::search::{Embedding, SearchQuery};
 
 /// The id of a memory record, given by the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MemoryId(pub String);
+
+impl MemoryId {
+    /// Returns the error of a record that is not there.
+    pub fn not_found(&self) -> StoreError {
+        let shown = plimsoll_core::text::shortened(&self.0, 64);
+        StoreError::NotFound { what: format!("memory {shown:?}") }
+    }
+}
 
 /// Whom a record is for, beside its tenant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

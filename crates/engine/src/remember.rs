@@ -25,7 +25,7 @@ use crate::embedder::Embedder;
 use crate::error::StoreError;
 use crate::id::TenantId;
 use crate::knowledge::{Forgotten, KnowledgeStore};
-use crate::memory::{MemoryId, MemoryQuery, MemoryRecord, Scope};
+use crate::memory::{MemoryId, MemoryQuery, MemoryRecord};
 use crate::model_error::ModelError;
 use crate::search::{Embedding, SearchQuery};
 use new_memory::complete;
@@ -272,11 +272,6 @@ impl Remember<'_> {
         }
         self.knowledge.put_memories(self.tenant, &changed).await?;
         Ok(changed)
-    }
-
-    /// Removes all that belongs to a scope; see [`KnowledgeStore::forget`].
-    pub async fn forget(&self, scope: &Scope) -> Result<Forgotten, MemoryError> {
-        Ok(self.knowledge.forget(self.tenant, scope).await?)
     }
 
     /// Removes a source and all that came from it.

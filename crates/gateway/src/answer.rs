@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use plimsoll_core::lookup::NO_MORE;
+use plimsoll_core::lookup::{NO_MORE, NO_ROOM, fit_answer};
+use plimsoll_core::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 use plimsoll_core::{Message, ToolCall, ToolResult};
 use plimsoll_wire::{
     AnswerUsage, Continuation, Edits, Ending, Progress, ProviderRequest, Reply, Wire, WithheldCalls,
@@ -90,11 +91,20 @@ impl RelayedAnswer {
         Self { gateway, wire, reply, turn, follow_up, usage, rounds: 0, awaited, trace, sent }
     }
 
-    async fn results(&self, calls: &[ToolCall]) -> Vec<ToolResult> {
+    async fn results(&mut self, calls: &[ToolCall]) -> Vec<ToolResult> {
         let mut results = Vec::new();
-        let Some(FollowUp { place, request, .. }) = &self.follow_up else { return results };
+        let Some(FollowUp { place, request, .. }) = &mut self.follow_up else { return results };
+        let tokenizer = Tokenizer::for_model(request.model().unwrap_or_default());
         for call in calls {
-            results.push(lookup::answer(&self.gateway, place, request, call).await);
+            let mut result = lookup::answer(&self.gateway, place, request, call).await;
+            let count = |text: &str| u64::from(tokenizer.count(text) + MESSAGE_OVERHEAD);
+            place.room = place.room.saturating_sub(count(&call.name) + count(&call.arguments));
+            match fit_answer(&result.text, tokenizer, place.room) {
+                Some(text) => result.text = text.into(),
+                None => result = refused(call, NO_ROOM),
+            }
+            place.room = place.room.saturating_sub(count(&result.text));
+            results.push(result);
         }
         results
     }
@@ -108,7 +118,7 @@ impl RelayedAnswer {
         let results = match self.rounds {
             rounds if rounds < most => self.results(&calls).await,
             // The model is told once that there is no more; if it asks again, the answer ends with an error.
-            rounds if rounds == most => calls.iter().map(no_more).collect(),
+            rounds if rounds == most => calls.iter().map(|call| refused(call, NO_MORE)).collect(),
             _ => return Err(format!("the model asked {most} times for what was left out")),
         };
         self.rounds += 1;
@@ -206,11 +216,6 @@ impl RelayedAnswer {
     }
 }
 
-fn no_more(call: &ToolCall) -> ToolResult {
-    ToolResult {
-        call_id: call.id.clone(),
-        text: NO_MORE.into(),
-        images: Vec::new(),
-        is_error: true,
-    }
+fn refused(call: &ToolCall, why: &str) -> ToolResult {
+    ToolResult { call_id: call.id.clone(), text: why.into(), images: Vec::new(), is_error: true }
 }

@@ -23,6 +23,8 @@ pub(crate) struct LookupPlace {
     pub(crate) branch: SessionBranch,
     /// The number of messages of the request.
     pub(crate) end: usize,
+    /// Tokens that the request leaves for the lookups of its turn.
+    pub(crate) room: u64,
 }
 
 /// Returns the definitions of our tools.

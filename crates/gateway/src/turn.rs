@@ -55,7 +55,9 @@ impl SessionTurn {
     /// Returns where our own tools look things up for the turn.
     pub(crate) fn place(&self) -> Option<LookupPlace> {
         let OpenTurn { branch, bounded } = &**self.open.as_ref()?;
-        Some(LookupPlace { branch: branch.clone(), end: bounded.position })
+        let receipt = &bounded.receipt;
+        let room = receipt.budget.map_or(u64::MAX, |budget| budget.saturating_sub(receipt.tokens));
+        Some(LookupPlace { branch: branch.clone(), end: bounded.position, room })
     }
 
     /// Records lookups that have no place in the request; returns all misses of the provider's cache.

@@ -3,6 +3,7 @@
 mod append;
 mod cards;
 mod client;
+mod forget;
 mod log;
 mod messages;
 mod receipts;
@@ -12,9 +13,9 @@ mod search;
 
 use async_trait::async_trait;
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
-    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
-    StoreError, TenantId,
+    Appended, ContextCard, Efficiency, Forgotten, Gathering, HistoryBatch, HistoryStore, Hit,
+    LogQuery, LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId,
+    SessionSummary, StoreError, TenantId,
 };
 use tokio::sync::Mutex;
 
@@ -27,7 +28,8 @@ const STRIPES: usize = 32;
 /// Where the history is.
 #[derive(Debug, Clone)]
 pub struct ClickHouseConfig {
-    /// `http://[user[:password]@]host[:port][/database]`, or `https`; the database is made if it is missing.
+    /// `clickhouse://[user[:password]@]host[:port][/database]`, or the same with `http` or `https`; the port is 8123 for
+    /// `clickhouse`, the database `default`. A database that is missing is made.
     pub url: String,
     /// The dimension of the vectors that also enter an approximate index, for queries by hand over all sessions.
     ///
@@ -41,14 +43,14 @@ pub struct ClickHouseConfig {
 /// A batch's messages and receipts are one insert of one block into one table without partitions, so they are one part,
 /// which readers see whole or not at all; it is on the disk before the answer comes (`fsync_after_insert`).
 /// Cards stand in a second table, and are written first: they count only once the block of the log holds their commit row.
-/// A batch that ends between the two has left nothing that is read, and the same batch again completes it; a merge in
-/// between may drop the earlier state of a card that it was to replace, which making the card again brings back.
+/// If a batch ends between the two, readers see nothing of it, and appending it again completes it. A merge in between may
+/// drop the earlier state of a card that the batch was to replace; making the card again restores it.
 /// Appends of one tenant follow each other within a process. Between processes that is the caller's duty, a session at a
 /// time: two that append to one session in the same moment can both be told that they did, and readers then see, position
 /// by position, the one that arrived first.
 ///
 /// An error that is not [`StoreError::Unavailable`] may come after an insert whose answer was lost; appending the same batch
-/// again is safe and says what was kept. Times outside of 1900 to 2299 are [`StoreError::Invalid`].
+/// again is safe and returns which records were stored. Times outside of 1900 to 2299 are [`StoreError::Invalid`].
 #[derive(Debug)]
 pub struct ClickHouseStore {
     client: Client,
@@ -56,7 +58,7 @@ pub struct ClickHouseStore {
 }
 
 impl ClickHouseStore {
-    /// Connects, and makes the database and the tables that are missing.
+    /// Connects, and brings the tables to this program's version.
     ///
     /// Errors: [`StoreError::Invalid`] for a malformed URL, [`StoreError::Unsupported`] if the tables are of a newer version.
     pub async fn open(config: &ClickHouseConfig) -> Result<Self, StoreError> {
@@ -105,7 +107,15 @@ impl HistoryStore for ClickHouseStore {
         tenant: &TenantId,
         limit: usize,
     ) -> Result<Vec<SessionSummary>, StoreError> {
-        log::sessions(&self.client, tenant, limit).await
+        log::sessions(&self.client, tenant, None, limit).await
+    }
+
+    async fn session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Option<SessionSummary>, StoreError> {
+        Ok(log::sessions(&self.client, tenant, Some(session), 1).await?.pop())
     }
 
     async fn receipts(
@@ -143,6 +153,15 @@ impl HistoryStore for ClickHouseStore {
         by: Gathering,
     ) -> Result<Vec<Efficiency>, StoreError> {
         receipts::efficiency(&self.client, tenant, by).await
+    }
+
+    async fn forget_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Forgotten, StoreError> {
+        let _alone = self.stripe(tenant).lock().await;
+        forget::forget_session(&self.client, tenant, session).await
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

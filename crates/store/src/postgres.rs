@@ -117,13 +117,13 @@ impl PostgresStore {
     }
 }
 
-type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+type SqlValues<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// Runs a statement with its values bound and returns its rows.
 async fn rows<C: GenericClient>(
     client: &C,
     sql: &str,
-    values: Values<'_>,
+    values: SqlValues<'_>,
 ) -> Result<Vec<Row>, StoreError> {
     let statement = client.prepare_cached(sql).await.map_err(of_client)?;
     client.query(&statement, values).await.map_err(of_client)
@@ -133,7 +133,7 @@ async fn rows<C: GenericClient>(
 async fn row<C: GenericClient>(
     client: &C,
     sql: &str,
-    values: Values<'_>,
+    values: SqlValues<'_>,
 ) -> Result<Option<Row>, StoreError> {
     let statement = client.prepare_cached(sql).await.map_err(of_client)?;
     client.query_opt(&statement, values).await.map_err(of_client)
@@ -143,7 +143,7 @@ async fn row<C: GenericClient>(
 async fn change<C: GenericClient>(
     client: &C,
     sql: &str,
-    values: Values<'_>,
+    values: SqlValues<'_>,
 ) -> Result<u64, StoreError> {
     let statement = client.prepare_cached(sql).await.map_err(of_client)?;
     client.execute(&statement, values).await.map_err(of_client)

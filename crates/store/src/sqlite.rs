@@ -15,6 +15,7 @@ mod log;
 mod memories;
 mod memory_search;
 mod messages;
+mod query;
 mod readers;
 mod receipts;
 mod schema;
@@ -35,19 +36,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plimsoll_engine::StoreError;
 use rusqlite::Connection;
 
-use self::failure::Failure;
+use self::failure::SqliteFailure;
 use self::readers::Readers;
 use self::text::CommonWords;
-use self::vectors::Vectors;
+use self::vectors::VectorCache;
 use self::writer::Writer;
 
 /// The oldest SQLite that keeps what it was given: below it FTS5 can corrupt memory, and WAL can lose commits.
 const OLDEST_SQLITE: i32 = 3_053_002;
 
-/// What is remembered of the file between searches, by tenant; all of it can be read again.
+/// Caches of the file's contents between searches, by tenant; all of it can be read again.
 #[derive(Debug, Default)]
 struct Caches {
-    vectors: Vectors,
+    vectors: VectorCache,
     common: CommonWords,
 }
 
@@ -101,7 +102,7 @@ impl SqliteStore {
     async fn write<T, F>(&self, act: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: Fn(&Connection) -> Result<T, Failure> + Send + 'static,
+        F: Fn(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
         self.writer.write(act).await
     }
@@ -110,10 +111,10 @@ impl SqliteStore {
     async fn read<T, F>(&self, act: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
         let result = self.readers.read(act).await;
-        if let Err(Failure::Mismatch(_)) = result {
+        if let Err(SqliteFailure::Mismatch(_)) = result {
             self.mismatches.fetch_add(1, Ordering::Relaxed);
         }
         result.map_err(StoreError::from)

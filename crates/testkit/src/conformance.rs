@@ -104,6 +104,7 @@ macro_rules! together_conformance {
     ($make:path) => {
         $crate::conformance_tests!(together $make {
             a_session_is_forgotten_everywhere,
+            the_history_of_a_session_is_forgotten_by_itself,
             a_user_is_forgotten_and_no_other,
             a_scope_without_parts_is_refused,
             one_tenant_forgets_alone,

@@ -18,7 +18,7 @@ const TOGETHER: usize = 500;
 
 pub(super) fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     let scope = scope(&arguments.scope)?;
-    let store = Store::open(arguments.store.store.as_deref())?;
+    let store = Store::open(&arguments.store, None)?;
     let changes = store.knowledge(async |knowledge, tenant| {
         knowledge.memory_changes(tenant, MemoryVersion::default()).await
     })?;
@@ -56,7 +56,7 @@ pub(super) fn import(arguments: &ImportMemoryArguments) -> Result<(), CommandErr
         if line.trim().is_empty() {
             continue;
         }
-        // What `export` wrote says to which tenant it belonged.
+        // An exported record names its tenant.
         let is_export = serde_json::from_str::<serde_json::Value>(&line)
             .map_err(|error| wrong(error.into()))?
             .get("created_at")

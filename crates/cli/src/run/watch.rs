@@ -1,4 +1,4 @@
-//! What happens in a run, told while it happens and summed up behind it.
+//! Prints the events of a run while it goes on, and its account at the end.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,9 +8,8 @@ use plimsoll_engine::SessionId;
 use super::table::Table;
 use crate::error::CommandError;
 use crate::output::{self, BAD, DIM, GOOD, RESET};
-use crate::pricing::mark;
 
-/// Tells events as lines to read, or as JSON.
+/// Prints events as lines to read, or as JSON.
 #[derive(Debug)]
 pub(super) struct Watch {
     is_json: bool,
@@ -22,7 +21,7 @@ impl Watch {
         Self { is_json, table: Mutex::default() }
     }
 
-    /// Tells what the run came to.
+    /// Prints the account of the run.
     pub(super) fn finish(&self, session: &SessionId) -> Result<(), CommandError> {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_json {
@@ -74,7 +73,7 @@ fn line(event: &RunEvent) -> Option<String> {
             is_recorded,
             ..
         } => {
-            let about = mark(*estimate);
+            let cost = crate::figures::cost(*cost, *estimate);
             let calls = if calls.is_empty() {
                 String::new()
             } else {
@@ -82,7 +81,7 @@ fn line(event: &RunEvent) -> Option<String> {
             };
             let kept = if *is_recorded { " (recorded)" } else { "" };
             format!(
-                "  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, {about}${cost:.4}{calls}{DIM}{kept}{RESET}"
+                "  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, {cost}{calls}{DIM}{kept}{RESET}"
             )
         }
         RunEvent::ToolEnded { tool, is_error, characters, .. } => {

@@ -10,7 +10,7 @@ use toml::de::DeTable;
 
 use super::check;
 use crate::arguments::PolicyArguments;
-use crate::config::{self, BUDGET, Config, environment, files};
+use crate::config::{self, BUDGET, Config, HISTORY, STORE, environment, files};
 use crate::error::CommandError;
 use crate::output;
 
@@ -33,7 +33,7 @@ struct Setting {
     origin: Origin,
 }
 
-/// What `--json` prints.
+/// The settings as JSON.
 #[derive(Debug, Serialize)]
 struct Shown {
     file: Option<PathBuf>,
@@ -52,6 +52,12 @@ pub(super) fn run(arguments: &PolicyArguments, all: bool, json: bool) -> Result<
             budget.origin = Origin::Flag { flag: "--budget" };
         } else if environment(BUDGET).is_some() {
             budget.origin = Origin::Environment { variable: BUDGET };
+        }
+    }
+    for (key, variable) in [("address", STORE), ("history", HISTORY)] {
+        let found = settings.iter_mut().find(|setting| setting.path == ["store", key]);
+        if let Some(setting) = found.filter(|_| environment(variable).is_some()) {
+            setting.origin = Origin::Environment { variable };
         }
     }
     if !all {
@@ -100,7 +106,7 @@ fn collect(value: &Value, path: &mut Vec<String>, found: &mut impl FnMut(&[Strin
     }
 }
 
-/// Tells whether the file sets the key at `path`.
+/// Returns whether the file sets the key at `path`.
 fn is_set(table: &DeTable<'_>, path: &[String]) -> bool {
     let Some((first, inner)) = path.split_first() else { return true };
     let found = table.iter().find(|(key, _)| *key.get_ref() == first.as_str());

@@ -14,7 +14,9 @@ fn kept(environment: &Environment, questions: &[&str]) {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (_, knowledge) =
-            plimsoll_store::open(&address.to_string_lossy()).await.expect("a store");
+            plimsoll_store::open(&plimsoll_store::StoreAddress::new(address.to_string_lossy()))
+                .await
+                .expect("a store");
         let settings = AnswerSettings { enabled: true, ..AnswerSettings::default() };
         let tenant = TenantId::default();
         let knowledge = &*knowledge;

@@ -176,7 +176,7 @@ async fn what_ended_was_disproved_or_forgotten_is_never_seen_again() {
     );
     let current = MemorySearch { superseded: false, ..settings };
     assert_eq!(seen(NOW.0 + 10, &current).await, ["canary of ann", "canary that is new"]);
-    desk.forget(&ann).await.expect("forgotten");
+    plimsoll_engine::forget(&store, &store, &tenant, &ann).await.expect("forgotten");
     assert_eq!(seen(NOW.0 + 10, &current).await, ["canary that is new"]);
 }
 

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use plimsoll_core::recall::RecallSettings;
 use plimsoll_engine::memories::{Memories, MemorySearch};
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
-    LogRow, MessageRecord, Rebuilt, Recall, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
-    StoreError, TenantId,
+    Appended, ContextCard, Efficiency, Forgotten, Gathering, HistoryBatch, HistoryStore, Hit,
+    LogQuery, LogRow, MessageRecord, Rebuilt, Recall, ReceiptRecord, SearchQuery, SessionId,
+    SessionSummary, StoreError, TenantId,
 };
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::sample::{message, session, tenant};
@@ -70,6 +70,9 @@ impl HistoryStore for Silent {
         unused()
     }
     async fn efficiency(&self, _: &TenantId, _: Gathering) -> Result<Vec<Efficiency>, StoreError> {
+        unused()
+    }
+    async fn forget_session(&self, _: &TenantId, _: &SessionId) -> Result<Forgotten, StoreError> {
         unused()
     }
     async fn verify(&self, _: &TenantId) -> Result<Rebuilt, StoreError> {

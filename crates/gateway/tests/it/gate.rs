@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
-    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
-    StoreError, TenantId,
+    Appended, ContextCard, Efficiency, Forgotten, Gathering, HistoryBatch, HistoryStore, Hit,
+    LogQuery, LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId,
+    SessionSummary, StoreError, TenantId,
 };
 use plimsoll_testkit::MemoryStore;
 use tokio::sync::watch;
@@ -127,6 +127,14 @@ impl HistoryStore for Gate {
         query: &SearchQuery,
     ) -> Result<Vec<Hit<MessageRecord>>, StoreError> {
         self.inner.search(tenant, session, query).await
+    }
+
+    async fn forget_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Forgotten, StoreError> {
+        self.inner.forget_session(tenant, session).await
     }
 
     async fn log(&self, tenant: &TenantId, query: &LogQuery) -> Result<Vec<LogRow>, StoreError> {

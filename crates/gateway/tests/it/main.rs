@@ -3,6 +3,7 @@
 mod agent;
 mod answers;
 mod bound;
+mod budget;
 mod faults;
 mod forward;
 mod gate;

@@ -1,11 +1,10 @@
 //! Context cards: rows of `context_cards`, of which a commit row in `unified_logs` says that they count.
 
-use plimsoll_core::{MillisSinceEpoch, Role};
 use plimsoll_engine::{ContextCard, Embedding, SessionId, StoreError, TenantId};
 use serde::{Deserialize, Serialize};
 
 use super::client::{Client, Parameters};
-use super::row::{LogInsert, Terms, Time};
+use super::row::{LogInsert, Time, WordCounts};
 
 /// The `node_type` of the row that is written last, with the rest of the batch, and makes its cards count.
 pub(super) const COMMIT: &str = "cards";
@@ -33,13 +32,13 @@ macro_rules! visible_cards {
 pub(super) use visible_cards;
 
 const OF_SESSION: &str = concat!(
-    "SELECT session_id, content_hash, summary, keywords, embedding, embedding_model,
-    estimated_tokens, role, phase_name, turn_number, is_anchor, is_callout, callout_name,
-    toUnixTimestamp64Milli(generated_at) AS generated_ms, generator_model,
-    toUnixTimestamp64Milli(message_timestamp) AS message_ms
+    "SELECT tenant, session_id AS session, content_hash, summary, keywords, embedding AS vector,
+    embedding_model, estimated_tokens, role, phase_name, turn_number, is_anchor, is_callout,
+    callout_name, toUnixTimestamp64Milli(generated_at) AS generated_at, generator_model,
+    toUnixTimestamp64Milli(message_timestamp) AS message_timestamp
 FROM ",
     visible_cards!("*"),
-    " ORDER BY message_ms DESC, content_hash FORMAT JSONEachRow"
+    " ORDER BY message_timestamp DESC, content_hash FORMAT JSONEachRow"
 );
 
 pub(super) const INSERT: &str = "INSERT INTO context_cards FORMAT JSONEachRow";
@@ -69,24 +68,13 @@ pub(super) struct CardInsert<'a> {
     message_timestamp: Time,
 }
 
+/// A card as it is read: the columns have the names of its fields, but for its embedding.
 #[derive(Deserialize)]
 struct CardRow {
-    session_id: SessionId,
-    content_hash: String,
-    summary: String,
-    keywords: Vec<String>,
-    embedding: Vec<f32>,
+    #[serde(flatten)]
+    card: ContextCard,
+    vector: Vec<f32>,
     embedding_model: Option<String>,
-    estimated_tokens: u32,
-    role: Role,
-    phase_name: Option<String>,
-    turn_number: Option<u32>,
-    is_anchor: bool,
-    is_callout: bool,
-    callout_name: Option<String>,
-    generated_ms: i64,
-    generator_model: String,
-    message_ms: i64,
 }
 
 pub(super) fn row<'a>(
@@ -95,7 +83,7 @@ pub(super) fn row<'a>(
     card: &'a ContextCard,
 ) -> CardInsert<'a> {
     let keywords = card.keywords.iter().map(String::as_str);
-    let terms = Terms::of(keywords.chain([card.summary.as_str()]));
+    let terms = WordCounts::of(keywords.chain([card.summary.as_str()]));
     let embedding = card.embedding.as_ref();
     CardInsert {
         tenant: tenant.as_str(),
@@ -144,27 +132,9 @@ pub(super) async fn of_session(
     let parameters =
         Parameters::new().text("tenant", tenant.as_str()).text("session", session.as_str());
     let rows: Vec<CardRow> = client.select(OF_SESSION, &parameters).await?;
-    Ok(rows.into_iter().map(|row| card(tenant, row)).collect())
-}
-
-fn card(tenant: &TenantId, row: CardRow) -> ContextCard {
-    let vector = row.embedding;
-    ContextCard {
-        tenant: tenant.clone(),
-        session: row.session_id,
-        content_hash: row.content_hash,
-        summary: row.summary,
-        keywords: row.keywords,
-        embedding: row.embedding_model.map(|model| Embedding { model, vector }),
-        estimated_tokens: row.estimated_tokens,
-        role: row.role,
-        phase_name: row.phase_name,
-        turn_number: row.turn_number,
-        is_anchor: row.is_anchor,
-        is_callout: row.is_callout,
-        callout_name: row.callout_name,
-        generated_at: MillisSinceEpoch(row.generated_ms),
-        generator_model: row.generator_model,
-        message_timestamp: MillisSinceEpoch(row.message_ms),
-    }
+    let card = |CardRow { card, vector, embedding_model }: CardRow| ContextCard {
+        embedding: embedding_model.map(|model| Embedding { model, vector }),
+        ..card
+    };
+    Ok(rows.into_iter().map(card).collect())
 }

@@ -9,16 +9,20 @@ use reqwest::{StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// The port of ClickHouse's HTTP interface.
+const PORT: u16 = 8123;
 /// How long a connection may take to come about (chosen: a server in reach answers in milliseconds).
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long a whole request may take (chosen: above any search measured, below a caller's patience).
 const REQUEST: Duration = Duration::from_mins(1);
-/// What every request sets, whatever the server's own profile says.
+/// Settings of every request; they override the server's own profile.
 const SETTINGS: &[(&str, &str)] = &[
     // An error comes as a status, never behind half of the rows.
     ("wait_end_of_query", "1"),
     ("output_format_json_quote_64bit_integers", "0"),
     ("output_format_json_validate_utf8", "0"),
+    // A column may be read under its own name in another form, and is still the column behind `WHERE` and `ORDER BY`.
+    ("prefer_column_name_to_alias", "1"),
     // A batch is one block, and so one part, which readers see whole or not at all.
     ("async_insert", "0"),
     ("input_format_parallel_parsing", "0"),
@@ -38,7 +42,7 @@ const TEMPORARY: &[u32] = &[
     745, // SERVER_OVERLOADED
 ];
 
-/// What a statement's `{name:Type}` stand for; the server parses them as values, so they are never part of its text.
+/// The values of a statement's `{name:Type}`. The server parses them as values, so they never become part of its text.
 pub(super) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
@@ -141,8 +145,8 @@ fn escape(value: &mut String, character: char) {
     }
 }
 
-/// What a request carries.
-enum Body<'a> {
+/// The content of a request.
+enum StatementBody<'a> {
     /// A statement with its parameters, as a form: servers in between take long bodies, and no long addresses.
     Form(&'a str, &'a Parameters),
     /// Rows for a statement, which then stands in the address.
@@ -174,24 +178,37 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// Reads `http://[user[:password]@]host[:port][/database]`.
+    /// Reads `clickhouse://[user[:password]@]host[:port][/database]`, or the same with `http` or `https`.
     pub(super) fn new(url: &str) -> Result<Self, StoreError> {
-        let invalid = |why: &str| StoreError::Invalid { field: "url", why: why.to_owned() };
-        let mut address = Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
-        if !matches!(address.scheme(), "http" | "https") || address.query().is_some() {
-            return Err(invalid("it has the form http://[user[:password]@]host[:port][/database]"));
+        let invalid = |why: &str| StoreError::Invalid {
+            field: "address of ClickHouse",
+            why: format!(
+                "{why}; it has the form clickhouse://[user[:password]@]host[:port][/database]"
+            ),
+        };
+        let given = Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
+        let (scheme, usual_port) = match given.scheme() {
+            "clickhouse" => ("http", Some(PORT)),
+            scheme @ ("http" | "https") => (scheme, None),
+            _ => return Err(invalid("its scheme is not `clickhouse`, `http` or `https`")),
+        };
+        let Some(host) = given.host_str().filter(|host| !host.is_empty()) else {
+            return Err(invalid("it names no host"));
+        };
+        if given.query().is_some() || given.fragment().is_some() {
+            return Err(invalid("it takes no options behind `?` or `#`"));
         }
         let part = |text: &str| {
-            percent_decode(text).ok_or_else(|| invalid("its percent signs encode no UTF-8"))
+            percent_decode(text).ok_or_else(|| invalid("its percent signs do not encode UTF-8"))
         };
-        let user = part(address.username())?;
-        let password = part(address.password().unwrap_or(""))?;
-        let database = part(address.path().trim_matches('/'))?;
-        // These succeed on any URL with a host, and HTTP asks for one.
-        let _ = address.set_username("");
-        let _ = address.set_password(None);
-        address.set_path("/");
-        // Whoever was first has installed one already; any will do.
+        let user = part(given.username())?;
+        let password = part(given.password().unwrap_or(""))?;
+        let database = part(given.path().trim_matches('/'))?;
+        let mut address = Url::parse(&[scheme, "://", host].concat())
+            .map_err(|error| invalid(&error.to_string()))?;
+        // This succeeds on any URL with a host.
+        let _ = address.set_port(given.port().or(usual_port));
+        // Another client may have installed one already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .no_proxy()
@@ -206,7 +223,7 @@ impl Client {
     pub(super) async fn create_database(&self) -> Result<(), StoreError> {
         let parameters = Parameters::new().text("name", &self.database);
         let statement = "CREATE DATABASE IF NOT EXISTS {name:Identifier}";
-        self.send(None, Body::Form(statement, &parameters), Effect::Writes).await?;
+        self.send(None, StatementBody::Form(statement, &parameters), Effect::Writes).await?;
         Ok(())
     }
 
@@ -216,7 +233,7 @@ impl Client {
         statement: &str,
         parameters: &Parameters,
     ) -> Result<(), StoreError> {
-        let body = Body::Form(statement, parameters);
+        let body = StatementBody::Form(statement, parameters);
         self.send(Some(&self.database), body, Effect::Writes).await?;
         Ok(())
     }
@@ -227,7 +244,7 @@ impl Client {
         query: &str,
         parameters: &Parameters,
     ) -> Result<Vec<T>, StoreError> {
-        let body = Body::Form(query, parameters);
+        let body = StatementBody::Form(query, parameters);
         let rows = self.send(Some(&self.database), body, Effect::Reads).await?;
         rows.split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
@@ -250,14 +267,15 @@ impl Client {
             );
             lines.push('\n');
         }
-        self.send(Some(&self.database), Body::Rows(statement, lines), Effect::Writes).await?;
+        self.send(Some(&self.database), StatementBody::Rows(statement, lines), Effect::Writes)
+            .await?;
         Ok(())
     }
 
     async fn send(
         &self,
         database: Option<&str>,
-        body: Body<'_>,
+        body: StatementBody<'_>,
         effect: Effect,
     ) -> Result<Vec<u8>, StoreError> {
         let mut url = self.address.clone();
@@ -265,11 +283,11 @@ impl Client {
             .extend_pairs(database.map(|name| ("database", name)))
             .extend_pairs(SETTINGS);
         let mut request = match body {
-            Body::Form(statement, parameters) => {
+            StatementBody::Form(statement, parameters) => {
                 let (kind, form) = form(statement, parameters);
                 self.http.post(url).header(CONTENT_TYPE, kind).body(form)
             }
-            Body::Rows(statement, rows) => {
+            StatementBody::Rows(statement, rows) => {
                 url.query_pairs_mut().append_pair("query", statement);
                 self.http.post(url).body(rows)
             }
@@ -279,17 +297,34 @@ impl Client {
                 .header("X-ClickHouse-User", &self.user)
                 .header("X-ClickHouse-Key", &self.password);
         }
-        let response = request.send().await.map_err(|error| lost(error, effect))?;
+        let response = request.send().await.map_err(|error| self.lost(error, effect))?;
         let status = response.status();
         let code = response
             .headers()
             .get("X-ClickHouse-Exception-Code")
             .and_then(|value| value.to_str().ok()?.parse().ok());
-        let answer = response.bytes().await.map_err(|error| lost(error, effect))?;
+        let answer = response.bytes().await.map_err(|error| self.lost(error, effect))?;
         if status.is_success() && code.is_none() {
             return Ok(answer.into());
         }
         Err(refused(status, code, &String::from_utf8_lossy(&answer), effect))
+    }
+
+    /// Maps a request without an answer.
+    fn lost(&self, error: reqwest::Error, effect: Effect) -> StoreError {
+        if effect == Effect::Writes && !error.is_connect() && !error.is_builder() {
+            return StoreError::Other(Box::new(LostAnswer(error.without_url())));
+        }
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        let why = if error.is_timeout() { "timed out".to_owned() } else { cause.to_string() };
+        let place = self.address.authority();
+        StoreError::Unavailable {
+            why: format!("ClickHouse at {place} does not answer: {why}"),
+            retry_after: None,
+        }
     }
 }
 
@@ -316,19 +351,6 @@ fn form(statement: &str, parameters: &Parameters) -> (String, String) {
     (["multipart/form-data; boundary=", &boundary].concat(), form)
 }
 
-/// Maps a request without an answer. The address is left out: it says more than a log should.
-fn lost(error: reqwest::Error, effect: Effect) -> StoreError {
-    let kept = effect == Effect::Writes && !error.is_connect() && !error.is_builder();
-    let error = error.without_url();
-    if kept {
-        return StoreError::Other(Box::new(Lost(error)));
-    }
-    StoreError::Unavailable {
-        why: format!("ClickHouse does not answer: {error}"),
-        retry_after: None,
-    }
-}
-
 /// Maps an answer that is an error.
 fn refused(status: StatusCode, code: Option<u32>, text: &str, effect: Effect) -> StoreError {
     let line = plimsoll_core::text::line(text.lines().next().unwrap_or(""), 300);
@@ -341,18 +363,37 @@ fn refused(status: StatusCode, code: Option<u32>, text: &str, effect: Effect) ->
     if passes {
         return StoreError::Unavailable { why: line, retry_after: None };
     }
-    StoreError::Other(Box::new(Refused { status: status.as_u16(), line }))
+    StoreError::Other(Box::new(ServerError { status: status.as_u16(), code, line }))
+}
+
+/// Returns the server's code of an error.
+pub(super) fn code(error: &StoreError) -> Option<u32> {
+    match error {
+        StoreError::Other(error) => error.downcast_ref::<ServerError>()?.code,
+        _ => None,
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("the answer to an insert was lost; what it holds may be kept")]
-struct Lost(#[source] reqwest::Error);
+struct LostAnswer(#[source] reqwest::Error);
 
 #[derive(Debug, thiserror::Error)]
-#[error("ClickHouse answered {status}: {line}")]
-struct Refused {
+#[error("ClickHouse answered {status}: {line}{}", hint(*code))]
+struct ServerError {
     status: u16,
+    code: Option<u32>,
     line: String,
+}
+
+/// Returns what to do about an error that is the address's fault.
+fn hint(code: Option<u32>) -> &'static str {
+    match code {
+        // Authentication failed, a wrong password, an unknown user.
+        Some(516 | 193 | 192) => "; check user and password in the address",
+        Some(_) => "",
+        None => "; check that the address names ClickHouse's HTTP port, 8123 by default",
+    }
 }
 
 fn percent_decode(text: &str) -> Option<String> {
@@ -384,7 +425,23 @@ mod tests {
         );
         assert!(!format!("{client:?}").contains("crit"));
         assert_eq!(Client::new("http://localhost").expect("a URL").database, "default");
-        for bad in ["", "localhost:8123", "ftp://localhost/a", "http://h/?a=b", "http://a%ff@h/"] {
+        for (url, address) in [
+            ("clickhouse://me@localhost/logs", "http://localhost:8123/"),
+            ("clickhouse://localhost:80", "http://localhost/"),
+            ("clickhouse://[::1]:9/a", "http://[::1]:9/"),
+            ("https://me:s@h", "https://h/"),
+        ] {
+            assert_eq!(Client::new(url).expect("a URL").address.as_str(), address);
+        }
+        for bad in [
+            "",
+            "localhost:8123",
+            "ftp://localhost/a",
+            "http://h/?a=b",
+            "http://a%ff@h/",
+            "clickhouse://",
+            "clickhouse:///logs",
+        ] {
             assert!(Client::new(bad).is_err(), "{bad}");
         }
     }

@@ -7,7 +7,7 @@ use plimsoll_engine::{
 use serde::Deserialize;
 
 use super::client::{Client, Parameters};
-use super::row::{LogInsert, Terms, Time};
+use super::row::{LogInsert, Time, WordCounts};
 
 /// Messages read at once by a check of them all (chosen: with 1 MB each it still fits in memory).
 const PAGE: usize = 256;
@@ -83,7 +83,7 @@ pub(super) fn row<'a>(
 ) -> Result<LogInsert<'a>, StoreError> {
     let other = |error: serde_json::Error| StoreError::Other(error.into());
     let shown = LogRow::of_message(record);
-    let terms = Terms::of([record.message.shown().as_str()]);
+    let terms = WordCounts::of([record.message.shown().as_str()]);
     let mut circumstance = record.message.clone();
     circumstance.blocks = Vec::new();
     Ok(LogInsert {

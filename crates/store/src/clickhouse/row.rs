@@ -61,12 +61,12 @@ impl Serialize for Time {
 
 /// The words of a text, each once, and how often each occurs.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Terms {
+pub(super) struct WordCounts {
     pub(super) words: Vec<String>,
     pub(super) counts: Vec<u32>,
 }
 
-impl Terms {
+impl WordCounts {
     pub(super) fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for word in texts.into_iter().flat_map(words) {
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn words_are_counted_and_long_ones_are_short() {
-        let terms = Terms::of(["b a", "a"]);
+        let terms = WordCounts::of(["b a", "a"]);
         assert_eq!((terms.words, terms.counts), (vec!["a".into(), "b".into()], vec![2, 1]));
-        assert_eq!(Terms::of(["x".repeat(1 << 20).as_str()]).words[0].len(), 64);
+        assert_eq!(WordCounts::of(["x".repeat(1 << 20).as_str()]).words[0].len(), 64);
     }
 }

@@ -2,10 +2,13 @@
 
 use plimsoll_engine::StoreError;
 
-use super::client::{Client, Parameters};
+use super::client::{Client, Parameters, code};
 
-/// The newest schema that this program writes and reads.
-const VERSION: u32 = 2;
+/// The schema's versions in order, the first being 1. One that was released is never changed.
+const MIGRATIONS: &[&[&str]] = &[&[UNIFIED_LOGS, CONTEXT_CARDS], &[BILLS]];
+
+/// The server's errors for a table and a database that are not there.
+const MISSING: [Option<u32>; 2] = [Some(60), Some(81)];
 
 /// One table for messages, context decisions and the commit rows of cards.
 ///
@@ -52,8 +55,8 @@ CREATE TABLE IF NOT EXISTS unified_logs (
 ORDER BY (tenant, session_id, node_type, number, strategy, batch)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1";
 
-/// What version 2 added: the input that a provider billed and what it would have been without Plimsoll, in US dollars, NULL where
-/// no usage was reported, and whether the model's price is not known.
+/// Version 2 adds the input that a provider billed, and its estimate without Plimsoll, in US dollars (NULL where no usage was
+/// reported), and whether the model's price is unknown.
 const BILLS: &str = "
 ALTER TABLE unified_logs
     ADD COLUMN IF NOT EXISTS billed Nullable(Float64),
@@ -103,37 +106,50 @@ const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS plimsoll_schema (version UInt32) ENGINE = ReplacingMergeTree ORDER BY version";
 
 #[derive(serde::Deserialize)]
-struct Newest {
-    version: u32,
+struct SchemaVersion {
+    version: usize,
 }
 
-/// Makes what is missing; an existing table stays.
+/// Brings the database to this program's version; one that is there already is only read.
 ///
+/// Every statement may run again, and beside another gateway's: ClickHouse has no lock for them.
 /// Errors: [`StoreError::Unsupported`] if the tables are of a newer version.
 pub(super) async fn prepare(client: &Client, dimension: Option<u16>) -> Result<(), StoreError> {
     let none = Parameters::new;
-    client.create_database().await?;
-    client.execute(SCHEMA, &none()).await?;
-    let found: Vec<Newest> = client
-        .select("SELECT max(version) AS version FROM plimsoll_schema FORMAT JSONEachRow", &none())
-        .await?;
-    let version = found.first().map_or(0, |newest| newest.version);
-    if version > VERSION {
-        let what = format!("the ClickHouse tables are of version {version}, newer than {VERSION}");
+    let known = MIGRATIONS.len();
+    let done = version(client).await?;
+    if done > known {
+        let what = format!(
+            "the tables on ClickHouse have version {done} and this program knows up to {known}; a newer program wrote them"
+        );
         return Err(StoreError::Unsupported { what });
     }
-    client.execute(UNIFIED_LOGS, &none()).await?;
-    client.execute(BILLS, &none()).await?;
-    client.execute(CONTEXT_CARDS, &none()).await?;
+    if done == 0 {
+        client.create_database().await?;
+        client.execute(SCHEMA, &none()).await?;
+    }
+    for (number, migration) in (1..).zip(MIGRATIONS).skip(done) {
+        for statement in *migration {
+            client.execute(statement, &none()).await?;
+        }
+        let parameters = none().number("version", number);
+        client.execute("INSERT INTO plimsoll_schema SELECT {version:UInt32}", &parameters).await?;
+    }
     if let Some(dimension) = dimension {
         // ClickHouse takes no parameter here; the digits of a number are all that enters the text.
         let digits = dimension.to_string();
         client.execute(&INDEXED.replace("DIMENSION", &digits), &none()).await?;
         client.execute(&INDEX.replace("DIMENSION", &digits), &none()).await?;
     }
-    if version < VERSION {
-        let parameters = none().number("version", VERSION);
-        client.execute("INSERT INTO plimsoll_schema SELECT {version:UInt32}", &parameters).await?;
-    }
     Ok(())
+}
+
+/// Returns the version of the tables, 0 where there are none.
+async fn version(client: &Client) -> Result<usize, StoreError> {
+    let query = "SELECT max(version) AS version FROM plimsoll_schema FORMAT JSONEachRow";
+    match client.select::<SchemaVersion>(query, &Parameters::new()).await {
+        Ok(found) => Ok(found.first().map_or(0, |newest| newest.version)),
+        Err(error) if MISSING.contains(&code(&error)) => Ok(0),
+        Err(error) => Err(error),
+    }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::cards::visible_cards;
 use super::client::{Client, Parameters};
 use super::messages::MessageRow;
-use super::row::Terms;
+use super::row::WordCounts;
 
 /// Words of a query that are asked for, the longest first, for they tell most (chosen: with 64 bytes each they stay far
 /// below the 128 KiB that the server takes as one parameter).
@@ -96,10 +96,10 @@ WHERE tenant = {tenant:String} AND node_type = 'message'
 ORDER BY session_id, number FORMAT JSONEachRow";
 
 /// A content of a session.
-type Content = (String, String);
+type ContentKey = (String, String);
 
 #[derive(Deserialize)]
-struct Scored {
+struct ScoredContent {
     session_id: String,
     content_hash: String,
     score: f64,
@@ -122,7 +122,7 @@ pub(super) async fn search(
             let depth = query.limit.max(FUSED);
             let by_words = by_words(client, scope(), text, depth).await?;
             let by_vector = by_vector(client, scope(), embedding, depth).await?;
-            let order = |hits: Vec<Hit<Content>>| hits.into_iter().map(|hit| hit.item).collect();
+            let order = |hits: Vec<Hit<ContentKey>>| hits.into_iter().map(|hit| hit.item).collect();
             fuse(&[order(by_words), order(by_vector)], query.limit)
         }
         (Some(text), None) => by_words(client, scope(), text, query.limit).await?,
@@ -139,8 +139,8 @@ async fn by_words(
     scope: Parameters,
     text: &str,
     limit: usize,
-) -> Result<Vec<Hit<Content>>, StoreError> {
-    let mut words = Terms::of([text]).words;
+) -> Result<Vec<Hit<ContentKey>>, StoreError> {
+    let mut words = WordCounts::of([text]).words;
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     words.truncate(WORDS);
     if words.is_empty() {
@@ -154,7 +154,7 @@ async fn by_vector(
     scope: Parameters,
     embedding: &Embedding,
     limit: usize,
-) -> Result<Vec<Hit<Content>>, StoreError> {
+) -> Result<Vec<Hit<ContentKey>>, StoreError> {
     let parameters =
         scope.text("model", &embedding.model).numbers("vector", &embedding.vector).limit(limit);
     scored(client, BY_VECTOR, &parameters).await
@@ -164,9 +164,10 @@ async fn scored(
     client: &Client,
     query: &str,
     parameters: &Parameters,
-) -> Result<Vec<Hit<Content>>, StoreError> {
-    let rows: Vec<Scored> = client.select(query, parameters).await?;
-    let hit = |row: Scored| Hit { item: (row.session_id, row.content_hash), score: row.score };
+) -> Result<Vec<Hit<ContentKey>>, StoreError> {
+    let rows: Vec<ScoredContent> = client.select(query, parameters).await?;
+    let hit =
+        |row: ScoredContent| Hit { item: (row.session_id, row.content_hash), score: row.score };
     Ok(rows.into_iter().map(hit).collect())
 }
 
@@ -174,7 +175,7 @@ async fn scored(
 async fn fetch(
     client: &Client,
     tenant: &TenantId,
-    hits: &[Hit<Content>],
+    hits: &[Hit<ContentKey>],
 ) -> Result<Vec<Hit<MessageRecord>>, StoreError> {
     let mut rows: Vec<MessageRow> = Vec::new();
     for hits in hits.chunks(CONTENTS) {

@@ -30,7 +30,7 @@ pub(super) async fn put(client: &mut Object, answer: &Answer) -> Result<(), Stor
     let answer_key = key(&answer.cache_key);
     let (vector, model, model_key) = columns(answer.query_embedding.as_ref());
     let transaction = client.transaction().await.map_err(of_client)?;
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant,
         &answer_key,
         &escape(&answer.cache_key),
@@ -82,7 +82,7 @@ pub(super) async fn get(
     now: MillisSinceEpoch,
 ) -> Result<Option<Answer>, StoreError> {
     let client = store.client().await?;
-    let values: super::Values<'_> = &[&tenant.as_str(), &key(cache_key), &now.0];
+    let values: super::SqlValues<'_> = &[&tenant.as_str(), &key(cache_key), &now.0];
     let sql = "UPDATE semantic_cache SET hit_count = least(hit_count + 1, 4294967295), \
                last_hit_at = $3 WHERE tenant = $1 AND answer_key = $2 \
                AND (ttl_expires_at IS NULL OR ttl_expires_at > $3) RETURNING *";
@@ -113,7 +113,7 @@ pub(super) async fn similar<C: GenericClient>(
                AND (ttl_expires_at IS NULL OR ttl_expires_at > $6) \
                ORDER BY score DESC, cache_key LIMIT $7";
     let dimension = i32::try_from(asked.vector.len()).unwrap_or(i32::MAX);
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant.as_str(),
         &key(context_signature),
         &key(&asked.model),
@@ -154,7 +154,7 @@ pub(super) async fn trim<C: GenericClient>(
                WINDOW newest AS (ORDER BY created_at DESC, cache_key ROWS UNBOUNDED PRECEDING)\
                ) AS counted WHERE entries > $3 OR bytes > $4))";
     let clamped = |number| i64::try_from(number).unwrap_or(i64::MAX);
-    let values: super::Values<'_> =
+    let values: super::SqlValues<'_> =
         &[&tenant.as_str(), &now.0, &clamped(most.entries), &clamped(most.bytes)];
     change(client, sql, values).await
 }

@@ -26,8 +26,8 @@ const PUT: &str = "
 
 /// Stores an artefact.
 ///
-/// Whoever removes contents holds the tenant's lock alone; whoever adds refs shares it. So no content goes between the moment
-/// that it is found to be there and the moment that it has its ref.
+/// A transaction that removes contents holds the tenant's lock alone; one that adds refs shares it. So no content disappears
+/// between the check that it exists and the insertion of its ref.
 pub(super) async fn put(client: &mut Object, artefact: &Artefact) -> Result<(), StoreError> {
     let content = zstd::encode_all(artefact.content.as_slice(), LEVEL)
         .map_err(|error| StoreError::Other(Box::new(error)))?;
@@ -38,7 +38,7 @@ pub(super) async fn put(client: &mut Object, artefact: &Artefact) -> Result<(), 
     rows(&transaction, sql, &[&tenant]).await?;
     let sql = "INSERT INTO cas_contents VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
     change(&transaction, sql, &[&tenant, &reference.digest, &content]).await?;
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant,
         &reference.digest,
         &reference.kind.0,
@@ -58,7 +58,7 @@ pub(super) async fn put(client: &mut Object, artefact: &Artefact) -> Result<(), 
     transaction.commit().await.map_err(of_commit)
 }
 
-/// Locks the tenant's contents for the one who removes some.
+/// Locks the tenant's contents for a removal.
 pub(super) async fn lock_contents<C: GenericClient>(
     client: &C,
     tenant: &TenantId,
@@ -135,7 +135,7 @@ pub(super) async fn get(
         None => (None, ""),
     };
     let not_found = || StoreError::NotFound { what: format!("artefact {}", asked.prefix) };
-    let values: super::Values<'_> = &[&tenant.as_str(), &asked.prefix, &end, &kind, &view];
+    let values: super::SqlValues<'_> = &[&tenant.as_str(), &asked.prefix, &end, &kind, &view];
     let found = row(&client, GET, values).await?.ok_or_else(not_found)?;
     if found.get::<_, i64>("contents") > 1 {
         let what = format!("several artefacts begin {}", asked.prefix);
@@ -151,7 +151,7 @@ pub(super) async fn get(
     artefact.content = content;
     let reference = &artefact.reference;
     let view = reference.view.as_deref().unwrap_or("");
-    let values: super::Values<'_> =
+    let values: super::SqlValues<'_> =
         &[&tenant.as_str(), &reference.digest, &reference.kind.0, &view, &now.0];
     match row(&client, COUNT_ACCESS, values).await {
         Ok(Some(counted)) => {
@@ -160,7 +160,7 @@ pub(super) async fn get(
             Ok(artefact)
         }
         Ok(None) => Err(not_found()),
-        // No room to write, or a server that only reads: what was read is good.
+        // No room to write, or a server that only reads: the artefact is returned uncounted.
         Err(StoreError::Unavailable { .. }) => Ok(artefact),
         Err(error) => Err(error),
     }
@@ -175,7 +175,7 @@ pub(super) async fn list<C: GenericClient>(
     let sql = "SELECT * FROM cas_refs WHERE tenant = $1 AND ($2::text IS NULL OR kind = $2) \
                AND ($3::text IS NULL OR session_id = $3) \
                ORDER BY created_at DESC, ref_id LIMIT $4";
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant.as_str(),
         &query.kind.as_ref().map(|kind| super::text::escape(&kind.0)),
         &query.session.as_ref().map(SessionId::as_str),

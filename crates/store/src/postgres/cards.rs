@@ -12,8 +12,8 @@ use super::text::{
 };
 use super::{change, rows, words};
 
-/// Makes the spaces that vectors will be searched in, each in a transaction of its own: they are tables, and making one waits
-/// for nothing but another that makes the same.
+/// Makes the tables that vectors will be searched in, each in a transaction of its own, so that it waits only for another
+/// transaction that makes the same table.
 pub(super) async fn open_spaces<C: GenericClient>(
     client: &C,
     tenant: &TenantId,
@@ -73,14 +73,14 @@ const PUT_WORDS: &str = "
     SELECT $1, $2, $3, 'card', part::integer, words::tsvector
     FROM unnest($4::text[]) WITH ORDINALITY AS new(words, part)";
 
-/// Stores a card unless there is one as late; tells whether it was stored.
+/// Stores a card unless there is one as late; returns whether it was stored.
 pub(super) async fn put<C: GenericClient>(
     client: &C,
     tenant: &TenantId,
     card: &ContextCard,
 ) -> Result<bool, StoreError> {
     let (vector, model, model_key) = columns(card.embedding.as_ref());
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant.as_str(),
         &card.session.as_str(),
         &card.content_hash,

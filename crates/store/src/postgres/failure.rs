@@ -1,4 +1,4 @@
-//! What PostgreSQL and its pool say, told once in the words of the ports.
+//! Maps errors of PostgreSQL and its pool to those of the ports.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const AT_ONCE: Duration = Duration::from_millis(50);
 /// After a full disk or exhausted memory: somebody must make room (chosen).
 const LATER: Duration = Duration::from_secs(10);
 
-/// Tells what an error of the client means to the caller.
+/// Maps an error of the client.
 pub(super) fn of_client(error: Error) -> StoreError {
     let Some(database) = error.as_db_error() else {
         let is_io = error.source().is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
@@ -24,10 +24,12 @@ pub(super) fn of_client(error: Error) -> StoreError {
         }
         return StoreError::Other(Box::new(error));
     };
-    let said = database.message().to_owned();
+    let message = database.message().to_owned();
     let code = database.code().code();
-    let unavailable =
-        |retry_after| StoreError::Unavailable { why: said.clone(), retry_after: Some(retry_after) };
+    let unavailable = |retry_after| StoreError::Unavailable {
+        why: message.clone(),
+        retry_after: Some(retry_after),
+    };
     match (&code[..2], code) {
         // Serialization failure, deadlock, lock not available, a ref whose content was collected meanwhile.
         ("40", _) | (_, "55P03" | "23503") => unavailable(AT_ONCE),
@@ -38,15 +40,15 @@ pub(super) fn of_client(error: Error) -> StoreError {
         // Disk full, out of memory, an error of the disk.
         ("53", _) | (_, "58030") => unavailable(LATER),
         // Also a server without pgvector.
-        (_, "0A000") => StoreError::Unsupported { what: said },
-        (_, "23505") => StoreError::Conflict { what: said },
-        ("54", _) => StoreError::Invalid { field: "value", why: said },
-        (_, "XX001" | "XX002") => StoreError::Corrupt { what: said },
+        (_, "0A000") => StoreError::Unsupported { what: message },
+        (_, "23505") => StoreError::Conflict { what: message },
+        ("54", _) => StoreError::Invalid { field: "value", why: message },
+        (_, "XX001" | "XX002") => StoreError::Corrupt { what: message },
         _ => StoreError::Other(Box::new(error)),
     }
 }
 
-/// Tells what an error of the pool means to the caller.
+/// Maps an error of the pool.
 pub(super) fn of_pool(error: PoolError) -> StoreError {
     match error {
         PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
@@ -60,7 +62,7 @@ pub(super) fn of_pool(error: PoolError) -> StoreError {
     }
 }
 
-/// Tells what an error of a commit means: when the connection is lost, nobody knows whether it was kept.
+/// Maps an error of a commit: when the connection is lost, nobody knows whether the commit took place.
 pub(super) fn of_commit(error: Error) -> StoreError {
     match of_client(error) {
         StoreError::Unavailable { why, .. } => {

@@ -18,7 +18,7 @@ pub(super) async fn forget(
     let sql = "DELETE FROM memories WHERE tenant = $1 \
                AND ($2::text IS NULL OR workspace_id = $2) AND ($3::text IS NULL OR user_id = $3) \
                AND ($4::text IS NULL OR session_id = $4) AND ($5::text IS NULL OR agent_id = $5)";
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant.as_str(),
         &escape_opt(scope.workspace.as_ref()),
         &escape_opt(scope.user.as_ref()),
@@ -29,7 +29,7 @@ pub(super) async fn forget(
     count_removal(&transaction, tenant, memories).await?;
     let mut forgotten = Forgotten { memories, ..Forgotten::default() };
     if let Some(session) = scope.session_alone() {
-        forget_session(&transaction, tenant, session, &mut forgotten).await?;
+        forget_all_of_session(&transaction, tenant, session, &mut forgotten).await?;
     }
     transaction.commit().await.map_err(of_commit)?;
     Ok(forgotten)
@@ -43,7 +43,7 @@ pub(super) async fn forget_source(
 ) -> Result<Forgotten, StoreError> {
     let transaction = client.transaction().await.map_err(of_client)?;
     let escaped = escape(source);
-    let values: super::Values<'_> = &[&tenant.as_str(), &escaped];
+    let values: super::SqlValues<'_> = &[&tenant.as_str(), &escaped];
     let sql = "DELETE FROM memories WHERE tenant = $1 AND source_ref = $2";
     let memories = change(&transaction, sql, values).await?;
     count_removal(&transaction, tenant, memories).await?;
@@ -59,7 +59,7 @@ pub(super) async fn forget_source(
     Ok(Forgotten { memories, artefacts, answers, ..Forgotten::default() })
 }
 
-/// Tells copies of memory that something is gone.
+/// Counts a removal, so that copies of memory are read anew.
 async fn count_removal(
     transaction: &Transaction<'_>,
     tenant: &TenantId,
@@ -72,14 +72,28 @@ async fn count_removal(
     Ok(())
 }
 
-async fn forget_session(
+/// Removes the messages, receipts and cards of a session.
+pub(super) async fn forget_session(
+    client: &mut Object,
+    tenant: &TenantId,
+    session: &SessionId,
+) -> Result<Forgotten, StoreError> {
+    let transaction = client.transaction().await.map_err(of_client)?;
+    let mut forgotten = Forgotten::default();
+    forget_history(&transaction, tenant, session, &mut forgotten).await?;
+    transaction.commit().await.map_err(of_commit)?;
+    Ok(forgotten)
+}
+
+/// Removes messages, receipts and cards and returns the messages' refs.
+async fn forget_history(
     transaction: &Transaction<'_>,
     tenant: &TenantId,
     session: &SessionId,
     forgotten: &mut Forgotten,
-) -> Result<(), StoreError> {
-    let values: super::Values<'_> = &[&tenant.as_str(), &session.as_str()];
-    // First the row that whoever appends to the session holds.
+) -> Result<Vec<String>, StoreError> {
+    let values: super::SqlValues<'_> = &[&tenant.as_str(), &session.as_str()];
+    // First the row that an append to the session locks.
     let sql = "DELETE FROM sessions WHERE tenant = $1 AND session_id = $2";
     change(transaction, sql, values).await?;
     let sql = "DELETE FROM unified_logs WHERE tenant = $1 AND session_id = $2 RETURNING digest";
@@ -95,6 +109,17 @@ async fn forget_session(
     forgotten.cards = change(transaction, sql, values).await?;
     let sql = "DELETE FROM log_words WHERE tenant = $1 AND session_id = $2";
     change(transaction, sql, values).await?;
+    Ok(refs)
+}
+
+async fn forget_all_of_session(
+    transaction: &Transaction<'_>,
+    tenant: &TenantId,
+    session: &SessionId,
+    forgotten: &mut Forgotten,
+) -> Result<(), StoreError> {
+    let mut refs = forget_history(transaction, tenant, session, forgotten).await?;
+    let values: super::SqlValues<'_> = &[&tenant.as_str(), &session.as_str()];
     let sql = "DELETE FROM summarize_jobs WHERE tenant = $1 AND session_id = $2";
     forgotten.jobs = change(transaction, sql, values).await?;
     artefacts::lock_contents(transaction, tenant).await?;

@@ -3,16 +3,16 @@
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Appended, Bills, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
-    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
-    StoreError, TenantId,
+    Appended, Bills, ContextCard, Efficiency, Forgotten, Gathering, HistoryBatch, HistoryStore,
+    Hit, LogQuery, LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId,
+    SessionSummary, StoreError, TenantId,
 };
 
 use tokio_postgres::Row;
 
 use super::messages::message_columns;
 use super::text::{count, limit, session, unescape_opt};
-use super::{PostgresStore, cards, messages, row, rows, search};
+use super::{PostgresStore, cards, forget, messages, row, rows, search};
 
 /// Messages that are hashed at once when all are verified (chosen).
 const CHUNK: i64 = 500;
@@ -154,6 +154,14 @@ impl HistoryStore for PostgresStore {
         }
         gathered.sort_by(|a, b| (&a.cascade_id, &a.session).cmp(&(&b.cascade_id, &b.session)));
         Ok(gathered)
+    }
+
+    async fn forget_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Forgotten, StoreError> {
+        forget::forget_session(&mut self.client().await?, tenant, session).await
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

@@ -40,7 +40,7 @@ pub(super) async fn queue(
     if let Some(found) = row(&transaction, known, &[&tenant, &job_key]).await? {
         return Ok((JobId(found.get(0)), false));
     }
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant,
         &id,
         &job_key,
@@ -124,7 +124,8 @@ pub(super) async fn lease(
         } else if let Some(why) = beyond(&transaction, tenant, &job, quota).await? {
             end(&transaction, tenant, job.id, JobState::Skipped, why, now).await?;
         } else {
-            let values: super::Values<'_> = &[&tenant.as_str(), &job.id.0, &escape(owner), &until];
+            let values: super::SqlValues<'_> =
+                &[&tenant.as_str(), &job.id.0, &escape(owner), &until];
             let leased = row(&transaction, LEASE, values).await?;
             break leased.map(|row| read(tenant, &row)).transpose()?;
         }
@@ -143,12 +144,12 @@ async fn end(
 ) -> Result<(), StoreError> {
     let sql = "UPDATE summarize_jobs SET state = $3, error_message = $4, completed_at = $5, \
                lease_owner = NULL, lease_until = NULL WHERE tenant = $1 AND id = $2";
-    let values: super::Values<'_> =
+    let values: super::SqlValues<'_> =
         &[&tenant.as_str(), &id.0, &state.as_str(), &escape(why), &now.0];
     change(transaction, sql, values).await.map(drop)
 }
 
-/// Says which quota a job is beyond, by the costs recorded so far.
+/// Returns which quota a job is beyond, by the costs recorded so far.
 async fn beyond(
     transaction: &Transaction<'_>,
     tenant: &TenantId,
@@ -184,12 +185,12 @@ async fn beyond(
 async fn reached(
     transaction: &Transaction<'_>,
     sql: &str,
-    values: super::Values<'_>,
+    values: super::SqlValues<'_>,
 ) -> Result<bool, StoreError> {
     Ok(row(transaction, sql, values).await?.is_some_and(|row| row.get(0)))
 }
 
-/// Ends an attempt of the one who has the lease.
+/// Ends an attempt of the worker that has the lease.
 pub(super) async fn finish(
     client: &mut Object,
     tenant: &TenantId,
@@ -216,7 +217,7 @@ pub(super) async fn finish(
             let sql = "UPDATE summarize_jobs SET state = 'done', result = $3, token_cost = $4, \
                        error_message = NULL, completed_at = $5, lease_owner = NULL, \
                        lease_until = NULL WHERE tenant = $1 AND id = $2";
-            let values: super::Values<'_> =
+            let values: super::SqlValues<'_> =
                 &[&tenant.as_str(), &id.0, &escape(&result), &token_cost, &now.0];
             change(&transaction, sql, values).await?;
         }
@@ -227,7 +228,7 @@ pub(super) async fn finish(
             let sql = "UPDATE summarize_jobs SET state = 'failed', error_message = $3, \
                        next_attempt_at = $4, lease_owner = NULL, lease_until = NULL \
                        WHERE tenant = $1 AND id = $2";
-            let values: super::Values<'_> =
+            let values: super::SqlValues<'_> =
                 &[&tenant.as_str(), &id.0, &escape(&error), &retry_at.0];
             change(&transaction, sql, values).await?;
         }
@@ -247,6 +248,7 @@ pub(super) async fn list<C: GenericClient>(
 ) -> Result<Vec<Job>, StoreError> {
     let sql = "SELECT * FROM summarize_jobs WHERE tenant = $1 AND ($2::text IS NULL OR state = $2) \
                ORDER BY id LIMIT $3";
-    let values: super::Values<'_> = &[&tenant.as_str(), &state.map(JobState::as_str), &limit(most)];
+    let values: super::SqlValues<'_> =
+        &[&tenant.as_str(), &state.map(JobState::as_str), &limit(most)];
     rows(client, sql, values).await?.iter().map(|row| read(tenant, row)).collect()
 }

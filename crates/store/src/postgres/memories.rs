@@ -82,7 +82,7 @@ async fn put_one(
     // The vector and the confidence stand in columns, which keep every bit of a number.
     let whole = MemoryRecord { embedding: None, ..record.clone() };
     let json = serde_json::to_string(&whole).map_err(|error| StoreError::Other(Box::new(error)))?;
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant,
         &id_key,
         &escape(&record.id.0),
@@ -163,14 +163,10 @@ pub(super) async fn get<C: GenericClient>(
             row(client, sql, &[&tenant.as_str(), &id_key, &at.0]).await?
         }
     };
-    let Some(found) = found else {
-        let shown = plimsoll_core::text::shortened(&id.0, 64);
-        return Err(StoreError::NotFound { what: format!("memory {shown:?}") });
-    };
-    read(&found)
+    read(&found.ok_or_else(|| id.not_found())?)
 }
 
-/// What every query of records filters by: parameters 1 to 8.
+/// The filter of every query of records: parameters 1 to 8.
 macro_rules! filter {
     () => {
         "memories.tenant = $1 AND (cardinality($2::text[]) = 0 OR memories.kind = ANY($2)) \
@@ -244,7 +240,7 @@ impl<'a> Filter<'a> {
         transaction: &Transaction<'_>,
         sql: &str,
         most: i64,
-        more: super::Values<'_>,
+        more: super::SqlValues<'_>,
     ) -> Result<Vec<Hit<Vec<u8>>>, StoreError> {
         let mut values: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![
             &self.tenant,

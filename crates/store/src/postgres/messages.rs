@@ -107,7 +107,7 @@ async fn lock(
         let sql = "INSERT INTO sessions VALUES ($1, $2, 0, 0, $3, $4) \
                    ON CONFLICT (tenant, session_id) DO UPDATE SET session_id = excluded.session_id \
                    RETURNING messages";
-        let values: super::Values<'_> = &[&tenant.as_str(), &session, &i64::MAX, &i64::MIN];
+        let values: super::SqlValues<'_> = &[&tenant.as_str(), &session, &i64::MAX, &i64::MIN];
         for row in rows(transaction, sql, values).await? {
             lengths.insert(session.to_owned(), row.get(0));
         }
@@ -199,7 +199,7 @@ async fn insert_messages(
         .iter()
         .map(|record| serde_json::to_string(&record.message).map_err(other))
         .collect::<Result<_, _>>()?;
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant.as_str(),
         &sessions,
         &of(|record| record.position.into()),
@@ -222,7 +222,7 @@ async fn insert_messages(
             texts.push(part);
         }
     }
-    let values: super::Values<'_> = &[&tenant.as_str(), &of_session, &hashes, &numbers, &texts];
+    let values: super::SqlValues<'_> = &[&tenant.as_str(), &of_session, &hashes, &numbers, &texts];
     change(transaction, INSERT_WORDS, values).await?;
     Ok(())
 }
@@ -239,7 +239,7 @@ async fn insert_receipt(
     tenant: &TenantId,
     record: &ReceiptRecord,
 ) -> Result<bool, StoreError> {
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant.as_str(),
         &record.session.as_str(),
         &i64::from(record.turn),
@@ -270,7 +270,7 @@ async fn grow(
     let sql = "UPDATE sessions SET messages = messages + $3, tokens = tokens + $4, \
                first_at = least(first_at, $5), last_at = greatest(last_at, $6) \
                WHERE tenant = $1 AND session_id = $2";
-    let values: super::Values<'_> =
+    let values: super::SqlValues<'_> =
         &[&tenant.as_str(), &session.as_str(), &limit(messages), &tokens, &first, &last];
     change(transaction, sql, values).await?;
     Ok(())
@@ -290,7 +290,7 @@ pub(super) async fn of_session<C: GenericClient>(
         " FROM unified_logs WHERE tenant = $1 AND session_id = $2 AND node_type = 'message' \
           AND number >= $3 ORDER BY number LIMIT $4"
     );
-    let values: super::Values<'_> =
+    let values: super::SqlValues<'_> =
         &[&tenant.as_str(), &session.as_str(), &i64::from(from), &limit(most)];
     rows(client, sql, values).await?.iter().map(read).collect()
 }
@@ -334,7 +334,7 @@ pub(super) async fn log<C: GenericClient>(
           AND ($3::text IS NULL OR node_type = $3) AND ($4::bigint IS NULL OR recorded_at >= $4) \
           ORDER BY recorded_at DESC, arrival DESC LIMIT $5"
     );
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &tenant.as_str(),
         &query.session.as_ref().map(SessionId::as_str),
         &query.node_type.as_ref().map(|wanted| escape(wanted)),

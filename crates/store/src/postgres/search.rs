@@ -13,14 +13,14 @@ use super::text::{key, limit};
 use super::{rows, words};
 
 /// A message's session and position.
-type Place = (String, i64);
+type MessageKey = (String, i64);
 
-/// How many hits of each kind are fused: what stands further down in one of them could not come far up (chosen).
+/// Returns how many hits of each kind are fused: a hit further down in one list could not come far up (chosen).
 pub(super) fn depth(most: usize) -> i64 {
     limit(most.saturating_mul(10).max(200))
 }
 
-/// Searches in a transaction that only reads: what is set for it is gone after it.
+/// Searches in a transaction that only reads: its settings end with it.
 pub(super) async fn messages(
     client: &mut Object,
     tenant: &TenantId,
@@ -67,7 +67,7 @@ pub(super) fn merge<T: Clone + Eq + std::hash::Hash>(
     }
 }
 
-fn place(row: &Row) -> Hit<Place> {
+fn place(row: &Row) -> Hit<MessageKey> {
     Hit { item: (row.get(0), row.get(1)), score: row.get(2) }
 }
 
@@ -95,9 +95,9 @@ async fn by_words<C: GenericClient>(
     session: Option<&str>,
     text: &str,
     depth: i64,
-) -> Result<Vec<Hit<Place>>, StoreError> {
+) -> Result<Vec<Hit<MessageKey>>, StoreError> {
     let asked = words::asked(client, COUNT, tenant, text).await?;
-    let values: super::Values<'_> =
+    let values: super::SqlValues<'_> =
         &[&tenant.as_str(), &session, &asked.lexemes, &asked.weights, &depth];
     Ok(rows(client, BY_WORDS, values).await?.iter().map(place).collect())
 }
@@ -125,19 +125,19 @@ async fn by_vector(
     session: Option<&str>,
     asked: &Embedding,
     depth: i64,
-) -> Result<Vec<Hit<Place>>, StoreError> {
+) -> Result<Vec<Hit<MessageKey>>, StoreError> {
     let (model, vector) = (key(&asked.model), Vector::from(asked.vector.clone()));
     // A session is small and its cards stand together: each is compared. So they are where the index leaves room: there are
     // few, or many of them have no message.
     if session.is_none() {
-        let values: super::Values<'_> = &[&tenant.as_str(), &model, &vector, &depth];
+        let values: super::SqlValues<'_> = &[&tenant.as_str(), &model, &vector, &depth];
         let found = rows(transaction, NEAREST, values).await?;
         if limit(found.len()) == depth {
             return Ok(found.iter().map(place).collect());
         }
     }
     let dimension = i32::try_from(asked.vector.len()).unwrap_or(i32::MAX);
-    let values: super::Values<'_> =
+    let values: super::SqlValues<'_> =
         &[&tenant.as_str(), &model, &vector, &depth, &session, &dimension];
     Ok(rows(transaction, EXACT, values).await?.iter().map(place).collect())
 }
@@ -145,7 +145,7 @@ async fn by_vector(
 async fn fetch(
     transaction: &Transaction<'_>,
     tenant: &TenantId,
-    hits: &[Hit<Place>],
+    hits: &[Hit<MessageKey>],
 ) -> Result<Vec<Hit<MessageRecord>>, StoreError> {
     let sql = concat!(
         "SELECT place, ",

@@ -89,7 +89,7 @@ pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// Says that something that was read is not what was written.
+/// Returns the error of a value that is not as it was written.
 pub(super) fn corrupt(what: impl Into<String>) -> StoreError {
     StoreError::Corrupt { what: what.into() }
 }

@@ -20,7 +20,7 @@ pub(super) async fn put<C: GenericClient>(
                schema_json = excluded.schema_json, version = excluded.version, \
                schema_hash = excluded.schema_hash, token_count = excluded.token_count, \
                updated_at = excluded.updated_at";
-    let values: super::Values<'_> = &[
+    let values: super::SqlValues<'_> = &[
         &schema.tenant.as_str(),
         &schema_key,
         &escape(&schema.tool_name),

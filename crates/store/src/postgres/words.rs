@@ -21,7 +21,7 @@ const MOST_ASKED: usize = 256;
 /// A word in so many rows is common: passed over if there is a rarer one (chosen).
 const COMMON: i64 = 5_000;
 
-/// What each lexeme of a tenant begins with.
+/// Returns the beginning of each lexeme of a tenant.
 fn prefix(tenant: &TenantId) -> String {
     digest(tenant.as_str().as_bytes())[..12].to_owned()
 }
@@ -68,7 +68,7 @@ pub(super) fn parts<'a>(
 
 /// The words that are asked for, with the weight of each.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct QueryLexemes {
     pub(super) lexemes: Vec<String>,
     pub(super) weights: Vec<f64>,
 }
@@ -79,7 +79,7 @@ pub(super) async fn asked<C: GenericClient>(
     sql: &str,
     tenant: &TenantId,
     text: &str,
-) -> Result<Asked, StoreError> {
+) -> Result<QueryLexemes, StoreError> {
     let prefix = prefix(tenant);
     let mut distinct: Vec<String> = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -100,7 +100,7 @@ pub(super) async fn asked<C: GenericClient>(
     }
     let weights =
         counted.iter().map(|(_, count)| (1.0 + 1e4 / (1.0 + *count as f64)).ln()).collect();
-    Ok(Asked { lexemes: counted.into_iter().map(|(lexeme, _)| lexeme).collect(), weights })
+    Ok(QueryLexemes { lexemes: counted.into_iter().map(|(lexeme, _)| lexeme).collect(), weights })
 }
 
 #[cfg(test)]

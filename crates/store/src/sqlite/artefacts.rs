@@ -5,17 +5,17 @@ use plimsoll_engine::{
     Artefact, ArtefactKind, ArtefactRef, AskedRef, RefQuery, SessionId, StoreError, TenantId,
     digest,
 };
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 
-use super::failure::{Failure, integer, limit, unreadable};
-use super::messages::session;
+use super::failure::{SqliteFailure, integer, limit, unreadable};
+use super::query::{change, row, rows, session_opt, time_opt};
 use super::tenants;
 
 /// The level of compression: zstd's own default.
 const LEVEL: i32 = 3;
 
 /// Stores an artefact; a ref that is there takes over what may change.
-pub(super) fn put(connection: &Connection, artefact: &Artefact) -> Result<(), Failure> {
+pub(super) fn put(connection: &Connection, artefact: &Artefact) -> Result<(), SqliteFailure> {
     let tenant = artefact.tenant.as_str();
     tenants::ensure(connection, &artefact.tenant)?;
     let reference = &artefact.reference;
@@ -28,13 +28,14 @@ pub(super) fn put(connection: &Connection, artefact: &Artefact) -> Result<(), Fa
         let packed = zstd::bulk::compress(&artefact.content, LEVEL)
             .map_err(|error| StoreError::Other(Box::new(error)))?;
         let size = integer("content", artefact.content.len() as u64)?;
-        connection
-            .prepare_cached(
-                "INSERT INTO cas_contents (tenant, digest, size, content) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute((tenant, &reference.digest, size, packed))?;
+        change(
+            connection,
+            "INSERT INTO cas_contents (tenant, digest, size, content) VALUES (?1, ?2, ?3, ?4)",
+            (tenant, &reference.digest, size, packed),
+        )?;
     }
-    let mut statement = connection.prepare_cached(
+    change(
+        connection,
         "INSERT INTO cas_refs (tenant, digest, kind, view, ref_id, session_id, created_at,
              ttl_expires_at, summary, compressed, freshness_score, access_count, last_accessed_at,
              source_meta)
@@ -43,23 +44,23 @@ pub(super) fn put(connection: &Connection, artefact: &Artefact) -> Result<(), Fa
              ttl_expires_at = excluded.ttl_expires_at, summary = excluded.summary,
              compressed = excluded.compressed, freshness_score = excluded.freshness_score,
              source_meta = excluded.source_meta",
+        params![
+            tenant,
+            reference.digest,
+            reference.kind.0,
+            reference.view.as_deref().unwrap_or(""),
+            reference.print(),
+            artefact.session.as_ref().map(SessionId::as_str),
+            artefact.created_at.0,
+            artefact.ttl_expires_at.map(|at| at.0),
+            artefact.summary,
+            artefact.compressed,
+            artefact.freshness_score,
+            artefact.access_count,
+            artefact.last_accessed_at.map(|at| at.0),
+            artefact.source_meta,
+        ],
     )?;
-    statement.execute(params![
-        tenant,
-        reference.digest,
-        reference.kind.0,
-        reference.view.as_deref().unwrap_or(""),
-        reference.print(),
-        artefact.session.as_ref().map(SessionId::as_str),
-        artefact.created_at.0,
-        artefact.ttl_expires_at.map(|at| at.0),
-        artefact.summary,
-        artefact.compressed,
-        artefact.freshness_score,
-        artefact.access_count,
-        artefact.last_accessed_at.map(|at| at.0),
-        artefact.source_meta,
-    ])?;
     Ok(())
 }
 
@@ -68,7 +69,7 @@ pub(super) fn find(
     connection: &Connection,
     tenant: &TenantId,
     asked: &AskedRef,
-) -> Result<Artefact, Failure> {
+) -> Result<Artefact, SqliteFailure> {
     let kind = asked.named.as_ref().map(|(kind, _)| kind.as_str());
     let view = asked.named.as_ref().map(|(_, view)| view.as_deref().unwrap_or(""));
     // `g` sorts behind every hexadecimal digit.
@@ -105,17 +106,18 @@ fn content(
     connection: &Connection,
     tenant: &TenantId,
     reference: &ArtefactRef,
-) -> Result<Vec<u8>, Failure> {
-    let mismatch =
-        || Failure::Mismatch(format!("the content of {} is not what it was", reference.print()));
-    let mut query = connection.prepare_cached(
+) -> Result<Vec<u8>, SqliteFailure> {
+    let mismatch = || {
+        SqliteFailure::Mismatch(format!("the content of {} is not what it was", reference.print()))
+    };
+    let (size, packed): (i64, Vec<u8>) = row(
+        connection,
         "SELECT size, content FROM cas_contents WHERE tenant = ?1 AND digest = ?2",
-    )?;
-    let (size, packed): (i64, Vec<u8>) = query
-        .query_row([tenant.as_str(), &reference.digest], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?
-        .ok_or_else(mismatch)?;
-    // A damaged size must not reserve the machine's memory: what is packed says itself how much it is.
+        [tenant.as_str(), &reference.digest],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?
+    .ok_or_else(mismatch)?;
+    // A damaged size must not reserve the machine's memory: the compressed frame has its own size.
     let size = usize::try_from(size).map_err(|_| mismatch())?;
     let says = zstd::zstd_safe::get_frame_content_size(&packed);
     if !matches!(says, Ok(Some(says)) if says == size as u64) {
@@ -131,14 +133,12 @@ pub(super) fn touch(
     tenant: &TenantId,
     reference: &ArtefactRef,
     now: MillisSinceEpoch,
-) -> Result<Option<u32>, Failure> {
-    let mut statement = connection.prepare_cached(
-        "UPDATE cas_refs SET access_count = access_count + 1, last_accessed_at = ?5
-         WHERE tenant = ?1 AND digest = ?2 AND kind = ?3 AND view = ?4 RETURNING access_count",
-    )?;
+) -> Result<Option<u32>, SqliteFailure> {
+    let sql = "UPDATE cas_refs SET access_count = access_count + 1, last_accessed_at = ?5
+         WHERE tenant = ?1 AND digest = ?2 AND kind = ?3 AND view = ?4 RETURNING access_count";
     let view = reference.view.as_deref().unwrap_or("");
     let key = (tenant.as_str(), &reference.digest, &reference.kind.0, view, now.0);
-    Ok(statement.query_row(key, |row| row.get(0)).optional()?)
+    row(connection, sql, key, |row| Ok(row.get(0)?))
 }
 
 /// Returns refs without their content, newest first.
@@ -146,25 +146,22 @@ pub(super) fn list(
     connection: &Connection,
     tenant: &TenantId,
     query: &RefQuery,
-) -> Result<Vec<Artefact>, Failure> {
-    let mut statement = connection.prepare_cached(
+) -> Result<Vec<Artefact>, SqliteFailure> {
+    rows(
+        connection,
         "SELECT digest, kind, view, session_id, created_at, ttl_expires_at, summary, compressed,
              freshness_score, access_count, last_accessed_at, source_meta
          FROM cas_refs
          WHERE tenant = ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR session_id = ?3)
          ORDER BY created_at DESC, ref_id LIMIT ?4",
-    )?;
-    let mut rows = statement.query((
-        tenant.as_str(),
-        query.kind.as_ref().map(|kind| kind.0.as_str()),
-        query.session.as_ref().map(SessionId::as_str),
-        limit(query.limit),
-    ))?;
-    let mut artefacts = Vec::new();
-    while let Some(row) = rows.next()? {
-        artefacts.push(read(tenant, row)?);
-    }
-    Ok(artefacts)
+        (
+            tenant.as_str(),
+            query.kind.as_ref().map(|kind| kind.0.as_str()),
+            query.session.as_ref().map(SessionId::as_str),
+            limit(query.limit),
+        ),
+        |row| read(tenant, row),
+    )
 }
 
 /// Removes refs that ended before a time, and contents without a ref.
@@ -172,13 +169,14 @@ pub(super) fn collect(
     connection: &Connection,
     tenant: &TenantId,
     before: MillisSinceEpoch,
-) -> Result<Vec<ArtefactRef>, Failure> {
-    let mut statement = connection.prepare_cached(
+) -> Result<Vec<ArtefactRef>, SqliteFailure> {
+    let mut gone = rows(
+        connection,
         "DELETE FROM cas_refs WHERE tenant = ?1 AND ttl_expires_at < ?2
          RETURNING digest, kind, view",
+        (tenant.as_str(), before.0),
+        reference,
     )?;
-    let rows = statement.query_map((tenant.as_str(), before.0), reference)?;
-    let mut gone: Vec<ArtefactRef> = rows.collect::<Result<_, _>>()?;
     gone.sort_by_key(ArtefactRef::print);
     for reference in &gone {
         drop_unused(connection, tenant, &reference.digest)?;
@@ -191,18 +189,18 @@ pub(super) fn drop_unused(
     connection: &Connection,
     tenant: &TenantId,
     digest: &str,
-) -> Result<(), Failure> {
-    connection
-        .prepare_cached(
-            "DELETE FROM cas_contents WHERE tenant = ?1 AND digest = ?2 AND NOT EXISTS (
+) -> Result<(), SqliteFailure> {
+    change(
+        connection,
+        "DELETE FROM cas_contents WHERE tenant = ?1 AND digest = ?2 AND NOT EXISTS (
                  SELECT 1 FROM cas_refs WHERE tenant = ?1 AND digest = ?2)",
-        )?
-        .execute([tenant.as_str(), digest])?;
+        [tenant.as_str(), digest],
+    )?;
     Ok(())
 }
 
 /// Reads a ref of the columns digest, kind and view.
-pub(super) fn reference(row: &Row<'_>) -> rusqlite::Result<ArtefactRef> {
+pub(super) fn reference(row: &Row<'_>) -> Result<ArtefactRef, SqliteFailure> {
     let view: String = row.get(2)?;
     Ok(ArtefactRef {
         digest: row.get(0)?,
@@ -211,27 +209,23 @@ pub(super) fn reference(row: &Row<'_>) -> rusqlite::Result<ArtefactRef> {
     })
 }
 
-fn read(tenant: &TenantId, row: &Row<'_>) -> Result<Artefact, Failure> {
+fn read(tenant: &TenantId, row: &Row<'_>) -> Result<Artefact, SqliteFailure> {
     let reference = reference(row)?;
     if reference.check().is_err() {
         return Err(unreadable("ref"));
     }
-    let in_session = match row.get_ref(3)? {
-        rusqlite::types::ValueRef::Null => None,
-        _ => Some(session(row, 3)?),
-    };
     Ok(Artefact {
         tenant: tenant.clone(),
         reference,
-        session: in_session,
+        session: session_opt(row, 3)?,
         created_at: MillisSinceEpoch(row.get(4)?),
-        ttl_expires_at: row.get::<_, Option<i64>>(5)?.map(MillisSinceEpoch),
+        ttl_expires_at: time_opt(row, 5)?,
         summary: row.get(6)?,
         compressed: row.get(7)?,
         content: Vec::new(),
         freshness_score: row.get(8)?,
         access_count: row.get(9)?,
-        last_accessed_at: row.get::<_, Option<i64>>(10)?.map(MillisSinceEpoch),
+        last_accessed_at: time_opt(row, 10)?,
         source_meta: row.get(11)?,
     })
 }

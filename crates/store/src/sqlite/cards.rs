@@ -2,10 +2,10 @@
 
 use plimsoll_core::{MillisSinceEpoch, Role};
 use plimsoll_engine::{Appended, ContextCard, SessionId, TenantId};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 
-use super::failure::{Failure, unreadable};
-use super::messages::session;
+use super::failure::{SqliteFailure, unreadable};
+use super::query::{row, rows, session};
 use super::receipts::{list, strings};
 use super::tenants::{TenantNumber, next_generation};
 use super::{text, vectors};
@@ -17,33 +17,31 @@ pub(super) fn append(
     number: TenantNumber,
     cards: &[ContextCard],
     appended: &mut Appended,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     for card in cards {
-        let mut query = connection.prepare_cached(
+        let kept: Option<(i64, i64, bool)> = row(
+            connection,
             "SELECT id, generated_at, embedding IS NOT NULL FROM context_cards
              WHERE tenant = ?1 AND session_id = ?2 AND content_hash = ?3",
+            (tenant.as_str(), card.session.as_str(), &card.content_hash),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
-        let kept: Option<(i64, i64, bool)> = query
-            .query_row((tenant.as_str(), card.session.as_str(), &card.content_hash), |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })
-            .optional()?;
         if kept.is_some_and(|(_, generated_at, _)| generated_at >= card.generated_at.0) {
             appended.known += 1;
             continue;
         }
         let had_vector = kept.is_some_and(|(_, _, had_vector)| had_vector);
-        if let Some((row, ..)) = kept {
-            text::delete(connection, number, &text::CARDS, row)?;
+        if let Some((id, ..)) = kept {
+            text::delete(connection, number, &text::CARDS, id)?;
         }
         let generation = if had_vector || card.embedding.is_some() {
             next_generation(connection, tenant)?
         } else {
             0
         };
-        let row = insert(connection, tenant, card, generation)?;
+        let id = insert(connection, tenant, card, generation)?;
         let texts = std::iter::once(&card.summary).chain(&card.keywords);
-        text::insert(connection, number, &text::CARDS, row, texts.map(String::as_str))?;
+        text::insert(connection, number, &text::CARDS, id, texts.map(String::as_str))?;
         appended.added += 1;
     }
     Ok(())
@@ -54,7 +52,7 @@ fn insert(
     tenant: &TenantId,
     card: &ContextCard,
     generation: i64,
-) -> Result<i64, Failure> {
+) -> Result<i64, SqliteFailure> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO context_cards (tenant, session_id, content_hash, summary, keywords, embedding,
              embedding_model, estimated_tokens, role, phase_name, turn_number, is_anchor,
@@ -102,23 +100,20 @@ pub(super) fn of_session(
     connection: &Connection,
     tenant: &TenantId,
     session: &SessionId,
-) -> Result<Vec<ContextCard>, Failure> {
-    let mut query = connection.prepare_cached(
+) -> Result<Vec<ContextCard>, SqliteFailure> {
+    rows(
+        connection,
         "SELECT session_id, content_hash, summary, keywords, embedding_model, embedding,
              estimated_tokens, role, phase_name, turn_number, is_anchor, is_callout, callout_name,
              generated_at, generator_model, message_timestamp
          FROM context_cards WHERE tenant = ?1 AND session_id = ?2
          ORDER BY message_timestamp DESC, content_hash",
-    )?;
-    let mut rows = query.query([tenant.as_str(), session.as_str()])?;
-    let mut cards = Vec::new();
-    while let Some(row) = rows.next()? {
-        cards.push(read(tenant, row)?);
-    }
-    Ok(cards)
+        [tenant.as_str(), session.as_str()],
+        |row| read(tenant, row),
+    )
 }
 
-fn read(tenant: &TenantId, row: &Row<'_>) -> Result<ContextCard, Failure> {
+fn read(tenant: &TenantId, row: &Row<'_>) -> Result<ContextCard, SqliteFailure> {
     Ok(ContextCard {
         tenant: tenant.clone(),
         session: session(row, 0)?,
@@ -139,7 +134,7 @@ fn read(tenant: &TenantId, row: &Row<'_>) -> Result<ContextCard, Failure> {
     })
 }
 
-fn role(name: &str) -> Result<Role, Failure> {
+fn role(name: &str) -> Result<Role, SqliteFailure> {
     [Role::System, Role::User, Role::Assistant, Role::Tool]
         .into_iter()
         .find(|role| role.as_str() == name)

@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, OpenFlags};
 
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 
 /// How long to wait for another process; chosen: longer than any group takes to commit.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ const SETTINGS: &str = "
 ";
 
 /// Opens a file that is there. The path is a path: `file:` addresses and their options have no meaning.
-pub(super) fn open(path: &Path) -> Result<Connection, Failure> {
+pub(super) fn open(path: &Path) -> Result<Connection, SqliteFailure> {
     let connection = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -41,8 +41,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, Failure> {
     Ok(connection)
 }
 
-/// Forbids what no statement of the store does, in case a value should ever become one.
-pub(super) fn restrict(connection: &mut Connection) -> Result<(), Failure> {
+/// Forbids operations that no statement of the store uses, in case a value should ever become a statement.
+pub(super) fn restrict(connection: &mut Connection) -> Result<(), SqliteFailure> {
     connection.authorizer(Some(|context: AuthContext<'_>| match context.action {
         AuthAction::Attach { .. } | AuthAction::Detach { .. } => Authorization::Deny,
         _ => Authorization::Allow,
@@ -51,7 +51,7 @@ pub(super) fn restrict(connection: &mut Connection) -> Result<(), Failure> {
 }
 
 /// Opens a connection that reads only.
-pub(super) fn open_reader(path: &Path) -> Result<Connection, Failure> {
+pub(super) fn open_reader(path: &Path) -> Result<Connection, SqliteFailure> {
     let mut connection = open(path)?;
     connection.execute_batch("PRAGMA query_only = ON")?;
     restrict(&mut connection)?;

@@ -1,24 +1,24 @@
-//! What can go wrong inside, and what the port says of it.
+//! Errors inside of this backend, and how they map to those of the ports.
 
 use std::time::Duration;
 
 use plimsoll_engine::StoreError;
 use rusqlite::ErrorCode;
 
-/// When to try again what had no room or found the file locked; chosen.
+/// The pause before another attempt after a full disk or a locked file; chosen.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Why a request was not done.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum SqliteFailure {
     Sql(rusqlite::Error),
     Refused(StoreError),
-    /// A content is not what was stored; it is counted.
+    /// A content is not as it was stored; the store counts these.
     Mismatch(String),
 }
 
-impl Failure {
-    /// Tells whether the connection and its transaction can no longer be trusted.
+impl SqliteFailure {
+    /// Returns whether the connection and its transaction can no longer be trusted.
     pub(super) fn is_fatal(&self) -> bool {
         let Self::Sql(error) = self else { return false };
         matches!(
@@ -38,24 +38,24 @@ impl Failure {
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for SqliteFailure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for SqliteFailure {
     fn from(error: StoreError) -> Self {
         Self::Refused(error)
     }
 }
 
-impl From<Failure> for StoreError {
-    fn from(failure: Failure) -> Self {
+impl From<SqliteFailure> for StoreError {
+    fn from(failure: SqliteFailure) -> Self {
         match failure {
-            Failure::Refused(error) => error,
-            Failure::Mismatch(what) => Self::Corrupt { what },
-            Failure::Sql(error) => of_sql(error),
+            SqliteFailure::Refused(error) => error,
+            SqliteFailure::Mismatch(what) => Self::Corrupt { what },
+            SqliteFailure::Sql(error) => of_sql(error),
         }
     }
 }
@@ -93,9 +93,9 @@ fn of_sql(error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// Says that a row holds what was never written.
-pub(super) fn unreadable(what: &str) -> Failure {
-    Failure::Mismatch(format!("a row's {what} cannot be read"))
+/// Returns the failure of a row with a value that no program wrote.
+pub(super) fn unreadable(what: &str) -> SqliteFailure {
+    SqliteFailure::Mismatch(format!("a row's {what} cannot be read"))
 }
 
 /// Turns a number of the port into one of SQLite.

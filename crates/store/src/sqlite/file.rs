@@ -8,7 +8,7 @@ use plimsoll_engine::StoreError;
 use rusqlite::Connection;
 
 use super::connection;
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 
 /// Opens the store at `path` for writing; makes it, or brings it up to date.
@@ -33,7 +33,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-fn wal(connection: &Connection) -> Result<(), Failure> {
+fn wal(connection: &Connection) -> Result<(), SqliteFailure> {
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode == "wal" {
         return Ok(());
@@ -43,7 +43,7 @@ fn wal(connection: &Connection) -> Result<(), Failure> {
 
 /// Returns the version of a store, 0 for an empty file.
 fn version(connection: &Connection, path: &Path) -> Result<i32, StoreError> {
-    let read = || -> Result<(i32, i32, i64), Failure> {
+    let read = || -> Result<(i32, i32, i64), SqliteFailure> {
         let number = |sql| connection.query_row(sql, [], |row| row.get(0));
         let tables = connection
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
@@ -57,7 +57,7 @@ fn version(connection: &Connection, path: &Path) -> Result<i32, StoreError> {
     Err(StoreError::Corrupt { what })
 }
 
-fn named(path: &Path, failure: Failure) -> StoreError {
+fn named(path: &Path, failure: SqliteFailure) -> StoreError {
     match StoreError::from(failure) {
         StoreError::Corrupt { .. } => StoreError::Corrupt {
             what: format!("{} is not a store, or is damaged beyond reading", path.display()),
@@ -82,7 +82,7 @@ fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<(), Sto
     let target = part.to_str().ok_or_else(|| StoreError::Unsupported {
         what: format!("the path {}, which is not Unicode", part.display()),
     })?;
-    connection.execute("VACUUM INTO ?1", [target]).map_err(Failure::from)?;
+    connection.execute("VACUUM INTO ?1", [target]).map_err(SqliteFailure::from)?;
     std::fs::File::open(&part).and_then(|file| file.sync_all()).map_err(io)?;
     std::fs::rename(&part, &whole).map_err(io)
 }

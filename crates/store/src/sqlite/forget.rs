@@ -4,7 +4,8 @@ use plimsoll_core::{ContentHash, Ref};
 use plimsoll_engine::{Forgotten, Scope, SessionId, TenantId};
 use rusqlite::Connection;
 
-use super::failure::Failure;
+use super::failure::SqliteFailure;
+use super::query::{change, rows};
 use super::tenants::{self, TenantNumber};
 use super::{answers, artefacts, text};
 
@@ -13,19 +14,20 @@ pub(super) fn forget(
     connection: &Connection,
     tenant: &TenantId,
     scope: &Scope,
-) -> Result<Forgotten, Failure> {
+) -> Result<Forgotten, SqliteFailure> {
     let Some(number) = tenants::find(connection, tenant)? else { return Ok(Forgotten::default()) };
     let mut forgotten = Forgotten {
         memories: memories(connection, tenant, number, scope)?,
         ..Forgotten::default()
     };
     if let Some(session) = scope.session_alone() {
-        let mut refs = messages(connection, tenant, number, session, &mut forgotten)?;
-        forgotten.cards = cards(connection, tenant, number, session)?;
+        let mut refs = history(connection, tenant, number, session, &mut forgotten)?;
         refs.extend(of_artefacts(connection, tenant, session, &mut forgotten)?);
-        forgotten.jobs = connection
-            .prepare_cached("DELETE FROM summarize_jobs WHERE tenant = ?1 AND session_id = ?2")?
-            .execute([tenant.as_str(), session.as_str()])? as u64;
+        forgotten.jobs = change(
+            connection,
+            "DELETE FROM summarize_jobs WHERE tenant = ?1 AND session_id = ?2",
+            [tenant.as_str(), session.as_str()],
+        )?;
         for used in refs {
             forgotten.answers += answers::drop_ref(connection, tenant, &used)?;
         }
@@ -36,31 +38,49 @@ pub(super) fn forget(
     Ok(forgotten)
 }
 
+/// Removes the messages, receipts and cards of a session.
+pub(super) fn forget_session(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+) -> Result<Forgotten, SqliteFailure> {
+    let mut forgotten = Forgotten::default();
+    let Some(number) = tenants::find(connection, tenant)? else { return Ok(forgotten) };
+    history(connection, tenant, number, session, &mut forgotten)?;
+    if forgotten.cards > 0 {
+        tenants::next_epoch(connection, tenant)?;
+    }
+    Ok(forgotten)
+}
+
 /// Removes what was taken from a source.
 pub(super) fn forget_source(
     connection: &Connection,
     tenant: &TenantId,
     source: &str,
-) -> Result<Forgotten, Failure> {
+) -> Result<Forgotten, SqliteFailure> {
     let Some(number) = tenants::find(connection, tenant)? else { return Ok(Forgotten::default()) };
-    let mut query = connection.prepare_cached(
+    let gone: Vec<(i64, String)> = rows(
+        connection,
         "SELECT id, memory_id FROM memory_records
          WHERE tenant = ?1 AND is_present = 1 AND source_ref = ?2",
+        [tenant.as_str(), source],
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let rows = query.query_map([tenant.as_str(), source], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let gone: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
     let mut forgotten = Forgotten {
         memories: remove(connection, tenant, number, &gone)?,
         answers: answers::drop_ref(connection, tenant, source)?,
         ..Forgotten::default()
     };
-    let mut delete = connection.prepare_cached(
+    let references = rows(
+        connection,
         "DELETE FROM cas_refs
          WHERE tenant = ?1 AND (ref_id = ?2 OR substr(ref_id, 1, length(?2) + 1) = ?2 || ':')
          RETURNING digest, kind, view",
+        [tenant.as_str(), source],
+        artefacts::reference,
     )?;
-    let rows = delete.query_map([tenant.as_str(), source], artefacts::reference)?;
-    for reference in rows.collect::<Result<Vec<_>, _>>()? {
+    for reference in references {
         artefacts::drop_unused(connection, tenant, &reference.digest)?;
         forgotten.artefacts += 1;
     }
@@ -75,13 +95,12 @@ fn memories(
     tenant: &TenantId,
     number: TenantNumber,
     scope: &Scope,
-) -> Result<u64, Failure> {
-    let mut query = connection.prepare_cached(
+) -> Result<u64, SqliteFailure> {
+    let gone: Vec<(i64, String)> = rows(
+        connection,
         "SELECT id, memory_id FROM memory_records WHERE tenant = ?1 AND is_present = 1
              AND (?2 IS NULL OR workspace_id = ?2) AND (?3 IS NULL OR user_id = ?3)
              AND (?4 IS NULL OR session_id = ?4) AND (?5 IS NULL OR agent_id = ?5)",
-    )?;
-    let rows = query.query_map(
         (
             tenant.as_str(),
             &scope.workspace,
@@ -91,7 +110,6 @@ fn memories(
         ),
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let gone: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
     remove(connection, tenant, number, &gone)
 }
 
@@ -101,12 +119,11 @@ fn remove(
     tenant: &TenantId,
     number: TenantNumber,
     gone: &[(i64, String)],
-) -> Result<u64, Failure> {
-    let mut delete = connection
-        .prepare_cached("DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2")?;
+) -> Result<u64, SqliteFailure> {
+    let sql = "DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2";
     for (row, id) in gone {
         text::delete(connection, number, &text::MEMORIES, *row)?;
-        delete.execute([tenant.as_str(), id])?;
+        change(connection, sql, [tenant.as_str(), id])?;
     }
     if !gone.is_empty() {
         text::purge(connection, number, &text::MEMORIES)?;
@@ -114,21 +131,20 @@ fn remove(
     Ok(gone.len() as u64)
 }
 
-/// Removes messages and receipts and returns the messages' refs.
-fn messages(
+/// Removes messages, receipts and cards and returns the messages' refs.
+fn history(
     connection: &Connection,
     tenant: &TenantId,
     number: TenantNumber,
     session: &SessionId,
     forgotten: &mut Forgotten,
-) -> Result<Vec<String>, Failure> {
-    let mut delete = connection.prepare_cached(
-        "DELETE FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
-         RETURNING id, content_hash",
+) -> Result<Vec<String>, SqliteFailure> {
+    let gone: Vec<(i64, Option<String>)> = rows(
+        connection,
+        "DELETE FROM unified_logs WHERE tenant = ?1 AND session_id = ?2 RETURNING id, digest",
+        [tenant.as_str(), session.as_str()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let rows = delete
-        .query_map([tenant.as_str(), session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let gone: Vec<(i64, Option<String>)> = rows.collect::<Result<_, _>>()?;
     let mut refs = Vec::new();
     for (row, hash) in gone {
         let Some(hash) = hash else { continue };
@@ -136,12 +152,15 @@ fn messages(
         forgotten.messages += 1;
         refs.extend(ContentHash::from_full(&hash).map(|hash| Ref::message(hash).to_string()));
     }
-    connection
-        .prepare_cached("DELETE FROM sessions WHERE tenant = ?1 AND session_id = ?2")?
-        .execute([tenant.as_str(), session.as_str()])?;
+    change(
+        connection,
+        "DELETE FROM sessions WHERE tenant = ?1 AND session_id = ?2",
+        [tenant.as_str(), session.as_str()],
+    )?;
     if forgotten.messages > 0 {
         text::purge(connection, number, &text::MESSAGES)?;
     }
+    forgotten.cards = cards(connection, tenant, number, session)?;
     Ok(refs)
 }
 
@@ -150,12 +169,13 @@ fn cards(
     tenant: &TenantId,
     number: TenantNumber,
     session: &SessionId,
-) -> Result<u64, Failure> {
-    let mut delete = connection.prepare_cached(
+) -> Result<u64, SqliteFailure> {
+    let gone: Vec<i64> = rows(
+        connection,
         "DELETE FROM context_cards WHERE tenant = ?1 AND session_id = ?2 RETURNING id",
+        [tenant.as_str(), session.as_str()],
+        |row| Ok(row.get(0)?),
     )?;
-    let rows = delete.query_map([tenant.as_str(), session.as_str()], |row| row.get(0))?;
-    let gone: Vec<i64> = rows.collect::<Result<_, _>>()?;
     for row in &gone {
         text::delete(connection, number, &text::CARDS, *row)?;
     }
@@ -170,13 +190,15 @@ fn of_artefacts(
     tenant: &TenantId,
     session: &SessionId,
     forgotten: &mut Forgotten,
-) -> Result<Vec<String>, Failure> {
-    let mut delete = connection.prepare_cached(
+) -> Result<Vec<String>, SqliteFailure> {
+    let references = rows(
+        connection,
         "DELETE FROM cas_refs WHERE tenant = ?1 AND session_id = ?2 RETURNING digest, kind, view",
+        [tenant.as_str(), session.as_str()],
+        artefacts::reference,
     )?;
-    let rows = delete.query_map([tenant.as_str(), session.as_str()], artefacts::reference)?;
     let mut refs = Vec::new();
-    for reference in rows.collect::<Result<Vec<_>, _>>()? {
+    for reference in references {
         artefacts::drop_unused(connection, tenant, &reference.digest)?;
         refs.push(reference.print());
     }

@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use plimsoll_engine::{
-    Appended, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
-    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
-    StoreError, TenantId, hash_prefix,
+    Appended, ContextCard, Efficiency, Forgotten, Gathering, HistoryBatch, HistoryStore, Hit,
+    LogQuery, LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId,
+    SessionSummary, StoreError, TenantId, hash_prefix,
 };
 
-use super::{SqliteStore, cards, log, messages, receipts, search, tenants};
+use super::{SqliteStore, cards, forget, log, messages, receipts, search, tenants};
 
 #[async_trait]
 impl HistoryStore for SqliteStore {
@@ -106,7 +106,7 @@ impl HistoryStore for SqliteStore {
 
     async fn log(&self, tenant: &TenantId, query: &LogQuery) -> Result<Vec<LogRow>, StoreError> {
         let (tenant, query) = (tenant.clone(), query.clone());
-        self.read(move |connection| log::rows(connection, &tenant, &query)).await
+        self.read(move |connection| log::newest(connection, &tenant, &query)).await
     }
 
     async fn efficiency(
@@ -116,6 +116,15 @@ impl HistoryStore for SqliteStore {
     ) -> Result<Vec<Efficiency>, StoreError> {
         let tenant = tenant.clone();
         self.read(move |connection| receipts::efficiency(connection, &tenant, by)).await
+    }
+
+    async fn forget_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> Result<Forgotten, StoreError> {
+        let (tenant, session) = (tenant.clone(), session.clone());
+        self.write(move |connection| forget::forget_session(connection, &tenant, &session)).await
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

@@ -6,10 +6,10 @@ use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
     Job, JobId, JobOutcome, JobState, NewJob, Quota, SessionId, StoreError, TenantId,
 };
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 
-use super::failure::{Failure, integer, limit, unreadable};
-use super::messages::session;
+use super::failure::{SqliteFailure, integer, limit, unreadable};
+use super::query::{change, row, rows, session_opt, time_opt};
 use super::tenants;
 
 /// Columns of a job as [`read`] expects them.
@@ -26,32 +26,32 @@ pub(super) fn queue(
     connection: &Connection,
     tenant: &TenantId,
     job: &NewJob,
-) -> Result<(JobId, bool), Failure> {
-    let mut known = connection
-        .prepare_cached("SELECT id FROM summarize_jobs WHERE tenant = ?1 AND key = ?2")?;
-    let id = known.query_row([tenant.as_str(), &job.key], |row| row.get(0)).optional()?;
-    if let Some(id) = id {
+) -> Result<(JobId, bool), SqliteFailure> {
+    let sql = "SELECT id FROM summarize_jobs WHERE tenant = ?1 AND key = ?2";
+    let known = row(connection, sql, [tenant.as_str(), &job.key], |row| Ok(row.get(0)?))?;
+    if let Some(id) = known {
         return Ok((JobId(id), false));
     }
     let id = tenants::next_job(connection, tenant)?;
-    let mut statement = connection.prepare_cached(
+    change(
+        connection,
         "INSERT INTO summarize_jobs (tenant, id, key, kind, session_id, ref_id, priority, state,
              attempt_count, max_attempts, payload, created_at, next_attempt_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', 0, ?8, ?9, ?10, ?11)",
+        params![
+            tenant.as_str(),
+            id,
+            job.key,
+            job.kind,
+            job.session.as_ref().map(SessionId::as_str),
+            job.ref_id,
+            job.priority,
+            job.max_attempts,
+            job.payload,
+            job.created_at.0,
+            job.next_attempt_at.0,
+        ],
     )?;
-    statement.execute(params![
-        tenant.as_str(),
-        id,
-        job.key,
-        job.kind,
-        job.session.as_ref().map(SessionId::as_str),
-        job.ref_id,
-        job.priority,
-        job.max_attempts,
-        job.payload,
-        job.created_at.0,
-        job.next_attempt_at.0,
-    ])?;
     Ok((JobId(id), true))
 }
 
@@ -63,7 +63,7 @@ pub(super) fn lease(
     now: MillisSinceEpoch,
     lease: Duration,
     quota: &Quota,
-) -> Result<Option<Job>, Failure> {
+) -> Result<Option<Job>, SqliteFailure> {
     let until = now.0.saturating_add(i64::try_from(lease.as_millis()).unwrap_or(i64::MAX));
     while let Some(job) = next(connection, tenant, now)? {
         if job.attempt_count >= job.job.max_attempts {
@@ -72,13 +72,13 @@ pub(super) fn lease(
         } else if let Some(why) = beyond(connection, tenant, &job.job, quota)? {
             end(connection, tenant, job.id, JobState::Skipped, why, now)?;
         } else {
-            connection
-                .prepare_cached(
-                    "UPDATE summarize_jobs SET state = 'running', lease_owner = ?3,
+            change(
+                connection,
+                "UPDATE summarize_jobs SET state = 'running', lease_owner = ?3,
                          lease_until = ?4, attempt_count = attempt_count + 1
                      WHERE tenant = ?1 AND id = ?2",
-                )?
-                .execute((tenant.as_str(), job.id.0, owner, until))?;
+                (tenant.as_str(), job.id.0, owner, until),
+            )?;
             return find(connection, tenant, job.id);
         }
     }
@@ -89,26 +89,29 @@ fn next(
     connection: &Connection,
     tenant: &TenantId,
     now: MillisSinceEpoch,
-) -> Result<Option<Job>, Failure> {
-    let mut query = connection.prepare_cached(concat!(
-        "SELECT ",
-        job_columns!(),
-        " FROM summarize_jobs
+) -> Result<Option<Job>, SqliteFailure> {
+    row(
+        connection,
+        concat!(
+            "SELECT ",
+            job_columns!(),
+            " FROM summarize_jobs
          WHERE tenant = ?1 AND state IN ('queued', 'failed', 'running')
              AND iif(state = 'running', lease_until, next_attempt_at) <= ?2
          ORDER BY priority DESC, next_attempt_at, id LIMIT 1"
-    ))?;
-    let mut rows = query.query((tenant.as_str(), now.0))?;
-    rows.next()?.map(|row| read(tenant, row)).transpose()
+        ),
+        (tenant.as_str(), now.0),
+        |row| read(tenant, row),
+    )
 }
 
-/// Says which quota a job is beyond.
+/// Returns which quota a job is beyond.
 fn beyond(
     connection: &Connection,
     tenant: &TenantId,
     job: &NewJob,
     quota: &Quota,
-) -> Result<Option<&'static str>, Failure> {
+) -> Result<Option<&'static str>, SqliteFailure> {
     let reached = |limit: Option<u64>, used: i64| {
         limit.is_some_and(|limit| u64::try_from(used).unwrap_or(0) >= limit)
     };
@@ -152,7 +155,7 @@ fn beyond(
     Ok(None)
 }
 
-/// Ends an attempt of the one who has the lease.
+/// Ends an attempt of the worker that has the lease.
 pub(super) fn finish(
     connection: &Connection,
     tenant: &TenantId,
@@ -160,7 +163,7 @@ pub(super) fn finish(
     owner: &str,
     now: MillisSinceEpoch,
     outcome: &JobOutcome,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let Some(job) = find(connection, tenant, id)? else {
         return Err(StoreError::NotFound { what: format!("job {}", id.0) }.into());
     };
@@ -170,33 +173,27 @@ pub(super) fn finish(
     }
     match outcome {
         JobOutcome::Done { result, token_cost } => {
-            connection
-                .prepare_cached(
-                    "UPDATE summarize_jobs SET state = 'done', result = ?3, token_cost = ?4,
+            change(
+                connection,
+                "UPDATE summarize_jobs SET state = 'done', result = ?3, token_cost = ?4,
                          completed_at = ?5, error_message = NULL, lease_owner = NULL,
                          lease_until = NULL
                      WHERE tenant = ?1 AND id = ?2",
-                )?
-                .execute((
-                    tenant.as_str(),
-                    id.0,
-                    result,
-                    integer("token_cost", *token_cost)?,
-                    now.0,
-                ))?;
+                (tenant.as_str(), id.0, result, integer("token_cost", *token_cost)?, now.0),
+            )?;
             Ok(())
         }
         JobOutcome::Failed { error, .. } if job.attempt_count >= job.job.max_attempts => {
             end(connection, tenant, id, JobState::Parked, error, now)
         }
         JobOutcome::Failed { error, retry_at } => {
-            connection
-                .prepare_cached(
-                    "UPDATE summarize_jobs SET state = 'failed', error_message = ?3,
+            change(
+                connection,
+                "UPDATE summarize_jobs SET state = 'failed', error_message = ?3,
                          next_attempt_at = ?4, lease_owner = NULL, lease_until = NULL
                      WHERE tenant = ?1 AND id = ?2",
-                )?
-                .execute((tenant.as_str(), id.0, error, retry_at.0))?;
+                (tenant.as_str(), id.0, error, retry_at.0),
+            )?;
             Ok(())
         }
         JobOutcome::Skipped { why } => end(connection, tenant, id, JobState::Skipped, why, now),
@@ -210,25 +207,28 @@ fn end(
     state: JobState,
     why: &str,
     now: MillisSinceEpoch,
-) -> Result<(), Failure> {
-    connection
-        .prepare_cached(
-            "UPDATE summarize_jobs SET state = ?3, error_message = ?4, completed_at = ?5,
+) -> Result<(), SqliteFailure> {
+    change(
+        connection,
+        "UPDATE summarize_jobs SET state = ?3, error_message = ?4, completed_at = ?5,
                  lease_owner = NULL, lease_until = NULL
              WHERE tenant = ?1 AND id = ?2",
-        )?
-        .execute((tenant.as_str(), id.0, state.as_str(), why, now.0))?;
+        (tenant.as_str(), id.0, state.as_str(), why, now.0),
+    )?;
     Ok(())
 }
 
-fn find(connection: &Connection, tenant: &TenantId, id: JobId) -> Result<Option<Job>, Failure> {
-    let mut query = connection.prepare_cached(concat!(
-        "SELECT ",
-        job_columns!(),
-        " FROM summarize_jobs WHERE tenant = ?1 AND id = ?2"
-    ))?;
-    let mut rows = query.query((tenant.as_str(), id.0))?;
-    rows.next()?.map(|row| read(tenant, row)).transpose()
+fn find(
+    connection: &Connection,
+    tenant: &TenantId,
+    id: JobId,
+) -> Result<Option<Job>, SqliteFailure> {
+    row(
+        connection,
+        concat!("SELECT ", job_columns!(), " FROM summarize_jobs WHERE tenant = ?1 AND id = ?2"),
+        (tenant.as_str(), id.0),
+        |row| read(tenant, row),
+    )
 }
 
 /// Returns jobs in the order of their ids.
@@ -237,35 +237,29 @@ pub(super) fn list(
     tenant: &TenantId,
     state: Option<JobState>,
     most: usize,
-) -> Result<Vec<Job>, Failure> {
-    let mut query = connection.prepare_cached(concat!(
-        "SELECT ",
-        job_columns!(),
-        " FROM summarize_jobs WHERE tenant = ?1 AND (?2 IS NULL OR state = ?2)
+) -> Result<Vec<Job>, SqliteFailure> {
+    rows(
+        connection,
+        concat!(
+            "SELECT ",
+            job_columns!(),
+            " FROM summarize_jobs WHERE tenant = ?1 AND (?2 IS NULL OR state = ?2)
          ORDER BY id LIMIT ?3"
-    ))?;
-    let mut rows = query.query((tenant.as_str(), state.map(JobState::as_str), limit(most)))?;
-    let mut jobs = Vec::new();
-    while let Some(row) = rows.next()? {
-        jobs.push(read(tenant, row)?);
-    }
-    Ok(jobs)
+        ),
+        (tenant.as_str(), state.map(JobState::as_str), limit(most)),
+        |row| read(tenant, row),
+    )
 }
 
-fn read(tenant: &TenantId, row: &Row<'_>) -> Result<Job, Failure> {
+fn read(tenant: &TenantId, row: &Row<'_>) -> Result<Job, SqliteFailure> {
     let state: String = row.get(6)?;
-    let in_session = match row.get_ref(3)? {
-        rusqlite::types::ValueRef::Null => None,
-        _ => Some(session(row, 3)?),
-    };
-    let time = |column| row.get::<_, Option<i64>>(column).map(|at| at.map(MillisSinceEpoch));
     Ok(Job {
         tenant: tenant.clone(),
         id: JobId(row.get(0)?),
         job: NewJob {
             key: row.get(1)?,
             kind: row.get(2)?,
-            session: in_session,
+            session: session_opt(row, 3)?,
             ref_id: row.get(4)?,
             priority: row.get(5)?,
             max_attempts: row.get(8)?,
@@ -276,9 +270,9 @@ fn read(tenant: &TenantId, row: &Row<'_>) -> Result<Job, Failure> {
         state: JobState::from_name(&state).ok_or_else(|| unreadable("state"))?,
         attempt_count: row.get(7)?,
         lease_owner: row.get(12)?,
-        lease_until: time(13)?,
+        lease_until: time_opt(row, 13)?,
         error_message: row.get(14)?,
-        completed_at: time(15)?,
+        completed_at: time_opt(row, 15)?,
         token_cost: row
             .get::<_, Option<i64>>(16)?
             .map(|cost| u64::try_from(cost).map_err(|_| unreadable("token cost")))

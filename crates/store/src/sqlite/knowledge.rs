@@ -30,7 +30,7 @@ impl KnowledgeStore for SqliteStore {
         let mut artefact =
             self.read(move |connection| artefacts::find(connection, &of, &asked)).await?;
         let (of, found) = (tenant.clone(), artefact.reference.clone());
-        // What is kept can be read where nothing can be written: a full disk must not hide it.
+        // A stored artefact can be read where nothing can be written: a full disk must not hide it.
         match self.write(move |connection| artefacts::touch(connection, &of, &found, now)).await {
             Ok(Some(count)) => {
                 artefact.access_count = count;

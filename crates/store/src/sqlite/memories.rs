@@ -3,12 +3,12 @@
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
     MemoryChanges, MemoryId, MemoryKind, MemoryRecord, MemoryState, MemoryVersion, Scope,
-    SessionId, StoreError, TenantId,
+    SessionId, TenantId,
 };
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 
-use super::failure::{Failure, unreadable};
-use super::messages::session;
+use super::failure::{SqliteFailure, unreadable};
+use super::query::{change, row, rows, session_opt, time_opt};
 use super::receipts::{list, strings};
 use super::tenants::{self, TenantNumber, Version, next_generation};
 use super::{text, vectors};
@@ -23,7 +23,7 @@ macro_rules! memory_columns {
 }
 
 /// Stores a record in the place of the one with its id.
-pub(super) fn put(connection: &Connection, record: &MemoryRecord) -> Result<(), Failure> {
+pub(super) fn put(connection: &Connection, record: &MemoryRecord) -> Result<(), SqliteFailure> {
     let tenant = &record.tenant;
     let number = tenants::ensure(connection, tenant)?;
     retire(connection, tenant, number, record)?;
@@ -46,32 +46,32 @@ fn retire(
     tenant: &TenantId,
     number: TenantNumber,
     record: &MemoryRecord,
-) -> Result<(), Failure> {
-    let mut present = connection.prepare_cached(
+) -> Result<(), SqliteFailure> {
+    let present: Option<(i64, bool)> = row(
+        connection,
         "SELECT id, embedding IS NOT NULL FROM memory_records
          WHERE tenant = ?1 AND memory_id = ?2 AND is_present = 1",
+        [tenant.as_str(), &record.id.0],
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let found: Option<(i64, bool)> = present
-        .query_row([tenant.as_str(), &record.id.0], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    if let Some((row, had_vector)) = found {
-        text::delete(connection, number, &text::MEMORIES, row)?;
+    if let Some((id, had_vector)) = present {
+        text::delete(connection, number, &text::MEMORIES, id)?;
         let generation = if had_vector { next_generation(connection, tenant)? } else { 0 };
-        connection
-            .prepare_cached(
-                "UPDATE memory_records SET is_present = 0, generation = ?3
+        change(
+            connection,
+            "UPDATE memory_records SET is_present = 0, generation = ?3
                  WHERE tenant = ?1 AND id = ?2",
-            )?
-            .execute((tenant.as_str(), row, generation))?;
+            (tenant.as_str(), id, generation),
+        )?;
     }
     // The state of the same time, which may be an earlier one.
-    let replaced: Option<bool> = connection
-        .prepare_cached(
-            "DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2 AND updated_at = ?3
-             RETURNING embedding IS NOT NULL",
-        )?
-        .query_row((tenant.as_str(), &record.id.0, record.updated_at.0), |row| row.get(0))
-        .optional()?;
+    let replaced: Option<bool> = row(
+        connection,
+        "DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2 AND updated_at = ?3
+         RETURNING embedding IS NOT NULL",
+        (tenant.as_str(), &record.id.0, record.updated_at.0),
+        |row| Ok(row.get(0)?),
+    )?;
     if replaced == Some(true) {
         // The row is gone, so no count of changes can tell that its vector is.
         tenants::next_epoch(connection, tenant)?;
@@ -79,41 +79,46 @@ fn retire(
     Ok(())
 }
 
-fn insert(connection: &Connection, record: &MemoryRecord, generation: i64) -> Result<i64, Failure> {
-    let mut statement = connection.prepare_cached(
+fn insert(
+    connection: &Connection,
+    record: &MemoryRecord,
+    generation: i64,
+) -> Result<i64, SqliteFailure> {
+    change(
+        connection,
         "INSERT INTO memory_records (tenant, memory_id, is_present, kind, state, is_current,
              workspace_id, user_id, session_id, agent_id, micro, summary, full, origin, confidence,
              source_ref, tags, event_at, created_at, updated_at, superseded_by, embedding,
              embedding_model, details, generation)
          VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
              ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
+        params![
+            record.tenant.as_str(),
+            record.id.0,
+            record.kind.as_str(),
+            record.state.as_str(),
+            record.state.is_current(),
+            record.scope.workspace,
+            record.scope.user,
+            record.scope.session.as_ref().map(SessionId::as_str),
+            record.scope.agent,
+            record.micro,
+            record.summary,
+            record.full,
+            record.origin,
+            record.confidence,
+            record.source_ref,
+            list(&record.tags)?,
+            record.event_at.map(|at| at.0),
+            record.created_at.0,
+            record.updated_at.0,
+            record.superseded_by.as_ref().map(|id| &id.0),
+            record.embedding.as_ref().map(vectors::bytes),
+            record.embedding.as_ref().map(|embedding| &embedding.model),
+            record.details,
+            generation,
+        ],
     )?;
-    statement.execute(params![
-        record.tenant.as_str(),
-        record.id.0,
-        record.kind.as_str(),
-        record.state.as_str(),
-        record.state.is_current(),
-        record.scope.workspace,
-        record.scope.user,
-        record.scope.session.as_ref().map(SessionId::as_str),
-        record.scope.agent,
-        record.micro,
-        record.summary,
-        record.full,
-        record.origin,
-        record.confidence,
-        record.source_ref,
-        list(&record.tags)?,
-        record.event_at.map(|at| at.0),
-        record.created_at.0,
-        record.updated_at.0,
-        record.superseded_by.as_ref().map(|id| &id.0),
-        record.embedding.as_ref().map(vectors::bytes),
-        record.embedding.as_ref().map(|embedding| &embedding.model),
-        record.details,
-        generation,
-    ])?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -123,35 +128,35 @@ pub(super) fn find(
     tenant: &TenantId,
     id: &MemoryId,
     as_of: Option<MillisSinceEpoch>,
-) -> Result<MemoryRecord, Failure> {
-    let mut query = connection.prepare_cached(concat!(
+) -> Result<MemoryRecord, SqliteFailure> {
+    let sql = concat!(
         "SELECT ",
         memory_columns!(),
         " FROM memory_records WHERE tenant = ?1 AND memory_id = ?2
              AND iif(?3 IS NULL, is_present = 1, updated_at <= ?3)
          ORDER BY updated_at DESC LIMIT 1"
-    ))?;
-    let mut rows = query.query((tenant.as_str(), &id.0, as_of.map(|at| at.0)))?;
-    if let Some(row) = rows.next()? {
-        return read(tenant, row);
-    }
-    let shown = plimsoll_core::text::shortened(&id.0, 64);
-    Err(StoreError::NotFound { what: format!("memory {shown:?}") }.into())
+    );
+    let values = (tenant.as_str(), &id.0, as_of.map(|at| at.0));
+    let found = row(connection, sql, values, |row| read(tenant, row))?;
+    found.ok_or_else(|| id.not_found().into())
 }
 
 /// Returns the present record of a row.
 pub(super) fn by_row(
     connection: &Connection,
     tenant: &TenantId,
-    row: i64,
-) -> Result<Option<MemoryRecord>, Failure> {
-    let mut query = connection.prepare_cached(concat!(
-        "SELECT ",
-        memory_columns!(),
-        " FROM memory_records WHERE tenant = ?1 AND id = ?2 AND is_present = 1"
-    ))?;
-    let mut rows = query.query((tenant.as_str(), row))?;
-    rows.next()?.map(|row| read(tenant, row)).transpose()
+    id: i64,
+) -> Result<Option<MemoryRecord>, SqliteFailure> {
+    row(
+        connection,
+        concat!(
+            "SELECT ",
+            memory_columns!(),
+            " FROM memory_records WHERE tenant = ?1 AND id = ?2 AND is_present = 1"
+        ),
+        (tenant.as_str(), id),
+        |row| read(tenant, row),
+    )
 }
 
 /// Returns what changed after `since`, or everything.
@@ -159,12 +164,12 @@ pub(super) fn changes(
     connection: &Connection,
     tenant: &TenantId,
     since: MemoryVersion,
-) -> Result<MemoryChanges, Failure> {
+) -> Result<MemoryChanges, SqliteFailure> {
     let Version { generation, epoch } = tenants::version(connection, tenant)?;
     let version = MemoryVersion { generation, epoch };
     // Records of older files have no generation, so nothing is left out of a first reading.
     let is_whole = since.generation == 0 || since.epoch != epoch;
-    let mut query = connection.prepare_cached(if is_whole {
+    let sql = if is_whole {
         concat!(
             "SELECT ",
             memory_columns!(),
@@ -177,22 +182,14 @@ pub(super) fn changes(
             " FROM memory_records
              WHERE tenant = ?1 AND generation > ?2 AND generation > 0 AND is_present = 1"
         )
-    })?;
+    };
     let after = if is_whole { 0 } else { since.generation };
-    let mut rows = query.query((tenant.as_str(), after))?;
-    let mut records = Vec::new();
-    while let Some(row) = rows.next()? {
-        records.push(read(tenant, row)?);
-    }
+    let records = rows(connection, sql, (tenant.as_str(), after), |row| read(tenant, row))?;
     Ok(MemoryChanges { version, is_whole, records })
 }
 
-fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, Failure> {
+fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, SqliteFailure> {
     let (kind, state): (String, String) = (row.get(1)?, row.get(2)?);
-    let in_session = match row.get_ref(5)? {
-        rusqlite::types::ValueRef::Null => None,
-        _ => Some(session(row, 5)?),
-    };
     Ok(MemoryRecord {
         tenant: tenant.clone(),
         id: MemoryId(row.get(0)?),
@@ -201,7 +198,7 @@ fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, Failure> {
         scope: Scope {
             workspace: row.get(3)?,
             user: row.get(4)?,
-            session: in_session,
+            session: session_opt(row, 5)?,
             agent: row.get(6)?,
         },
         micro: row.get(7)?,
@@ -211,7 +208,7 @@ fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, Failure> {
         confidence: row.get(11)?,
         source_ref: row.get(12)?,
         tags: strings(row, 13)?,
-        event_at: row.get::<_, Option<i64>>(14)?.map(MillisSinceEpoch),
+        event_at: time_opt(row, 14)?,
         created_at: MillisSinceEpoch(row.get(15)?),
         updated_at: MillisSinceEpoch(row.get(16)?),
         superseded_by: row.get::<_, Option<String>>(17)?.map(MemoryId),

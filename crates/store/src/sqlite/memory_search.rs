@@ -7,7 +7,8 @@ use plimsoll_engine::{Embedding, Hit, MemoryQuery, MemoryRecord, SessionId, Tena
 use rusqlite::types::Value;
 use rusqlite::{Connection, named_params};
 
-use super::failure::{Failure, limit};
+use super::failure::{SqliteFailure, limit};
+use super::query::rows;
 use super::search::merged;
 use super::tenants::{self, TenantNumber, of_tenant};
 use super::vectors::{VectorTable, cosine, vector};
@@ -17,7 +18,7 @@ use super::{Caches, memories, text};
 const DEPTH_PER_HIT: usize = 3;
 const DEPTH: usize = 50;
 
-/// What a record of the query must be; lists are bound as values, so a text in them is a text.
+/// The filter of a query. Lists are bound as values, so that no text in them can become SQL.
 macro_rules! filter {
     () => {
         "m.tenant = :tenant AND m.is_present = 1 AND (:all_states OR m.is_current = 1)
@@ -60,7 +61,7 @@ pub(super) fn search(
     caches: &Caches,
     tenant: &TenantId,
     query: &MemoryQuery,
-) -> Result<Vec<Hit<MemoryRecord>>, Failure> {
+) -> Result<Vec<Hit<MemoryRecord>>, SqliteFailure> {
     let Some(number) = tenants::find(connection, tenant)? else { return Ok(Vec::new()) };
     let most = query.search.limit;
     let depth = most.saturating_mul(DEPTH_PER_HIT).max(DEPTH);
@@ -88,15 +89,17 @@ fn newest(
     tenant: &TenantId,
     query: &MemoryQuery,
     most: usize,
-) -> Result<Vec<(i64, f64)>, Failure> {
-    let mut statement = connection.prepare_cached(concat!(
-        "SELECT m.id FROM memory_records AS m WHERE ",
-        filter!(),
-        " ORDER BY m.updated_at DESC, m.memory_id LIMIT :limit"
-    ))?;
-    let rows = statement
-        .query_map(bound!(tenant, query, ":limit": limit(most)), |row| Ok((row.get(0)?, 0.0)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+) -> Result<Vec<(i64, f64)>, SqliteFailure> {
+    rows(
+        connection,
+        concat!(
+            "SELECT m.id FROM memory_records AS m WHERE ",
+            filter!(),
+            " ORDER BY m.updated_at DESC, m.memory_id LIMIT :limit"
+        ),
+        bound!(tenant, query, ":limit": limit(most)),
+        |row| Ok((row.get(0)?, 0.0)),
+    )
 }
 
 fn by_words(
@@ -107,27 +110,27 @@ fn by_words(
     query: &MemoryQuery,
     text: &str,
     depth: usize,
-) -> Result<Vec<(i64, f64)>, Failure> {
+) -> Result<Vec<(i64, f64)>, SqliteFailure> {
     let Some(asked) = text::asked(connection, &caches.common, number, &text::MEMORIES, text)?
     else {
         return Ok(Vec::new());
     };
     // CROSS JOIN keeps the words in front of the records.
-    let mut statement = connection.prepare_cached(&of_tenant(
-        concat!(
-            "SELECT m.id, -rank FROM memories_text_{tenant}
+    rows(
+        connection,
+        &of_tenant(
+            concat!(
+                "SELECT m.id, -rank FROM memories_text_{tenant}
              CROSS JOIN memory_records AS m ON m.id = memories_text_{tenant}.rowid
              WHERE memories_text_{tenant} MATCH :asked AND ",
-            filter!(),
-            " ORDER BY rank LIMIT :limit"
+                filter!(),
+                " ORDER BY rank LIMIT :limit"
+            ),
+            number,
         ),
-        number,
-    ))?;
-    let rows = statement
-        .query_map(bound!(tenant, query, ":asked": asked, ":limit": limit(depth)), |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        bound!(tenant, query, ":asked": asked, ":limit": limit(depth)),
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
 }
 
 /// The nearest rows are filtered; where too few of them are left, all that pass the filter are measured.
@@ -138,7 +141,7 @@ fn by_vector(
     query: &MemoryQuery,
     asked: &Embedding,
     depth: usize,
-) -> Result<Vec<(i64, f64)>, Failure> {
+) -> Result<Vec<(i64, f64)>, SqliteFailure> {
     let nearest =
         caches.vectors.nearest(connection, VectorTable::Memories, tenant, asked, depth)?;
     let rows = Rc::new(nearest.iter().map(|(row, _)| Value::Integer(*row)).collect::<Vec<_>>());

@@ -7,16 +7,17 @@ use plimsoll_core::{ContentHash, Message, MillisSinceEpoch};
 use plimsoll_engine::{
     Appended, LogRow, MessageRecord, Rebuilt, SessionId, SessionSummary, StoreError, TenantId,
 };
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 
-use super::failure::{Failure, limit, unreadable};
+use super::failure::{SqliteFailure, limit, unreadable};
+use super::query::{change, row, rows, session};
 use super::tenants::TenantNumber;
 use super::text;
 
 /// Columns of a message as [`read`] expects them.
 macro_rules! message_columns {
     () => {
-        "session_id, number, content_hash, content_json, tokens, turn, recorded_at"
+        "session_id, number, digest, content_json, tokens, turn, recorded_at"
     };
 }
 
@@ -27,7 +28,7 @@ pub(super) fn append(
     number: TenantNumber,
     messages: &[MessageRecord],
     appended: &mut Appended,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let mut ends: HashMap<&SessionId, u32> = HashMap::new();
     for record in messages {
         let end = match ends.get(&record.session) {
@@ -57,22 +58,28 @@ pub(super) fn append(
     Ok(())
 }
 
-fn count(connection: &Connection, tenant: &TenantId, session: &SessionId) -> Result<u32, Failure> {
-    let mut query = connection
-        .prepare_cached("SELECT messages FROM sessions WHERE tenant = ?1 AND session_id = ?2")?;
-    let count =
-        query.query_row([tenant.as_str(), session.as_str()], |row| row.get(0)).optional()?;
+fn count(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+) -> Result<u32, SqliteFailure> {
+    let sql = "SELECT messages FROM sessions WHERE tenant = ?1 AND session_id = ?2";
+    let count = row(connection, sql, [tenant.as_str(), session.as_str()], |row| Ok(row.get(0)?))?;
     Ok(count.unwrap_or(0))
 }
 
-fn same(connection: &Connection, tenant: &TenantId, record: &MessageRecord) -> Result<(), Failure> {
-    let mut query = connection.prepare_cached(
-        "SELECT content_hash FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
+fn same(
+    connection: &Connection,
+    tenant: &TenantId,
+    record: &MessageRecord,
+) -> Result<(), SqliteFailure> {
+    let kept: Option<String> = row(
+        connection,
+        "SELECT digest FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
          AND node_type = 'message' AND number = ?3 AND strategy = ''",
+        (tenant.as_str(), record.session.as_str(), record.position),
+        |row| Ok(row.get(0)?),
     )?;
-    let kept: Option<String> = query
-        .query_row((tenant.as_str(), record.session.as_str(), record.position), |row| row.get(0))
-        .optional()?;
     if kept.as_deref() == Some(record.hash.full().as_str()) {
         return Ok(());
     }
@@ -88,25 +95,26 @@ fn insert(
     tenant: &TenantId,
     number: TenantNumber,
     record: &MessageRecord,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let content = serde_json::to_string(&record.message)
         .map_err(|error| StoreError::Other(Box::new(error)))?;
-    let mut statement = connection.prepare_cached(
+    change(
+        connection,
         "INSERT INTO unified_logs (tenant, session_id, node_type, number, strategy, recorded_at,
-             content_hash, role, tokens, turn, content_json)
+             digest, role, tokens, turn, content_json)
          VALUES (?1, ?2, 'message', ?3, '', ?4, ?5, ?6, ?7, ?8, ?9)",
+        (
+            tenant.as_str(),
+            record.session.as_str(),
+            record.position,
+            record.recorded_at.0,
+            record.hash.full(),
+            record.message.role.as_str(),
+            record.tokens,
+            record.turn,
+            content,
+        ),
     )?;
-    statement.execute((
-        tenant.as_str(),
-        record.session.as_str(),
-        record.position,
-        record.recorded_at.0,
-        record.hash.full(),
-        record.message.role.as_str(),
-        record.tokens,
-        record.turn,
-        content,
-    ))?;
     let row = connection.last_insert_rowid();
     touch(connection, tenant, &record.session, Some(record.tokens), record.recorded_at)?;
     text::insert(connection, number, &text::MESSAGES, row, [record.message.shown().as_str()])
@@ -119,8 +127,9 @@ pub(super) fn touch(
     session: &SessionId,
     tokens: Option<u32>,
     at: MillisSinceEpoch,
-) -> Result<(), Failure> {
-    let mut statement = connection.prepare_cached(
+) -> Result<(), SqliteFailure> {
+    change(
+        connection,
         "INSERT INTO sessions (tenant, session_id, messages, tokens, first_at, last_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?5)
          ON CONFLICT (tenant, session_id) DO UPDATE SET
@@ -128,14 +137,8 @@ pub(super) fn touch(
              tokens = tokens + excluded.tokens,
              first_at = min(first_at, excluded.first_at),
              last_at = max(last_at, excluded.last_at)",
+        (tenant.as_str(), session.as_str(), u32::from(tokens.is_some()), tokens.unwrap_or(0), at.0),
     )?;
-    statement.execute((
-        tenant.as_str(),
-        session.as_str(),
-        u32::from(tokens.is_some()),
-        tokens.unwrap_or(0),
-        at.0,
-    ))?;
     Ok(())
 }
 
@@ -146,19 +149,18 @@ pub(super) fn of_session(
     session: &SessionId,
     from: u32,
     most: usize,
-) -> Result<Vec<MessageRecord>, Failure> {
-    let mut query = connection.prepare_cached(concat!(
-        "SELECT ",
-        message_columns!(),
-        " FROM unified_logs WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'message'
+) -> Result<Vec<MessageRecord>, SqliteFailure> {
+    rows(
+        connection,
+        concat!(
+            "SELECT ",
+            message_columns!(),
+            " FROM unified_logs WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'message'
          AND number >= ?3 ORDER BY number LIMIT ?4"
-    ))?;
-    let mut rows = query.query((tenant.as_str(), session.as_str(), from, limit(most)))?;
-    let mut messages = Vec::new();
-    while let Some(row) = rows.next()? {
-        messages.push(read(row)?);
-    }
-    Ok(messages)
+        ),
+        (tenant.as_str(), session.as_str(), from, limit(most)),
+        read,
+    )
 }
 
 /// Returns the message whose hash begins with `prefix`, which is hexadecimal.
@@ -166,45 +168,46 @@ pub(super) fn by_hash(
     connection: &Connection,
     tenant: &TenantId,
     prefix: &str,
-) -> Result<MessageRecord, Failure> {
+) -> Result<MessageRecord, SqliteFailure> {
     // `g` sorts behind every hexadecimal digit.
     let end = format!("{prefix}g");
-    let mut differing = connection.prepare_cached(
-        "SELECT min(content_hash), max(content_hash) FROM unified_logs
-         WHERE tenant = ?1 AND content_hash >= ?2 AND content_hash < ?3",
+    let differing = row(
+        connection,
+        "SELECT min(digest), max(digest) FROM unified_logs
+         WHERE tenant = ?1 AND digest >= ?2 AND digest < ?3",
+        (tenant.as_str(), prefix, &end),
+        |row| Ok(row.get::<_, Option<String>>(0)? != row.get(1)?),
     )?;
-    let (first, last): (Option<String>, Option<String>) = differing
-        .query_row((tenant.as_str(), prefix, &end), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if first != last {
+    if differing == Some(true) {
         let what = format!("messages of different content begin with {prefix}");
         return Err(StoreError::Conflict { what }.into());
     }
-    let mut query = connection.prepare_cached(concat!(
-        "SELECT ",
-        message_columns!(),
-        " FROM unified_logs WHERE tenant = ?1 AND content_hash >= ?2 AND content_hash < ?3
-         ORDER BY recorded_at, session_id, number LIMIT 1"
-    ))?;
-    let mut rows = query.query((tenant.as_str(), prefix, &end))?;
-    match rows.next()? {
-        Some(row) => read(row),
-        None => Err(StoreError::NotFound { what: format!("message {prefix}") }.into()),
-    }
+    let found = row(
+        connection,
+        concat!(
+            "SELECT ",
+            message_columns!(),
+            " FROM unified_logs WHERE tenant = ?1 AND digest >= ?2 AND digest < ?3
+             ORDER BY recorded_at, session_id, number LIMIT 1"
+        ),
+        (tenant.as_str(), prefix, &end),
+        read,
+    )?;
+    found.ok_or_else(|| StoreError::NotFound { what: format!("message {prefix}") }.into())
 }
 
 /// Returns the message of a row; `None` if the row is gone.
 pub(super) fn by_row(
     connection: &Connection,
     tenant: &TenantId,
-    row: i64,
-) -> Result<Option<MessageRecord>, Failure> {
-    let mut query = connection.prepare_cached(concat!(
-        "SELECT ",
-        message_columns!(),
-        " FROM unified_logs WHERE tenant = ?1 AND id = ?2"
-    ))?;
-    let mut rows = query.query((tenant.as_str(), row))?;
-    rows.next()?.map(read).transpose()
+    id: i64,
+) -> Result<Option<MessageRecord>, SqliteFailure> {
+    row(
+        connection,
+        concat!("SELECT ", message_columns!(), " FROM unified_logs WHERE tenant = ?1 AND id = ?2"),
+        (tenant.as_str(), id),
+        read,
+    )
 }
 
 /// Returns the sessions, the one with the newest record first.
@@ -212,17 +215,14 @@ pub(super) fn sessions(
     connection: &Connection,
     tenant: &TenantId,
     most: usize,
-) -> Result<Vec<SessionSummary>, Failure> {
-    let mut query = connection.prepare_cached(
+) -> Result<Vec<SessionSummary>, SqliteFailure> {
+    rows(
+        connection,
         "SELECT session_id, messages, tokens, first_at, last_at FROM sessions
          WHERE tenant = ?1 ORDER BY last_at DESC, session_id LIMIT ?2",
-    )?;
-    let mut rows = query.query((tenant.as_str(), limit(most)))?;
-    let mut sessions = Vec::new();
-    while let Some(row) = rows.next()? {
-        sessions.push(read_summary(row)?);
-    }
-    Ok(sessions)
+        (tenant.as_str(), limit(most)),
+        read_summary,
+    )
 }
 
 /// Returns one session.
@@ -230,16 +230,17 @@ pub(super) fn session_summary(
     connection: &Connection,
     tenant: &TenantId,
     of: &SessionId,
-) -> Result<Option<SessionSummary>, Failure> {
-    let mut query = connection.prepare_cached(
+) -> Result<Option<SessionSummary>, SqliteFailure> {
+    row(
+        connection,
         "SELECT session_id, messages, tokens, first_at, last_at FROM sessions
          WHERE tenant = ?1 AND session_id = ?2",
-    )?;
-    let mut rows = query.query([tenant.as_str(), of.as_str()])?;
-    rows.next()?.map(read_summary).transpose()
+        [tenant.as_str(), of.as_str()],
+        read_summary,
+    )
 }
 
-fn read_summary(row: &Row<'_>) -> Result<SessionSummary, Failure> {
+fn read_summary(row: &Row<'_>) -> Result<SessionSummary, SqliteFailure> {
     let tokens: i64 = row.get(2)?;
     Ok(SessionSummary {
         session: session(row, 0)?,
@@ -251,27 +252,27 @@ fn read_summary(row: &Row<'_>) -> Result<SessionSummary, Failure> {
 }
 
 /// Hashes every message again.
-pub(super) fn verify(connection: &Connection, tenant: &TenantId) -> Result<Rebuilt, Failure> {
-    let mut query = connection.prepare_cached(concat!(
+pub(super) fn verify(connection: &Connection, tenant: &TenantId) -> Result<Rebuilt, SqliteFailure> {
+    let sql = concat!(
         "SELECT ",
         message_columns!(),
         " FROM unified_logs WHERE tenant = ?1 AND node_type = 'message'"
-    ))?;
-    let mut rows = query.query([tenant.as_str()])?;
+    );
     let mut rebuilt = Rebuilt::default();
-    while let Some(row) = rows.next()? {
+    rows(connection, sql, [tenant.as_str()], |row| {
         rebuilt.messages += 1;
         rebuilt.mismatches += u64::from(read(row).is_err());
-    }
+        Ok(())
+    })?;
     Ok(rebuilt)
 }
 
 /// Reads a message and hashes it again.
-pub(super) fn read(row: &Row<'_>) -> Result<MessageRecord, Failure> {
+pub(super) fn read(row: &Row<'_>) -> Result<MessageRecord, SqliteFailure> {
     let hash: String = row.get(2)?;
     let content: String = row.get(3)?;
     let mismatch =
-        || Failure::Mismatch(format!("the content of message {hash} is not what it was"));
+        || SqliteFailure::Mismatch(format!("the content of message {hash} is not what it was"));
     let message: Message = serde_json::from_str(&content).map_err(|_| mismatch())?;
     let known = ContentHash::from_full(&hash).ok_or_else(mismatch)?;
     if ContentHash::of(&message) != known {
@@ -286,12 +287,6 @@ pub(super) fn read(row: &Row<'_>) -> Result<MessageRecord, Failure> {
         turn: row.get(5)?,
         recorded_at: MillisSinceEpoch(row.get(6)?),
     })
-}
-
-/// Reads a session's id.
-pub(super) fn session(row: &Row<'_>, column: usize) -> Result<SessionId, Failure> {
-    SessionId::new(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
-        .map_err(|_| unreadable("session"))
 }
 
 /// The log's name for messages is that of the statements here.

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::connection;
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 
 /// Readers at once; chosen: a scan of vectors is bound by memory, and more would only wait for it.
 const READERS: usize = 4;
@@ -27,10 +27,10 @@ impl Readers {
     }
 
     /// Has `act` done within one reading transaction.
-    pub(super) async fn read<T, F>(&self, act: F) -> Result<T, Failure>
+    pub(super) async fn read<T, F>(&self, act: F) -> Result<T, SqliteFailure>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
         let other = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Other(error);
         let permit =
@@ -46,7 +46,7 @@ impl Readers {
             connection.prepare_cached("BEGIN")?.execute([])?;
             let result = act(&connection);
             let ended = connection.prepare_cached("COMMIT").and_then(|mut end| end.execute([]));
-            let fit = ended.is_ok() && !result.as_ref().is_err_and(Failure::is_fatal);
+            let fit = ended.is_ok() && !result.as_ref().is_err_and(SqliteFailure::is_fatal);
             if fit {
                 idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             }

@@ -7,8 +7,19 @@ use plimsoll_engine::{
 };
 use rusqlite::{Connection, Row, params};
 
-use super::failure::{Failure, unreadable};
-use super::messages::{session, touch};
+use super::failure::{SqliteFailure, unreadable};
+use super::messages::touch;
+use super::query::{change, rows, session};
+
+/// Columns of a receipt as [`read`] expects them.
+macro_rules! receipt_columns {
+    () => {
+        "session_id, number, strategy, recorded_at, trace_id, cascade_id, selection_type,
+         full_history_size, context_size, masked_count, anchor_hashes, selected_hashes,
+         tokens_saved, receipt, billed, billed_without, billed_estimate"
+    };
+}
+pub(super) use receipt_columns;
 
 /// Appends receipts; one that is there stays.
 pub(super) fn append(
@@ -16,9 +27,10 @@ pub(super) fn append(
     tenant: &TenantId,
     receipts: &[ReceiptRecord],
     appended: &mut Appended,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     for record in receipts {
-        let mut statement = connection.prepare_cached(
+        let new = change(
+            connection,
             "INSERT INTO unified_logs (tenant, session_id, node_type, number, strategy, recorded_at,
                  trace_id, cascade_id, selection_type, full_history_size, context_size,
                  masked_count, anchor_hashes, selected_hashes, tokens_saved, receipt, billed,
@@ -26,8 +38,7 @@ pub(super) fn append(
              VALUES (?1, ?2, 'context_selection', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
                  ?14, ?15, ?16, ?17, ?18)
              ON CONFLICT (tenant, session_id, node_type, number, strategy) DO NOTHING",
-        )?;
-        let new = statement.execute(params![
+            params![
             tenant.as_str(),
             record.session.as_str(),
             record.turn,
@@ -46,7 +57,8 @@ pub(super) fn append(
             record.bill.map(|bill| bill.billed),
             record.bill.map(|bill| bill.without),
             record.bill.map(|bill| bill.estimate),
-        ])? > 0;
+            ],
+        )? > 0;
         if new {
             touch(connection, tenant, &record.session, None, record.recorded_at)?;
         }
@@ -61,25 +73,23 @@ pub(super) fn of_session(
     connection: &Connection,
     tenant: &TenantId,
     session: &SessionId,
-) -> Result<Vec<ReceiptRecord>, Failure> {
-    let mut query = connection.prepare_cached(
-        "SELECT session_id, number, strategy, recorded_at, trace_id, cascade_id, selection_type,
-             full_history_size, context_size, masked_count, anchor_hashes, selected_hashes,
-             tokens_saved, receipt, billed, billed_without, billed_estimate
-         FROM unified_logs
-         WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'context_selection'
-         ORDER BY number, strategy",
-    )?;
-    let mut rows = query.query([tenant.as_str(), session.as_str()])?;
-    let mut receipts = Vec::new();
-    while let Some(row) = rows.next()? {
-        receipts.push(read(row)?);
-    }
-    Ok(receipts)
+) -> Result<Vec<ReceiptRecord>, SqliteFailure> {
+    rows(
+        connection,
+        concat!(
+            "SELECT ",
+            receipt_columns!(),
+            " FROM unified_logs
+             WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'context_selection'
+             ORDER BY number, strategy"
+        ),
+        [tenant.as_str(), session.as_str()],
+        read,
+    )
 }
 
-/// Reads a receipt of 17 columns from `session_id` to `billed_estimate`.
-pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, Failure> {
+/// Reads a receipt.
+pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, SqliteFailure> {
     let kind: String = row.get(6)?;
     Ok(ReceiptRecord {
         session: session(row, 0)?,
@@ -97,12 +107,8 @@ pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, Failure> {
         selected_hashes: strings(row, 11)?,
         tokens_saved: row.get(12)?,
         receipt: row.get(13)?,
-        bill: bill(row.get(14)?, row.get(15)?, row.get(16)?),
+        bill: Bill::from_columns(row.get(14)?, row.get(15)?, row.get(16)?),
     })
-}
-
-fn bill(billed: Option<f64>, without: Option<f64>, estimate: Option<bool>) -> Option<Bill> {
-    Some(Bill { billed: billed?, without: without?, estimate: estimate? })
 }
 
 /// The columns of an [`Efficiency`] behind those that it is gathered by.
@@ -126,43 +132,44 @@ pub(super) fn efficiency(
     connection: &Connection,
     tenant: &TenantId,
     by: Gathering,
-) -> Result<Vec<Efficiency>, Failure> {
-    let mut query = connection.prepare_cached(match by {
-        Gathering::Cascade => BY_CASCADE,
-        Gathering::Session => BY_SESSION,
-    })?;
-    let mut rows = query.query([tenant.as_str()])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(Efficiency {
-            cascade_id: row.get(0)?,
-            session: match by {
-                Gathering::Cascade => None,
-                Gathering::Session => Some(session(row, 1)?),
-            },
-            selections: row.get::<_, u32>(2)?.into(),
-            avg_full_size: row.get(3)?,
-            avg_context_size: row.get(4)?,
-            avg_tokens_saved: row.get(5)?,
-            tokens_saved: row.get(6)?,
-            bills: Bills {
-                requests_billed: row.get::<_, u32>(7)?.into(),
-                dollars_billed: row.get(8)?,
-                dollars_without: row.get(9)?,
-                bills_estimated: row.get::<_, u32>(10)?.into(),
-            },
-        });
-    }
-    Ok(found)
+) -> Result<Vec<Efficiency>, SqliteFailure> {
+    rows(
+        connection,
+        match by {
+            Gathering::Cascade => BY_CASCADE,
+            Gathering::Session => BY_SESSION,
+        },
+        [tenant.as_str()],
+        |row| {
+            Ok(Efficiency {
+                cascade_id: row.get(0)?,
+                session: match by {
+                    Gathering::Cascade => None,
+                    Gathering::Session => Some(session(row, 1)?),
+                },
+                selections: row.get::<_, u32>(2)?.into(),
+                avg_full_size: row.get(3)?,
+                avg_context_size: row.get(4)?,
+                avg_tokens_saved: row.get(5)?,
+                tokens_saved: row.get(6)?,
+                bills: Bills {
+                    requests_billed: row.get::<_, u32>(7)?.into(),
+                    dollars_billed: row.get(8)?,
+                    dollars_without: row.get(9)?,
+                    bills_estimated: row.get::<_, u32>(10)?.into(),
+                },
+            })
+        },
+    )
 }
 
 /// Writes a list of texts as JSON.
-pub(super) fn list(texts: &[String]) -> Result<String, Failure> {
+pub(super) fn list(texts: &[String]) -> Result<String, SqliteFailure> {
     serde_json::to_string(texts).map_err(|error| StoreError::Other(Box::new(error)).into())
 }
 
 /// Reads a list of texts.
-pub(super) fn strings(row: &Row<'_>, column: usize) -> Result<Vec<String>, Failure> {
+pub(super) fn strings(row: &Row<'_>, column: usize) -> Result<Vec<String>, SqliteFailure> {
     let text = row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?;
     serde_json::from_str(text).map_err(|_| unreadable("list"))
 }

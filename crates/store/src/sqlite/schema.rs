@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 
 /// `Plim` in ASCII, as `migrations/1.sql` writes it.
 pub(super) const APPLICATION_ID: i32 = 0x506C_696D;
@@ -12,10 +12,11 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/1.sql"),
     include_str!("migrations/2.sql"),
     include_str!("migrations/3.sql"),
+    include_str!("migrations/4.sql"),
 ];
 
 /// Brings the schema up to date, each migration in a transaction of its own; what was done is not done again.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), SqliteFailure> {
     for (number, migration) in (1..).zip(MIGRATIONS) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Read inside the transaction: another process may be doing the same.

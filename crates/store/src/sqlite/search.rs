@@ -3,7 +3,8 @@
 use plimsoll_engine::{Hit, MessageRecord, SearchQuery, SessionId, TenantId, fuse};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::failure::{Failure, limit};
+use super::failure::{SqliteFailure, limit};
+use super::query::rows;
 use super::tenants::{self, TenantNumber, of_tenant};
 use super::vectors::{VectorTable, cosine, vector};
 use super::{Caches, messages, text};
@@ -12,7 +13,7 @@ use super::{Caches, messages, text};
 const DEPTH_PER_HIT: usize = 3;
 const DEPTH: usize = 50;
 
-type Scored = Vec<(i64, f64)>;
+type ScoredRows = Vec<(i64, f64)>;
 
 /// Returns messages that match, best first, and how many were left out because they no longer have their hash.
 pub(super) fn search(
@@ -21,10 +22,10 @@ pub(super) fn search(
     tenant: &TenantId,
     session: Option<&SessionId>,
     query: &SearchQuery,
-) -> Result<(Vec<Hit<MessageRecord>>, u64), Failure> {
+) -> Result<(Vec<Hit<MessageRecord>>, u64), SqliteFailure> {
     let Some(number) = tenants::find(connection, tenant)? else { return Ok((Vec::new(), 0)) };
     let depth = query.limit.saturating_mul(DEPTH_PER_HIT).max(DEPTH);
-    let mut lists: Vec<Scored> = Vec::new();
+    let mut lists: Vec<ScoredRows> = Vec::new();
     if let Some(text) = &query.text {
         lists.push(by_words(connection, caches, tenant, number, session, text, depth)?);
         lists.push(by_card_words(connection, caches, tenant, number, session, text, depth)?);
@@ -48,7 +49,7 @@ pub(super) fn search(
         match messages::by_row(connection, tenant, item) {
             Ok(Some(item)) => hits.push(Hit { item, score }),
             Ok(None) => {}
-            Err(Failure::Mismatch(_)) => left_out += 1,
+            Err(SqliteFailure::Mismatch(_)) => left_out += 1,
             Err(failure) => return Err(failure),
         }
     }
@@ -56,7 +57,7 @@ pub(super) fn search(
 }
 
 /// Fuses lists by rank; the only one that is not empty keeps its scores.
-pub(super) fn merged(mut lists: Vec<Scored>, most: usize) -> Vec<Hit<i64>> {
+pub(super) fn merged(mut lists: Vec<ScoredRows>, most: usize) -> Vec<Hit<i64>> {
     lists.retain(|list| !list.is_empty());
     if let [only] = lists.as_slice() {
         return only.iter().take(most).map(|&(item, score)| Hit { item, score }).collect();
@@ -74,7 +75,7 @@ fn by_words(
     session: Option<&SessionId>,
     text: &str,
     depth: usize,
-) -> Result<Scored, Failure> {
+) -> Result<ScoredRows, SqliteFailure> {
     let Some(asked) = text::asked(connection, &caches.common, number, &text::MESSAGES, text)?
     else {
         return Ok(Vec::new());
@@ -94,12 +95,12 @@ fn by_words(
              ORDER BY rank LIMIT ?4"
         }
     };
-    let mut query = connection.prepare_cached(&of_tenant(statement, number))?;
-    let rows = query.query_map(
+    rows(
+        connection,
+        &of_tenant(statement, number),
         (asked, tenant.as_str(), session.map(SessionId::as_str), limit(depth)),
         |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    )
 }
 
 fn by_card_words(
@@ -110,7 +111,7 @@ fn by_card_words(
     session: Option<&SessionId>,
     text: &str,
     depth: usize,
-) -> Result<Scored, Failure> {
+) -> Result<ScoredRows, SqliteFailure> {
     let Some(asked) = text::asked(connection, &caches.common, number, &text::CARDS, text)? else {
         return Ok(Vec::new());
     };
@@ -134,7 +135,7 @@ fn of_session(
     tenant: &TenantId,
     session: &SessionId,
     asked: &plimsoll_engine::Embedding,
-) -> Result<Scored, Failure> {
+) -> Result<ScoredRows, SqliteFailure> {
     let mut query = connection.prepare_cached(
         "SELECT id, embedding FROM context_cards
          WHERE tenant = ?1 AND session_id = ?2 AND embedding_model = ?3 AND embedding IS NOT NULL",
@@ -155,13 +156,13 @@ fn of_session(
 fn messages_of_cards(
     connection: &Connection,
     tenant: &TenantId,
-    cards: Scored,
+    cards: ScoredRows,
     depth: usize,
-) -> Result<Scored, Failure> {
+) -> Result<ScoredRows, SqliteFailure> {
     let mut query = connection.prepare_cached(
         "SELECT l.id FROM context_cards AS c JOIN unified_logs AS l
-             ON l.tenant = c.tenant AND l.content_hash >= c.content_hash
-             AND l.content_hash < c.content_hash || 'g' AND l.session_id = c.session_id
+             ON l.tenant = c.tenant AND l.digest >= c.content_hash
+             AND l.digest < c.content_hash || 'g' AND l.session_id = c.session_id
          WHERE c.tenant = ?1 AND c.id = ?2 ORDER BY l.number LIMIT 1",
     )?;
     let mut found = Vec::new();

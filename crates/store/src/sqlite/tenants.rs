@@ -1,9 +1,10 @@
 //! Tenants: each has a number, which names its tables for text search, and counters.
 
 use plimsoll_engine::TenantId;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::Connection;
 
-use super::failure::Failure;
+use super::failure::SqliteFailure;
+use super::query::{change, row};
 
 /// The number of a tenant. It is given by the store, so it may stand in the name of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,13 +30,16 @@ pub(super) fn of_tenant(statement: &'static str, TenantNumber(number): TenantNum
 pub(super) fn find(
     connection: &Connection,
     tenant: &TenantId,
-) -> Result<Option<TenantNumber>, Failure> {
-    let mut query = connection.prepare_cached("SELECT number FROM tenants WHERE tenant = ?1")?;
-    Ok(query.query_row([tenant.as_str()], |row| row.get(0).map(TenantNumber)).optional()?)
+) -> Result<Option<TenantNumber>, SqliteFailure> {
+    let sql = "SELECT number FROM tenants WHERE tenant = ?1";
+    row(connection, sql, [tenant.as_str()], |row| Ok(TenantNumber(row.get(0)?)))
 }
 
 /// Returns the number of a tenant, and makes its tables when it is new.
-pub(super) fn ensure(connection: &Connection, tenant: &TenantId) -> Result<TenantNumber, Failure> {
+pub(super) fn ensure(
+    connection: &Connection,
+    tenant: &TenantId,
+) -> Result<TenantNumber, SqliteFailure> {
     if let Some(number) = find(connection, tenant)? {
         return Ok(number);
     }
@@ -50,7 +54,7 @@ pub(super) fn ensure(connection: &Connection, tenant: &TenantId) -> Result<Tenan
 }
 
 /// Returns the number of a new job.
-pub(super) fn next_job(connection: &Connection, tenant: &TenantId) -> Result<i64, Failure> {
+pub(super) fn next_job(connection: &Connection, tenant: &TenantId) -> Result<i64, SqliteFailure> {
     ensure(connection, tenant)?;
     let mut statement = connection.prepare_cached(
         "UPDATE tenants SET last_job = last_job + 1 WHERE tenant = ?1 RETURNING last_job",
@@ -59,7 +63,10 @@ pub(super) fn next_job(connection: &Connection, tenant: &TenantId) -> Result<i64
 }
 
 /// Counts a change of vectors and returns its number.
-pub(super) fn next_generation(connection: &Connection, tenant: &TenantId) -> Result<i64, Failure> {
+pub(super) fn next_generation(
+    connection: &Connection,
+    tenant: &TenantId,
+) -> Result<i64, SqliteFailure> {
     let mut statement = connection.prepare_cached(
         "UPDATE tenants SET generation = generation + 1 WHERE tenant = ?1 RETURNING generation",
     )?;
@@ -67,19 +74,23 @@ pub(super) fn next_generation(connection: &Connection, tenant: &TenantId) -> Res
 }
 
 /// Counts a deletion of vectors: what was read of them is read anew.
-pub(super) fn next_epoch(connection: &Connection, tenant: &TenantId) -> Result<(), Failure> {
-    let mut statement =
-        connection.prepare_cached("UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?1")?;
-    statement.execute([tenant.as_str()])?;
+pub(super) fn next_epoch(connection: &Connection, tenant: &TenantId) -> Result<(), SqliteFailure> {
+    change(
+        connection,
+        "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?1",
+        [tenant.as_str()],
+    )?;
     Ok(())
 }
 
 /// Returns how far the changes are.
-pub(super) fn version(connection: &Connection, tenant: &TenantId) -> Result<Version, Failure> {
-    let mut query =
-        connection.prepare_cached("SELECT generation, epoch FROM tenants WHERE tenant = ?1")?;
-    let version = query.query_row([tenant.as_str()], |row| {
+pub(super) fn version(
+    connection: &Connection,
+    tenant: &TenantId,
+) -> Result<Version, SqliteFailure> {
+    let sql = "SELECT generation, epoch FROM tenants WHERE tenant = ?1";
+    let version = row(connection, sql, [tenant.as_str()], |row| {
         Ok(Version { generation: row.get(0)?, epoch: row.get(1)? })
     });
-    Ok(version.optional()?.unwrap_or_default())
+    Ok(version?.unwrap_or_default())
 }

@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use plimsoll_engine::words;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::failure::Failure;
+use super::failure::SqliteFailure;
+use super::query::change;
 use super::tenants::{TenantNumber, of_tenant};
 
-/// What is indexed, with its statements.
+/// A text index with its statements.
 #[derive(Debug)]
 pub(super) struct TextIndex {
     count: &'static str,
@@ -48,9 +49,9 @@ const REMEMBERED: usize = 10_000;
 
 type RowsOfWords = HashMap<String, i64>;
 
-/// How common the words are that were found to be too common to rank by.
+/// The row counts of words that are too common to rank by.
 ///
-/// To count the rows of such a word takes as long as to rank thousands, and it hardly ever becomes rare again.
+/// Counting the rows of such a word takes as long as ranking thousands, and the word hardly ever becomes rare again.
 #[derive(Debug, Default)]
 pub(super) struct CommonWords {
     rows: Mutex<HashMap<(&'static str, TenantNumber), RowsOfWords>>,
@@ -80,7 +81,7 @@ pub(super) fn asked(
     tenant: TenantNumber,
     index: &TextIndex,
     text: &str,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, SqliteFailure> {
     let mut seen: HashSet<String> = HashSet::new();
     let mut found: Vec<(i64, String)> = Vec::new();
     let mut count = connection.prepare_cached(&of_tenant(index.count, tenant))?;
@@ -122,13 +123,13 @@ pub(super) fn insert<'a>(
     index: &TextIndex,
     row: i64,
     texts: impl IntoIterator<Item = &'a str>,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     let mut text = String::new();
     for word in texts.into_iter().flat_map(words) {
         text.push_str(&word);
         text.push(' ');
     }
-    connection.prepare_cached(&of_tenant(index.insert, tenant))?.execute((row, text))?;
+    change(connection, &of_tenant(index.insert, tenant), (row, text))?;
     Ok(())
 }
 
@@ -138,8 +139,8 @@ pub(super) fn delete(
     tenant: TenantNumber,
     index: &TextIndex,
     row: i64,
-) -> Result<(), Failure> {
-    connection.prepare_cached(&of_tenant(index.delete, tenant))?.execute([row])?;
+) -> Result<(), SqliteFailure> {
+    change(connection, &of_tenant(index.delete, tenant), [row])?;
     Ok(())
 }
 
@@ -148,7 +149,7 @@ pub(super) fn purge(
     connection: &Connection,
     tenant: TenantNumber,
     index: &TextIndex,
-) -> Result<(), Failure> {
+) -> Result<(), SqliteFailure> {
     connection.execute_batch(&of_tenant(index.optimize, tenant))?;
     Ok(())
 }

@@ -4,19 +4,19 @@ use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{TenantId, ToolSchema};
 use rusqlite::{Connection, params};
 
-use super::failure::Failure;
+use super::failure::SqliteFailure;
+use super::query::{change, rows};
 use super::tenants;
 
 /// Stores a schema in the place of the one of its server and name.
-pub(super) fn put(connection: &Connection, schema: &ToolSchema) -> Result<(), Failure> {
+pub(super) fn put(connection: &Connection, schema: &ToolSchema) -> Result<(), SqliteFailure> {
     tenants::ensure(connection, &schema.tenant)?;
-    connection
-        .prepare_cached(
-            "INSERT OR REPLACE INTO tool_schemas (tenant, server_name, tool_name, schema_json,
+    change(
+        connection,
+        "INSERT OR REPLACE INTO tool_schemas (tenant, server_name, tool_name, schema_json,
                  version, schema_hash, token_count, updated_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?
-        .execute(params![
+        params![
             schema.tenant.as_str(),
             schema.server_name,
             schema.tool_name,
@@ -25,27 +25,32 @@ pub(super) fn put(connection: &Connection, schema: &ToolSchema) -> Result<(), Fa
             schema.schema_hash,
             schema.token_count,
             schema.updated_at.0,
-        ])?;
+        ],
+    )?;
     Ok(())
 }
 
 /// Returns all schemas in the order of server and name.
-pub(super) fn list(connection: &Connection, tenant: &TenantId) -> Result<Vec<ToolSchema>, Failure> {
-    let mut query = connection.prepare_cached(
+pub(super) fn list(
+    connection: &Connection,
+    tenant: &TenantId,
+) -> Result<Vec<ToolSchema>, SqliteFailure> {
+    rows(
+        connection,
         "SELECT server_name, tool_name, schema_json, version, schema_hash, token_count, updated_at
          FROM tool_schemas WHERE tenant = ?1 ORDER BY server_name, tool_name",
-    )?;
-    let rows = query.query_map([tenant.as_str()], |row| {
-        Ok(ToolSchema {
-            tenant: tenant.clone(),
-            server_name: row.get(0)?,
-            tool_name: row.get(1)?,
-            schema_json: row.get(2)?,
-            version: row.get(3)?,
-            schema_hash: row.get(4)?,
-            token_count: row.get(5)?,
-            updated_at: MillisSinceEpoch(row.get(6)?),
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        [tenant.as_str()],
+        |row| {
+            Ok(ToolSchema {
+                tenant: tenant.clone(),
+                server_name: row.get(0)?,
+                tool_name: row.get(1)?,
+                schema_json: row.get(2)?,
+                version: row.get(3)?,
+                schema_hash: row.get(4)?,
+                token_count: row.get(5)?,
+                updated_at: MillisSinceEpoch(row.get(6)?),
+            })
+        },
+    )
 }

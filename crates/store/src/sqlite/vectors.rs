@@ -1,7 +1,7 @@
 //! Vector search: over codes of ten bits in memory, measured again by the stored f32.
 //!
 //! The codes of a tenant are read when they are first asked for. Rows carry the count at which they changed, so a later
-//! search reads only what changed since, whoever changed it.
+//! search reads only the rows that changed since, also those of other processes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use plimsoll_engine::{Embedding, TenantId};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::failure::{Failure, unreadable};
+use super::failure::{SqliteFailure, unreadable};
 use super::tenants::{self, Version};
 
 /// Codes are measured again by f32 for this many times the hits asked for, and at least for `MEASURED`: two vectors whose
@@ -19,7 +19,7 @@ const MEASURED: usize = 100;
 /// The largest code: the products of 8,192 dimensions fit 32 bits.
 const LARGEST_CODE: f32 = 511.0;
 
-/// What has vectors, with its statements.
+/// A table with vectors, and its statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum VectorTable {
     Cards,
@@ -55,12 +55,12 @@ impl VectorTable {
     }
 }
 
-type Shared = Arc<RwLock<TenantVectors>>;
+type SharedVectors = Arc<RwLock<TenantVectors>>;
 
-/// The vectors that were asked for so far.
+/// The vectors that searches have read so far.
 #[derive(Debug, Default)]
-pub(super) struct Vectors {
-    by_tenant: Mutex<HashMap<(VectorTable, TenantId), Shared>>,
+pub(super) struct VectorCache {
+    by_tenant: Mutex<HashMap<(VectorTable, TenantId), SharedVectors>>,
 }
 
 #[derive(Debug, Default)]
@@ -77,12 +77,12 @@ struct TenantVectors {
 struct Codes {
     rows: Vec<i64>,
     parts: Vec<i16>,
-    /// What a row's codes are to be multiplied by.
+    /// The factor of each row's codes.
     scales: Vec<f32>,
     slots: HashMap<i64, usize>,
 }
 
-impl Vectors {
+impl VectorCache {
     /// Returns the rows nearest to `asked`, best first, with their cosines: at least `limit` if there are as many.
     pub(super) fn nearest(
         &self,
@@ -91,7 +91,7 @@ impl Vectors {
         tenant: &TenantId,
         asked: &Embedding,
         limit: usize,
-    ) -> Result<Vec<(i64, f64)>, Failure> {
+    ) -> Result<Vec<(i64, f64)>, SqliteFailure> {
         let wanted = limit.saturating_mul(MEASURED_PER_HIT).max(MEASURED);
         let shared = self
             .by_tenant
@@ -136,7 +136,7 @@ impl TenantVectors {
         table: VectorTable,
         tenant: &TenantId,
         version: Version,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), SqliteFailure> {
         if self.version.epoch != version.epoch {
             *self = Self::default();
         }
@@ -251,7 +251,7 @@ pub(super) fn bytes(embedding: &Embedding) -> Vec<u8> {
 }
 
 /// Reads a vector back.
-pub(super) fn vector(stored: &[u8]) -> Result<Vec<f32>, Failure> {
+pub(super) fn vector(stored: &[u8]) -> Result<Vec<f32>, SqliteFailure> {
     let parts = stored.chunks_exact(4);
     if !parts.remainder().is_empty() {
         return Err(unreadable("embedding"));
@@ -263,7 +263,7 @@ pub(super) fn vector(stored: &[u8]) -> Result<Vec<f32>, Failure> {
 pub(super) fn embedding(
     model: Option<String>,
     stored: Option<Vec<u8>>,
-) -> Result<Option<Embedding>, Failure> {
+) -> Result<Option<Embedding>, SqliteFailure> {
     let (Some(model), Some(stored)) = (model, stored) else { return Ok(None) };
     Ok(Some(Embedding { model, vector: vector(&stored)? }))
 }

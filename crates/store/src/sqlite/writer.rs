@@ -13,16 +13,16 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::connection;
-use super::failure::Failure;
+use super::failure::SqliteFailure;
 
-/// Requests of one commit; chosen: what is beyond waits for the next one.
+/// Requests of one commit; chosen: others wait for the next one.
 const LARGEST_GROUP: usize = 1024;
 /// Requests that may wait; beyond it callers are held back.
 const QUEUE: usize = 4096;
 
 /// The handle of the writer thread; dropping it ends the thread after what is queued.
 pub(super) struct Writer {
-    sender: Option<mpsc::Sender<Box<dyn Request>>>,
+    sender: Option<mpsc::Sender<Box<dyn WriteRequest>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -33,25 +33,25 @@ impl fmt::Debug for Writer {
 }
 
 /// A change with the caller who waits for it.
-trait Request: Send {
-    /// Does it, within a transaction; what it returned before is forgotten.
-    fn act(&mut self, connection: &Connection) -> Result<(), Failure>;
+trait WriteRequest: Send {
+    /// Makes the change, within a transaction; its result replaces that of an earlier attempt.
+    fn act(&mut self, connection: &Connection) -> Result<(), SqliteFailure>;
     /// Answers the caller, who may have gone.
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
 }
 
-struct Change<T, F> {
+struct PendingWrite<T, F> {
     act: F,
     value: Option<T>,
     caller: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T, F> Request for Change<T, F>
+impl<T, F> WriteRequest for PendingWrite<T, F>
 where
     T: Send,
-    F: Fn(&Connection) -> Result<T, Failure> + Send,
+    F: Fn(&Connection) -> Result<T, SqliteFailure> + Send,
 {
-    fn act(&mut self, connection: &Connection) -> Result<(), Failure> {
+    fn act(&mut self, connection: &Connection) -> Result<(), SqliteFailure> {
         self.value = Some((self.act)(connection)?);
         Ok(())
     }
@@ -79,14 +79,14 @@ impl Writer {
         Ok(Self { sender: Some(sender), thread: Some(thread) })
     }
 
-    /// Has `act` done and returns what it returned, after the commit.
+    /// Runs `act` on the writer thread and returns its result after the commit.
     pub(super) async fn write<T, F>(&self, act: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: Fn(&Connection) -> Result<T, Failure> + Send + 'static,
+        F: Fn(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
         let (caller, answer) = oneshot::channel();
-        let change = Box::new(Change { act, value: None, caller });
+        let change = Box::new(PendingWrite { act, value: None, caller });
         let sender = self.sender.as_ref().ok_or_else(ended)?;
         sender.send(change).await.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
@@ -106,8 +106,8 @@ impl Drop for Writer {
 /// Where a group stopped.
 enum Stopped {
     /// No request was tried: another process holds the file, or it cannot be opened. It would be the same for each.
-    BeforeAny(Failure),
-    Within(Failure),
+    BeforeAny(SqliteFailure),
+    Within(SqliteFailure),
 }
 
 fn repeated(error: &StoreError) -> StoreError {
@@ -125,7 +125,7 @@ struct Database {
     connection: Option<Connection>,
 }
 
-fn run(database: &mut Database, mut receiver: mpsc::Receiver<Box<dyn Request>>) {
+fn run(database: &mut Database, mut receiver: mpsc::Receiver<Box<dyn WriteRequest>>) {
     while let Some(first) = receiver.blocking_recv() {
         let mut group = vec![first];
         while group.len() < LARGEST_GROUP
@@ -140,7 +140,7 @@ fn run(database: &mut Database, mut receiver: mpsc::Receiver<Box<dyn Request>>) 
 impl Database {
     /// Commits a group and answers each. If the whole group fails, each is tried alone: one that is too large for the disk
     /// must not fail those that are not.
-    fn commit(&mut self, mut group: Vec<Box<dyn Request>>) {
+    fn commit(&mut self, mut group: Vec<Box<dyn WriteRequest>>) {
         match self.attempt(&mut group) {
             Ok(outcomes) => {
                 for (request, outcome) in group.into_iter().zip(outcomes) {
@@ -171,8 +171,8 @@ impl Database {
 
     fn attempt(
         &mut self,
-        group: &mut [Box<dyn Request>],
-    ) -> Result<Vec<Result<(), Failure>>, Stopped> {
+        group: &mut [Box<dyn WriteRequest>],
+    ) -> Result<Vec<Result<(), SqliteFailure>>, Stopped> {
         let connection = self.begin().map_err(Stopped::BeforeAny)?;
         let Some(failure) = group.iter_mut().find_map(|request| request.act(connection).err())
         else {
@@ -189,8 +189,8 @@ impl Database {
     /// Tries a group in which one is refused, so that it takes no other with it.
     fn attempt_apart(
         &mut self,
-        group: &mut [Box<dyn Request>],
-    ) -> Result<Vec<Result<(), Failure>>, Stopped> {
+        group: &mut [Box<dyn WriteRequest>],
+    ) -> Result<Vec<Result<(), SqliteFailure>>, Stopped> {
         let connection = self.begin().map_err(Stopped::BeforeAny)?;
         let mut outcomes = Vec::with_capacity(group.len());
         for request in group.iter_mut() {
@@ -205,7 +205,7 @@ impl Database {
         Ok(outcomes)
     }
 
-    fn begin(&mut self) -> Result<&Connection, Failure> {
+    fn begin(&mut self) -> Result<&Connection, SqliteFailure> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             empty => {
@@ -227,7 +227,10 @@ fn roll_back(connection: &Connection) -> Result<(), Stopped> {
     connection.execute_batch("ROLLBACK").map_err(|error| Stopped::Within(error.into()))
 }
 
-fn in_savepoint(connection: &Connection, request: &mut dyn Request) -> Result<(), Failure> {
+fn in_savepoint(
+    connection: &Connection,
+    request: &mut dyn WriteRequest,
+) -> Result<(), SqliteFailure> {
     connection.prepare_cached("SAVEPOINT request")?.execute([])?;
     let outcome = request.act(connection);
     if let Err(failure) = &outcome {

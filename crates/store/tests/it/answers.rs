@@ -13,7 +13,10 @@ const NOW: MillisSinceEpoch = MillisSinceEpoch(1_000);
 async fn answers_come_and_go_on_sqlite() {
     let folder = tempfile::tempdir().expect("a folder");
     let address = folder.path().join("kept.db");
-    let (_, knowledge) = plimsoll_store::open(&address.to_string_lossy()).await.expect("a store");
+    let (_, knowledge) =
+        plimsoll_store::open(&plimsoll_store::StoreAddress::new(address.to_string_lossy()))
+            .await
+            .expect("a store");
     let tenant = tenant("t");
     let settings = AnswerSettings { enabled: true, most_entries: 2, ..AnswerSettings::default() };
     let cache = AnswerCache {

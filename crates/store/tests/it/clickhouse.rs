@@ -7,14 +7,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Gathering, HistoryBatch, HistoryStore, LogQuery, MessageRecord, SearchQuery, StoreError,
+    Gathering, HistoryBatch, HistoryStore, KnowledgeStore, LogQuery, MessageRecord, SearchQuery,
+    StoreError,
 };
-use plimsoll_store::{ClickHouseConfig, ClickHouseStore};
+use plimsoll_store::{ClickHouseConfig, ClickHouseStore, SqliteStore};
 use plimsoll_testkit::sample::{HOSTILE, card, embedding, message, receipt, session, tenant};
 use plimsoll_testkit::{MemoryStore, conformance};
 use proptest::collection::vec;
 use proptest::strategy::{Strategy, ValueTree as _};
 use proptest::test_runner::TestRunner;
+use tempfile::TempDir;
+
+use crate::join::{fill, join};
 
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
@@ -52,10 +56,10 @@ impl Database {
     }
 
     /// Runs a statement behind the store's back.
-    async fn run(&self, statement: &'static str) -> String {
+    async fn run(&self, statement: impl Into<String>) -> String {
         let url = format!("{}/?database={}", self.server, self.name);
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
-        let answer = client.post(url).body(statement).send().await.expect("an answer");
+        let answer = client.post(url).body(statement.into()).send().await.expect("an answer");
         let is_success = answer.status().is_success();
         let text = answer.text().await.expect("a text");
         assert!(is_success, "{text}");
@@ -84,7 +88,16 @@ async fn history_store() -> (Arc<dyn HistoryStore>, Option<Database>) {
     (Arc::new(store), Some(database))
 }
 
+/// The history on ClickHouse, the knowledge in a file.
+async fn both() -> ((Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>), (Option<Database>, TempDir)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let knowledge = SqliteStore::open(&folder.path().join("store.db")).await.expect("a store");
+    let (history, database) = history_store().await;
+    ((history, Arc::new(knowledge)), (database, folder))
+}
+
 plimsoll_testkit::history_conformance!(super::history_store);
+plimsoll_testkit::together_conformance!(super::both);
 
 fn batch(messages: Vec<MessageRecord>) -> HistoryBatch {
     HistoryBatch { messages, ..HistoryBatch::default() }
@@ -105,6 +118,14 @@ async fn spoilt_contents_are_never_returned() {
         },
     )
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_and_cards_are_joined_by_session_and_hash() {
+    let Some(database) = Database::new() else { return };
+    let wanted = fill(&database.open().await.expect("a store")).await;
+    let rows = database.run(concat!(join!(), " FORMAT TSV")).await;
+    assert_eq!(rows, wanted.map(|row| row.join("\t")).join("\n").trim_end());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,7 +233,35 @@ async fn newer_tables_are_refused() {
     assert_eq!(again.verify(&tenant("a")).await.expect("verified").messages, 1);
     database.run("INSERT INTO plimsoll_schema SELECT 9").await;
     let error = database.open().await.expect_err("newer tables");
-    assert!(matches!(error, StoreError::Unsupported { .. }), "{error:?}");
+    let StoreError::Unsupported { what } = error else { panic!("{error:?}") };
+    assert!(what.contains("version 9 and this program knows up to 2"), "{what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_version_1_are_brought_up_to_date() {
+    let Some(database) = Database::new() else { return };
+    let store = database.open().await.expect("a store");
+    store.append(&tenant("a"), batch(vec![message("s", 0, "kept")])).await.expect("appended");
+    for column in ["billed", "billed_without", "billed_estimate"] {
+        database.run(["ALTER TABLE unified_logs DROP COLUMN ", column].concat()).await;
+    }
+    database.run("TRUNCATE TABLE plimsoll_schema").await;
+    database.run("INSERT INTO plimsoll_schema SELECT 1").await;
+    let store = database.open().await.expect("it is brought up to date");
+    let receipts = vec![receipt("s", 0, "masking")];
+    let batch = HistoryBatch { messages: vec![message("s", 1, "new")], receipts, cards: vec![] };
+    assert_eq!(store.append(&tenant("a"), batch).await.expect("appended").added, 2);
+    assert_eq!(store.verify(&tenant("a")).await.expect("verified").messages, 2);
+    assert_eq!(database.run("SELECT max(version) FROM plimsoll_schema FORMAT TSV").await, "2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_of_nothing_finds_whether_rows_can_be_written() {
+    let Some(database) = Database::new() else { return };
+    let store = database.open().await.expect("a store");
+    store.append(&tenant("a"), HistoryBatch::default()).await.expect("it can be written");
+    database.run("DROP TABLE unified_logs").await;
+    store.append(&tenant("a"), HistoryBatch::default()).await.expect_err("no table");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,9 +286,11 @@ async fn a_server_out_of_reach_is_unavailable() {
         .await
         .expect_err("no server");
     assert!(error.is_temporary(), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("ClickHouse at 127.0.0.1:9 does not answer: "), "{text}");
 }
 
-/// What happens to both stores.
+/// A step that both stores take.
 #[derive(Debug, Clone)]
 struct Step {
     tenant: usize,

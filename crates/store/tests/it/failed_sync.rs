@@ -51,7 +51,7 @@ struct Outcome {
 async fn outcome(position: usize, length: usize) -> Option<Outcome> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
-    // What is synced while a store is made is not looked at here.
+    // Syncs while a store is created are not counted here.
     drop(SqliteStore::open(&path).await.expect("a store"));
     let (printed, file) = append(folder.path(), &path, position, length)?;
     let mut acks = Acks::new();

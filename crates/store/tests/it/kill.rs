@@ -56,7 +56,7 @@ fn live(path: &Path, awaited: usize, steps: usize) -> Acks {
     }
     child.kill().expect("killed");
     child.wait().expect("ended");
-    // What it printed before it died was acknowledged too.
+    // Lines that it printed before it died were acknowledged too.
     for line in lines {
         acknowledge(&mut acks, &line.expect("text"));
     }

@@ -9,6 +9,7 @@ mod failed_sync;
 mod file;
 mod full_disk;
 mod isolation;
+mod join;
 mod kill;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -4,5 +4,6 @@ mod conformance;
 mod database;
 mod faults;
 mod isolation;
+mod join;
 mod literal;
 mod migrations;

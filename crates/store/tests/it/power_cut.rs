@@ -18,7 +18,7 @@ const CUTS: usize = 150;
 const APPENDED: usize = 150;
 /// Messages of this length fill the log up to a checkpoint before the last of [`APPENDED`].
 const LENGTH: usize = 30_000;
-/// What a disk writes whole; the least that is in use.
+/// The size of a write that a disk does whole; the smallest in use.
 const SECTOR: usize = 512;
 
 #[tokio::test]
@@ -84,7 +84,7 @@ enum Change {
 
 #[derive(Default)]
 struct File {
-    /// What a power cut leaves, whatever happens; `None` before there is a file.
+    /// The contents that survive any power cut; `None` before there is a file.
     synced: Option<Vec<u8>>,
     since: Vec<Change>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::{MillisSinceEpoch, Ref};
 use plimsoll_engine::{
     Forgotten, HistoryBatch, HistoryStore, JobId, KnowledgeStore, LogQuery, MemoryId, MemoryQuery,
-    RefQuery, Scope, SearchQuery, StoreError,
+    RefQuery, Scope, SearchQuery, StoreError, forget,
 };
 
 use crate::sample::{
@@ -59,7 +59,7 @@ pub async fn a_session_is_forgotten_everywhere(stores: Stores) {
     fill(&stores, "a").await;
     let (history, knowledge) = stores;
     let a = tenant("a");
-    let forgotten = knowledge.forget(&a, &of_session("s")).await.expect("forgotten");
+    let forgotten = forget(&*history, &*knowledge, &a, &of_session("s")).await.expect("forgotten");
     let wanted =
         Forgotten { messages: 1, cards: 1, artefacts: 1, memories: 1, answers: 2, jobs: 1 };
     assert_eq!(forgotten, wanted);
@@ -98,7 +98,23 @@ pub async fn a_session_is_forgotten_everywhere(stores: Stores) {
     let batch = HistoryBatch { messages: vec![message("s", 0, "anew")], ..HistoryBatch::default() };
     assert_eq!(history.append(&a, batch).await.expect("appended").added, 1);
     assert_eq!(knowledge.queue_job(&a, &job("s")).await.expect("queued"), (JobId(3), true));
-    let again = knowledge.forget(&a, &of_session("unknown")).await.expect("nothing");
+    let again = forget(&*history, &*knowledge, &a, &of_session("unknown")).await.expect("nothing");
+    assert_eq!(again, Forgotten::default());
+}
+
+pub async fn the_history_of_a_session_is_forgotten_by_itself(stores: Stores) {
+    fill(&stores, "a").await;
+    let (history, knowledge) = stores;
+    let (a, s) = (tenant("a"), session("s"));
+    let forgotten = history.forget_session(&a, &s).await.expect("forgotten");
+    assert_eq!(forgotten, Forgotten { messages: 1, cards: 1, ..Forgotten::default() });
+    assert_eq!(history.messages(&a, &s, 0, 9).await.expect("messages"), []);
+    assert_eq!(history.receipts(&a, &s).await.expect("receipts"), []);
+    assert_eq!(history.cards(&a, &s).await.expect("cards"), []);
+    assert_eq!(history.session(&a, &s).await.expect("read"), None);
+    assert_eq!(history.cards(&a, &session("t")).await.expect("cards").len(), 1);
+    assert!(knowledge.answer(&a, "message s", NOW).await.expect("read").is_some());
+    let again = history.forget_session(&a, &s).await.expect("nothing");
     assert_eq!(again, Forgotten::default());
 }
 
@@ -107,25 +123,31 @@ pub async fn a_user_is_forgotten_and_no_other(stores: Stores) {
     let (history, knowledge) = stores;
     let a = tenant("a");
     let scope = Scope { user: Some("user s".into()), ..of_session("t") };
-    assert_eq!(knowledge.forget(&a, &scope).await.expect("none"), Forgotten::default());
+    assert_eq!(
+        forget(&*history, &*knowledge, &a, &scope).await.expect("none"),
+        Forgotten::default()
+    );
     let scope = Scope { user: Some("%".into()), ..Scope::default() };
-    assert_eq!(knowledge.forget(&a, &scope).await.expect("none"), Forgotten::default());
+    assert_eq!(
+        forget(&*history, &*knowledge, &a, &scope).await.expect("none"),
+        Forgotten::default()
+    );
     let scope = Scope { user: Some("user s".into()), ..Scope::default() };
-    let forgotten = knowledge.forget(&a, &scope).await.expect("forgotten");
+    let forgotten = forget(&*history, &*knowledge, &a, &scope).await.expect("forgotten");
     assert_eq!(forgotten, Forgotten { memories: 1, ..Forgotten::default() });
     assert_eq!(history.messages(&a, &session("s"), 0, 9).await.expect("messages").len(), 1);
     assert!(knowledge.memory(&a, &MemoryId("t".into()), None).await.is_ok());
 }
 
-pub async fn a_scope_without_parts_is_refused((_, knowledge): Stores) {
-    assert_fails!(knowledge.forget(&tenant("a"), &Scope::default()), Invalid);
+pub async fn a_scope_without_parts_is_refused((history, knowledge): Stores) {
+    assert_fails!(forget(&*history, &*knowledge, &tenant("a"), &Scope::default()), Invalid);
 }
 
 pub async fn one_tenant_forgets_alone(stores: Stores) {
     fill(&stores, "a").await;
     fill(&stores, "b").await;
     let (history, knowledge) = stores;
-    knowledge.forget(&tenant("b"), &of_session("s")).await.expect("forgotten");
+    forget(&*history, &*knowledge, &tenant("b"), &of_session("s")).await.expect("forgotten");
     let a = tenant("a");
     assert_eq!(history.messages(&a, &session("s"), 0, 9).await.expect("messages").len(), 1);
     let page = artefact("a", "page", "page of s").reference.print();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use plimsoll_core::Ref;
-use plimsoll_engine::{Artefact, ArtefactRef, Forgotten, Scope};
+use plimsoll_engine::{Artefact, ArtefactRef, Forgotten, Scope, SessionId};
 
 use super::{Arrival, MemoryHistory, Records, remove};
 
@@ -13,26 +13,32 @@ impl Records {
         let Some(session) = scope.session_alone() else {
             return Forgotten { memories, ..Forgotten::default() };
         };
-        let messages = self.messages.remove(session.as_str()).unwrap_or_default();
+        let messages = self.messages.get(session.as_str()).into_iter().flatten();
+        let messages: Vec<String> =
+            messages.map(|message| Ref::message(message.hash).to_string()).collect();
         let is_gone = |artefact: &mut Artefact| artefact.session.as_ref() == Some(session);
         let artefacts = self.artefacts.extract_if(.., |_, artefact| is_gone(artefact));
         let artefacts: Vec<String> = artefacts.map(|(_, it)| it.reference.print()).collect();
-        let messages: Vec<String> =
-            messages.iter().map(|message| Ref::message(message.hash).to_string()).collect();
         let refs: HashSet<&String> = messages.iter().chain(&artefacts).collect();
-        self.receipts.retain(|_, receipt| receipt.session != *session);
-        self.arrivals.retain(|arrival| match arrival {
-            Arrival::Message(of, _) | Arrival::Receipt(of, _, _) => of != session.as_str(),
-        });
         let jobs = self.jobs.extract_if(.., |job| job.job.session.as_ref() == Some(session));
         Forgotten {
-            messages: messages.len() as u64,
-            cards: remove(&mut self.cards, |card| card.session == *session),
             artefacts: artefacts.len() as u64,
             memories,
             answers: remove(&mut self.answers, |it| it.used_refs.iter().any(|r| refs.contains(r))),
             jobs: jobs.count() as u64,
+            ..self.forget_history(session)
         }
+    }
+
+    /// Removes the messages, receipts and cards of a session.
+    pub(super) fn forget_history(&mut self, session: &SessionId) -> Forgotten {
+        self.receipts.retain(|_, receipt| receipt.session != *session);
+        self.arrivals.retain(|arrival| match arrival {
+            Arrival::Message(of, _) | Arrival::Receipt(of, _, _) => of != session.as_str(),
+        });
+        let messages = self.messages.remove(session.as_str()).unwrap_or_default();
+        let cards = remove(&mut self.cards, |card| card.session == *session);
+        Forgotten { messages: messages.len() as u64, cards, ..Forgotten::default() }
     }
 
     pub(super) fn forget_source(&mut self, source: &str) -> Forgotten {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use plimsoll_core::ContentHash;
 use plimsoll_engine::{
-    Appended, Bills, ContextCard, Efficiency, Gathering, HistoryBatch, HistoryStore, Hit, LogQuery,
-    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId, SessionSummary,
-    StoreError, TenantId, hash_prefix, words,
+    Appended, Bills, ContextCard, Efficiency, Forgotten, Gathering, HistoryBatch, HistoryStore,
+    Hit, LogQuery, LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId,
+    SessionSummary, StoreError, TenantId, hash_prefix, words,
 };
 
 use super::ranking::{Document, rank};
@@ -263,6 +263,14 @@ impl HistoryStore for MemoryStore {
             }
             Ok(groups.into_iter().map(|(group, receipts)| efficiency(group, &receipts)).collect())
         })
+    }
+
+    async fn forget_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+    ) -> StoreResult<Forgotten> {
+        self.with(tenant, |records| Ok(records.forget_history(session)))
     }
 
     async fn verify(&self, tenant: &TenantId) -> StoreResult<Rebuilt> {

@@ -1,4 +1,4 @@
-//! What goes wrong between a store and its server, and workers that race.
+//! Faults between a store and its server, and workers that race.
 
 use std::collections::HashSet;
 use std::time::Duration;

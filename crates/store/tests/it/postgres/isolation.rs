@@ -1,4 +1,4 @@
-//! What one tenant sees never depends on another.
+//! The results of one tenant never depend on another.
 
 use proptest::prelude::*;
 

@@ -11,7 +11,7 @@ use plimsoll_testkit::sample::{
 
 use super::database::Database;
 
-/// What the schema is: names of tables, columns and indexes, and how many rows the tables of another tenant have.
+/// The schema: names of tables, columns and indexes, and the row counts of another tenant's tables.
 async fn schema(database: &Database) -> Vec<String> {
     let client = database.client().await;
     let rows = client
