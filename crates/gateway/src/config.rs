@@ -206,7 +206,7 @@ impl Default for Timeouts {
     clippy::struct_excessive_bools,
     reason = "each is an addition that is on or off by itself"
 )]
-pub struct Additions {
+pub struct AdditionsConfig {
     /// Whether clients that have tools also get `expand_ref` and `search_context`.
     pub tools: OwnTools,
     /// Whether personal data and secrets are taken out of text of the user and the tools.
@@ -219,7 +219,7 @@ pub struct Additions {
     pub lazy_tools: bool,
 }
 
-impl Default for Additions {
+impl Default for AdditionsConfig {
     fn default() -> Self {
         Self {
             tools: OwnTools::Auto,
@@ -248,7 +248,7 @@ pub struct GatewayConfig {
     pub hosts: Vec<String>,
     /// Web pages that may call the gateway, each as `scheme://host:port`.
     pub origins: Vec<String>,
-    pub add: Additions,
+    pub add: AdditionsConfig,
     /// Whether requests get marks of the provider's cache: those of agents that set none, and one more where a change would
     /// leave the client's behind nothing that the cache holds.
     pub marks: bool,
@@ -277,7 +277,7 @@ impl Default for GatewayConfig {
             keys: BTreeMap::new(),
             hosts: Vec::new(),
             origins: Vec::new(),
-            add: Additions::default(),
+            add: AdditionsConfig::default(),
             marks: true,
             keep_warm: KeepWarm::default(),
             limits: Limits::default(),

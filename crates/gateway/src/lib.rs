@@ -41,8 +41,8 @@ mod warm;
 mod work;
 
 pub use config::{
-    Additions, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, OwnTools, PORT, Timeouts,
-    UpstreamConfig,
+    AdditionsConfig, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, OwnTools, PORT,
+    Timeouts, UpstreamConfig,
 };
 pub use gateway::{ConfigError, Gateway};
 pub use keys::KeyError;

@@ -255,6 +255,7 @@ mod tests {
         metrics.add(Counter::Requests, "a wire that nobody knows\"}");
         metrics.add(Counter::Refusals, "busy");
         metrics.overhead(Duration::from_millis(3));
+        metrics.add_amount(Counter::Tokens, "tool_uses_cleared", 2);
         let text = metrics.write(7, 1, 2);
         assert_eq!(text.lines().count(), lines);
         assert!(text.contains("plimsoll_requests_total{wire=\"other\"} 1"));
@@ -262,5 +263,20 @@ mod tests {
         assert!(text.contains("plimsoll_overhead_seconds_bucket{le=\"0.002\"} 0"));
         assert!(text.contains("plimsoll_overhead_seconds_bucket{le=\"0.005\"} 1"));
         assert!(text.contains("plimsoll_in_flight_bytes 7"));
+        assert!(text.contains("plimsoll_tokens_total{kind=\"tool_uses_cleared\"} 2"));
+        assert!(text.contains("plimsoll_tokens_total{kind=\"thinking_dropped\"} 0"));
+    }
+
+    #[test]
+    fn every_word_has_a_counter_and_every_counter_its_family() {
+        let metrics = Metrics::default();
+        for family in &FAMILIES {
+            assert!(family.words.split(' ').count() <= MOST_WORDS, "{}", family.name);
+        }
+        metrics.add(Counter::Requests, "gemini");
+        metrics.add(Counter::Warmed, "read");
+        let text = metrics.write(0, 0, 0);
+        assert!(text.contains("plimsoll_requests_total{wire=\"gemini\"} 1"));
+        assert!(text.contains("plimsoll_cache_reads_total{result=\"read\"} 1"));
     }
 }

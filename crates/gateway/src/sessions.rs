@@ -4,7 +4,7 @@ use plimsoll_engine::live::{Conversation, LiveSession};
 use plimsoll_engine::{Copies, HistoryStore, OwnedMutexGuard, SessionId, StoreError, TenantId};
 
 /// A conversation, or `None` until it is read from the store.
-pub(crate) type Held = plimsoll_engine::Held<Option<Conversation>>;
+pub(crate) type HeldConversation = plimsoll_engine::Held<Option<Conversation>>;
 
 /// The tenant and the name of a conversation.
 pub(crate) type SessionKey = (TenantId, SessionId);
@@ -16,7 +16,7 @@ pub(crate) type Sessions = Copies<SessionKey, Option<Conversation>>;
 #[derive(Debug, Clone)]
 pub(crate) struct SessionBranch {
     pub(crate) key: SessionKey,
-    pub(crate) held: Held,
+    pub(crate) held: HeldConversation,
     /// The number of the branch in its conversation.
     pub(crate) number: usize,
 }
@@ -31,7 +31,7 @@ impl SessionBranch {
 
 /// Waits for a conversation, and reads it where it is not in memory.
 pub(crate) async fn read(
-    held: Held,
+    held: HeldConversation,
     key: &SessionKey,
     history: &dyn HistoryStore,
 ) -> Result<OwnedMutexGuard<Option<Conversation>>, StoreError> {

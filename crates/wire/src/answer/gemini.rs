@@ -93,7 +93,7 @@ impl GeminiDraft {
         let thought = part.is_true_at("thought");
         match self.content.last_mut() {
             Some(ContentPart::Text { text, is_thought }) if *is_thought == thought => {
-                text.push_str(&more)
+                text.push_str(&more);
             }
             _ => self.content.push(ContentPart::Text { text: more.into(), is_thought: thought }),
         }

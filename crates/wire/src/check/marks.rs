@@ -1,4 +1,4 @@
-//! MarkCounter of Anthropic's cache: how many, where, in which order.
+//! Marks of Anthropic's cache: how many, where, in which order.
 
 use super::Violations;
 use super::tree::Tree;

@@ -76,7 +76,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Tree<'a> {
 /// A key, borrowed where it has no escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
+struct ObjectKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 struct TreeVisitor;
 
@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree<'de>, A::Error> {
         let mut fields = Vec::new();
-        while let Some((key, value)) = map.next_entry::<FieldName<'de>, Tree<'de>>()? {
+        while let Some((key, value)) = map.next_entry::<ObjectKey<'de>, Tree<'de>>()? {
             fields.push((key.0, value));
         }
         Ok(Tree::Object(fields))

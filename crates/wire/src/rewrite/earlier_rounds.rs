@@ -79,7 +79,7 @@ impl<'a> Rewrite<'a> {
             match (cuts.get(node), place) {
                 (None, _) => {}
                 (Some(BlockChange::To(text)), _) => {
-                    self.patch.replace(self.slot(*node), quoted(text))
+                    self.patch.replace(self.slot(*node), quoted(text));
                 }
                 (Some(BlockChange::Gone), Some(place)) => {
                     gone.push(place);
