@@ -17,7 +17,6 @@ use crate::load::{self, Loaded, load_bytes, read_file};
 use crate::models;
 use crate::output::{self, thousands};
 use crate::progress::Progress;
-use crate::work::chat;
 use crate::write_file::{Existing, refuse, write_file};
 
 /// What was done.
@@ -133,7 +132,7 @@ fn by_shares(
     }
     let mut trimmed = trim(&loaded.transcript, &TrimSettings::from(budget));
     if trimmed.wants_model_summary {
-        trimmed = summarised(trimmed, loaded, config::read(config)?)?;
+        trimmed = summarised(trimmed, loaded, &config::read(config)?)?;
     }
     let mut context: Vec<ContextMessage> = trimmed
         .kept
@@ -165,14 +164,14 @@ fn by_shares(
 fn summarised(
     trimmed: TrimmedSession,
     loaded: &Loaded,
-    config: config::Config,
+    config: &config::Config,
 ) -> Result<TrimmedSession, CommandError> {
     const WITHOUT: &str = "the summary is made of first sentences";
     let name = &config.cards.summarizer_model;
     if name.is_empty() {
         output::note(&format!("`cards.summarizer_model` names no model: {WITHOUT}"));
     }
-    let Some(model) = chat(&models::open(config.models)?, name, WITHOUT) else {
+    let Some(model) = models::chat(&models::open(&config.models)?, name, WITHOUT) else {
         return Ok(trimmed);
     };
     let runtime =
