@@ -198,6 +198,6 @@ fn choice(selection: &Selection, messages: &[MessageRecord]) -> String {
             output::line(&shown.map_or_else(String::new, |it| it.message.shown()), 100),
         );
     }
-    let _ = writeln!(out, "{} left out", selection.left_out.len());
+    let _ = writeln!(out, "{} not chosen", selection.left_out.len());
     out
 }

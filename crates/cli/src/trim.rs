@@ -258,7 +258,7 @@ fn unwritable(format: SessionFormat) -> CommandError {
 fn tell(report: &Report) {
     let mut changes = Vec::new();
     if report.left_out > 0 {
-        let how = if report.by == "trim" { "summarised" } else { "left out" };
+        let how = if report.by == "trim" { "summarised" } else { "dropped" };
         changes.push(format!("{} {how}", thousands(report.left_out as u64)));
     }
     if report.made_smaller > 0 {

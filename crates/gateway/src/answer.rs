@@ -119,7 +119,7 @@ impl RelayedAnswer {
             rounds if rounds < most => self.results(&calls).await,
             // The model is told once that there is no more; if it asks again, the answer ends with an error.
             rounds if rounds == most => calls.iter().map(|call| refused(call, NO_MORE)).collect(),
-            _ => return Err(format!("the model asked {most} times for what was left out")),
+            _ => return Err(format!("the model made {most} lookups and went on")),
         };
         self.rounds += 1;
         self.add_usage();

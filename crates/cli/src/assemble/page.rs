@@ -87,7 +87,7 @@ fn explained(out: &mut String, assembled: &Assembled) {
         }
     }
     for (id, why) in context.left_out.iter().take(LISTED) {
-        let _ = writeln!(out, "  left out: {}: {}", output::line(id, 40), why);
+        let _ = writeln!(out, "  not included: {}: {}", output::line(id, 40), why);
     }
     if context.left_out.len() > LISTED {
         let _ = writeln!(out, "  and {} more", context.left_out.len() - LISTED);

@@ -53,6 +53,6 @@ fn page(stats: &MemoryStats) -> String {
     line("taken up in answers", share(stats.recall_precision), "aim: above 40 %");
     line("time, p50 / p90", pair(stats.took, " ms"), "aim: below 500 ms from scratch");
     line("tokens, p50 / p90", pair(stats.tokens_a_turn, ""), "aim: 3000 a turn");
-    line("left out of history", share(stats.compression), "aim: above 70 %");
+    line("history not sent", share(stats.compression), "aim: above 70 %");
     out
 }

@@ -229,8 +229,9 @@ fn told(report: &Report) -> String {
     if report.alike > 0 {
         let _ = writeln!(out, "{:>6}  cost what the table says", thousands(report.alike as u64));
     }
-    for (why, number) in &report.left {
-        let _ = writeln!(out, "{:>6}  left out: {why}", thousands(*number as u64));
-    }
+    let skipped = report.left.iter();
+    out.extend(
+        skipped.map(|(why, number)| format!("{:>6}  skipped: {why}\n", thousands(*number as u64))),
+    );
     out
 }

@@ -81,7 +81,7 @@ fn without_out_the_session_goes_to_standard_output() {
     environment.write("s.json", sessions::openai(6, 30));
     let ran = environment.run(&trim("s.json", &["--policy", "newest:1500"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    insta::assert_snapshot!(ran.stderr, @"2,130 → 1,436 tokens (67%), 15 → 11 messages: 4 left out");
+    insta::assert_snapshot!(ran.stderr, @"2,130 → 1,436 tokens (67%), 15 → 11 messages: 4 dropped");
     environment.write("t.json", ran.stdout);
     assert_eq!(environment.json(&["inspect", "t.json"])["notes"], serde_json::json!({}));
 }

@@ -50,7 +50,7 @@ pub struct MemoryInput<'a> {
 
 /// A part of a context under one heading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Section {
+pub struct MemorySection {
     pub layer: Layer,
     /// Empty for procedures, which bring their own.
     pub heading: String,
@@ -74,7 +74,7 @@ pub enum MemoryWarning {
 pub struct MemoryContext {
     /// The name of the frame that it was made for.
     pub frame: String,
-    pub sections: Vec<Section>,
+    pub sections: Vec<MemorySection>,
     /// Tokens of [`Self::text`].
     pub used: u64,
     /// The ceiling; `used` is never above it.
@@ -185,7 +185,7 @@ fn fixed_sections<'a>(
     budget: &LayerBudget,
     warnings: &mut Vec<MemoryWarning>,
     left_out: &mut Vec<(&'a str, Reason)>,
-) -> Vec<Section> {
+) -> Vec<MemorySection> {
     let tokenizer = input.tokenizer;
     let mut sections = Vec::new();
     let mut lines = |layer: Layer, heading: String, lines: Vec<(String, bool)>| {
@@ -198,7 +198,7 @@ fn fixed_sections<'a>(
             warnings.push(MemoryWarning::Cut(layer));
         }
         if !items.is_empty() {
-            sections.push(Section { layer, heading, items });
+            sections.push(MemorySection { layer, heading, items });
         }
     };
 
@@ -348,20 +348,20 @@ fn heading_tokens(layer: Layer, tokenizer: Tokenizer) -> u64 {
     tokens(heading(layer), tokenizer) + tokens(quote::QUOTED, tokenizer) + BETWEEN
 }
 
-fn heading_of(section: &Section, tokenizer: Tokenizer) -> u64 {
+fn heading_of(section: &MemorySection, tokenizer: Tokenizer) -> u64 {
     tokens(&section.heading, tokenizer) + tokens(quote::QUOTED, tokenizer) + BETWEEN
 }
 
 /// Adds `items` as a section of `layer`, procedures as a section each.
-fn push_items(sections: &mut Vec<Section>, layer: Layer, items: Vec<Item>) {
+fn push_items(sections: &mut Vec<MemorySection>, layer: Layer, items: Vec<Item>) {
     if layer == Layer::Procedures {
-        sections.extend(items.into_iter().map(|item| Section {
+        sections.extend(items.into_iter().map(|item| MemorySection {
             layer,
             heading: String::new(),
             items: vec![item],
         }));
     } else if !items.is_empty() {
-        sections.push(Section { layer, heading: heading(layer).to_owned(), items });
+        sections.push(MemorySection { layer, heading: heading(layer).to_owned(), items });
     }
 }
 

@@ -65,7 +65,7 @@ struct Excerpt {
 
 /// A change that would gain something.
 #[derive(Debug, Clone)]
-struct Candidate {
+struct SettleCandidate {
     position: Position,
     form: Arc<Sent>,
     treatment: Treatment,
@@ -127,7 +127,7 @@ impl Settled {
         }
         let chosen = self.choose(transcript, range, given, (seen, ends), said, plan);
         for candidate in chosen {
-            let Candidate { position, form, treatment, reason } = candidate;
+            let SettleCandidate { position, form, treatment, reason } = candidate;
             if plan.reduce(transcript, position, treatment, reason, form.clone()) {
                 let shown = form.message.shown();
                 self.needs.hide(position, &shown);
@@ -145,7 +145,7 @@ impl Settled {
         position: Position,
         given: &Given<'_>,
         said: &SaidOnce,
-        candidates: &[Candidate],
+        candidates: &[SettleCandidate],
     ) -> Option<(Arc<Sent>, Treatment, Reason)> {
         let intra = &given.bounds.intra_phase;
         let stands = |from: Position| {
@@ -183,7 +183,7 @@ impl Settled {
         (seen, ends): (Position, &[bool]),
         said: &SaidOnce,
         plan: &Plan,
-    ) -> Vec<Candidate> {
+    ) -> Vec<SettleCandidate> {
         let (settings, prices) = (&given.bounds.settle, given.prices);
         let context = context_tokens(given.terms, plan);
         let turn = plan.turn();
@@ -196,7 +196,7 @@ impl Settled {
         let unread = unread(transcript, plan, given.terms, ends);
         let (mut gain, mut behind, mut removed, mut paid) = (0.0, 0.0, 0.0, 0.0);
         let (mut best, mut chosen) = (0.0, 0);
-        let mut candidates: Vec<Candidate> = Vec::new();
+        let mut candidates: Vec<SettleCandidate> = Vec::new();
         for position in range.rev() {
             let decision = &plan.decisions()[position];
             let tokens = sent_tokens(decision);
@@ -225,7 +225,7 @@ impl Settled {
                     gain += gained;
                     behind -= saved;
                     removed += saved;
-                    candidates.push(Candidate { position, form, treatment, reason });
+                    candidates.push(SettleCandidate { position, form, treatment, reason });
                     offered = true;
                 }
             }

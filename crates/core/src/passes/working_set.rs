@@ -38,14 +38,14 @@ pub(crate) struct ArtefactLine {
 
 /// The parts of a working set that give way, in the order of the document (12.1).
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum GivenUp {
     OldestHistory,
     LowSimilarityFacts,
     StaleSummaries,
     ExtraFacts,
 }
 
-impl Part {
+impl GivenUp {
     const ALL: [Self; 4] =
         [Self::OldestHistory, Self::LowSimilarityFacts, Self::StaleSummaries, Self::ExtraFacts];
 
@@ -60,7 +60,7 @@ impl Part {
 }
 
 /// A plan while its working set is made smaller.
-struct WorkingSet<'a> {
+struct RequestDraft<'a> {
     transcript: &'a Transcript,
     settings: &'a RequestSettings,
     plan: &'a mut Plan,
@@ -93,13 +93,13 @@ pub(crate) fn fit_working_set(
     let facts = lines(findings.facts, settings.facts, |fact| count(&fact.line));
     let artefacts = lines(findings.artefacts, settings.summaries, |one| count(&one.line));
     let history = recent(transcript, turn, settings, plan);
-    let mut set = WorkingSet { transcript, settings, plan, history, facts, artefacts, turn };
+    let mut set = RequestDraft { transcript, settings, plan, history, facts, artefacts, turn };
     set.show(Section::Facts);
     set.show(Section::Artefacts);
     let mut warnings = Vec::new();
-    for part in Part::ALL {
+    for part in GivenUp::ALL {
         let mut given_up = 0_usize;
-        shrink(&mut set, settings.total, WorkingSet::tokens, |set| {
+        shrink(&mut set, settings.total, RequestDraft::tokens, |set| {
             let has_less = set.give_up(part);
             given_up += usize::from(has_less);
             has_less
@@ -181,7 +181,7 @@ impl Forms for AgedMessage<'_> {
     }
 }
 
-impl WorkingSet<'_> {
+impl RequestDraft<'_> {
     fn tokens(&self) -> u64 {
         self.plan.tokens()
     }
@@ -208,18 +208,20 @@ impl WorkingSet<'_> {
     }
 
     /// Gives up the next of a part; false if it has nothing to give up.
-    fn give_up(&mut self, part: Part) -> bool {
+    fn give_up(&mut self, part: GivenUp) -> bool {
         let low = self.settings.low_similarity;
         let is_less = match part {
-            Part::OldestHistory => {
+            GivenUp::OldestHistory => {
                 return self.history.len() > 1 && self.omit_oldest();
             }
-            Part::LowSimilarityFacts => self.facts.pop_if(|fact| fact.similarity < low).is_some(),
-            Part::StaleSummaries => {
+            GivenUp::LowSimilarityFacts => {
+                self.facts.pop_if(|fact| fact.similarity < low).is_some()
+            }
+            GivenUp::StaleSummaries => {
                 let stale = self.artefacts.iter().rposition(|one| one.is_stale);
                 stale.map(|at| self.artefacts.remove(at)).is_some()
             }
-            Part::ExtraFacts => {
+            GivenUp::ExtraFacts => {
                 self.facts.len() > self.settings.extra_facts && self.facts.pop().is_some()
             }
         };

@@ -28,7 +28,7 @@ pub(super) fn header(
     }
     let without_profile = written(input.rules, &tools, tools.len(), tools.len(), "");
     if fits(&without_profile) {
-        warnings.push("profile left out of the header".to_owned());
+        warnings.push("no room in the header for the profile".to_owned());
         return without_profile;
     }
     // Both searches look for the most that fits; each tool more makes the header longer.
@@ -38,12 +38,15 @@ pub(super) fn header(
     };
     let intents = |count| written(input.rules, &tools, tools.len(), count, "");
     if let Some(count) = most(&intents) {
-        warnings.push(format!("intents of {} tools left out of the header", tools.len() - count));
+        warnings.push(format!(
+            "no room in the header for the intents of {} tools",
+            tools.len() - count
+        ));
         return intents(count);
     }
     let names = |count| written(input.rules, &tools, count, 0, "");
     if let Some(count) = most(&names) {
-        warnings.push(format!("{} tools left out of the header", tools.len() - count));
+        warnings.push(format!("no room in the header for {} tools", tools.len() - count));
         return names(count);
     }
     warnings.push(format!("the rules alone exceed the header of {} tokens", settings.header));

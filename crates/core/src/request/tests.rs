@@ -164,9 +164,9 @@ fn a_full_header_says_what_it_left_out() {
     assert_eq!(whole.budget.warnings, Vec::<String>::new());
     let whole = u64::from(Tokenizer::Estimate.count(&whole.header[0].shown()));
     for (header, expected) in [
-        (whole - 1, "profile left out of the header"),
-        (300, "intents of"),
-        (60, "tools left out of the header"),
+        (whole - 1, "no room in the header for the profile"),
+        (300, "header for the intents of"),
+        (60, "no room in the header for"),
         (1, "the rules alone exceed the header of 1 tokens"),
     ] {
         let settings = RequestSettings { header, ..RequestSettings::default() };

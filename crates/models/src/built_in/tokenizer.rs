@@ -69,20 +69,20 @@ fn merge(
             })),
         }
     }
-    for left in 0..symbols.len().saturating_sub(1) {
-        symbols[left].merge = between(bytes, symbols[left], symbols[left + 1]);
+    for place in 0..symbols.len().saturating_sub(1) {
+        symbols[place].merge = between(bytes, symbols[place], symbols[place + 1]);
     }
     // The first of the lowest, as the reference does.
-    while let Some((left, (_, id))) = symbols
+    while let Some((place, (_, id))) = symbols
         .iter()
         .enumerate()
         .filter_map(|(at, symbol)| Some((at, symbol.merge?)))
         .min_by_key(|(_, (order, _))| *order)
     {
-        symbols[left].end = symbols[left + 1].end;
-        symbols[left].id = id;
-        symbols.remove(left + 1);
-        for changed in [left.checked_sub(1), Some(left)].into_iter().flatten() {
+        symbols[place].end = symbols[place + 1].end;
+        symbols[place].id = id;
+        symbols.remove(place + 1);
+        for changed in [place.checked_sub(1), Some(place)].into_iter().flatten() {
             symbols[changed].merge =
                 symbols.get(changed + 1).and_then(|next| between(bytes, symbols[changed], *next));
         }

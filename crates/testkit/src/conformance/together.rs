@@ -172,7 +172,7 @@ pub async fn spoilt_contents_are_never_returned(stores: Stores, spoil: impl Asyn
     assert!(is_corrupt(read.expect_err("a spoilt artefact")));
     let query = SearchQuery { text: Some("walrus".into()), embedding: None, limit: 9 };
     let hits = history.search(&a, None, &query).await.expect("hits");
-    assert_eq!(hits, [], "left out");
+    assert_eq!(hits, [], "not returned");
     let rebuilt = history.verify(&a).await.expect("verified");
     assert_eq!((rebuilt.messages, rebuilt.mismatches), (2, 2));
 }

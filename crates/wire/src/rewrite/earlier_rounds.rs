@@ -72,7 +72,7 @@ impl<'a> Rewrite<'a> {
     /// Takes blocks, or the beginning of them, out of an element of which something stays.
     fn cut(&mut self, item: Value<'a>, inside: &[NodeId], cuts: &HashMap<NodeId, BlockChange>) {
         let list = item.any(&["content", "parts"]).filter(|list| list.is_list());
-        let mut left = list.map_or(0, |list| list.elements().count());
+        let mut staying = list.map_or(0, |list| list.elements().count());
         let mut gone = Vec::new();
         for node in inside {
             let place = list.and_then(|list| list.elements().position(|one| one.id() == *node));
@@ -83,13 +83,13 @@ impl<'a> Rewrite<'a> {
                 }
                 (Some(BlockChange::Gone), Some(place)) => {
                     gone.push(place);
-                    left -= 1;
+                    staying -= 1;
                 }
                 (Some(BlockChange::Gone), None) => self.remove_text(item, *node),
             }
         }
         let Some(list) = list else { return };
-        if left == 0 && !gone.is_empty() {
+        if staying == 0 && !gone.is_empty() {
             // Calls stand beside it, and then it need not be there.
             self.patch.replace(list, "null".to_owned());
             return;

@@ -15,8 +15,7 @@ impl<'a> Rewrite<'a> {
         if !self.omitted.contains(&true) {
             return Ok(());
         }
-        let no_list =
-            RewriteError::NoPlace { what: "a conversation of which something is left out" };
+        let no_list = RewriteError::NoPlace { what: "a conversation without some of its messages" };
         let items = self.request.items().ok_or(no_list)?;
         // For each element the blocks that go, and whether something stays.
         let mut touched: BTreeMap<usize, (Vec<NodeId>, bool)> = BTreeMap::new();
@@ -24,7 +23,7 @@ impl<'a> Rewrite<'a> {
             let omitted = self.omitted[index];
             let Place::Items(places) = &source.place else {
                 if omitted {
-                    return Err(RewriteError::Form { index, what: "it cannot be left out" });
+                    return Err(RewriteError::Form { index, what: "it cannot be taken out" });
                 }
                 continue;
             };
