@@ -95,7 +95,7 @@ fn sum(first: ChatUsage, second: ChatUsage) -> ChatUsage {
     }
 }
 
-/// What is written already can't be asked for again, so a wrong answer ends in an error instead of `Done`.
+/// Pieces that are already written cannot be asked for again, so a wrong answer ends in an error instead of `Done`.
 #[derive(Debug)]
 struct CheckedStream {
     inner: Box<dyn ChatStream>,

@@ -12,7 +12,7 @@ use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
 use crate::config::EmbedderConfig;
 use crate::vector;
 
-/// What the models of this class are trained on; the rest of a longer text is not seen.
+/// The length of text that models of this class are trained on; the rest of a longer text is ignored.
 const LONGEST: usize = 256;
 
 /// An open model.

@@ -1,4 +1,4 @@
-//! What a client takes from outside: time and chance.
+//! The time and the chance that a client takes from outside.
 
 use std::fmt::Debug;
 use std::future::Future;

@@ -157,7 +157,7 @@ fn decide(
 }
 
 impl Provider {
-    /// Tells whether its key is in the environment, or none is needed.
+    /// Returns whether its key is in the environment, or none is needed.
     pub fn has_access(&self) -> bool {
         self.key.is_some() || self.key_env.is_none()
     }

@@ -1,4 +1,4 @@
-//! Real traffic written down, and a model that answers from it.
+//! Records real traffic, and answers from such a record.
 //!
 //! A recording has a JSON object on each line: the model's name, the request, and what came of it. Keys and headers are no
 //! part of a request, so they can't get in.
@@ -92,7 +92,7 @@ impl Recording {
         std::fs::OpenOptions::new().create(true).append(true).open(&self.path)
     }
 
-    /// Fails where nothing can be written, so that no call is paid for whose record is lost.
+    /// Fails if the file cannot be written, so that no call is paid for whose record would be lost.
     fn ready(&self) -> Result<(), ModelError> {
         let failed = |error| {
             ModelError::Invalid(format!("cannot record to {}: {error}", self.path.display()))
@@ -100,7 +100,7 @@ impl Recording {
         self.open().map(|_| ()).map_err(failed)
     }
 
-    /// Appends a line. What fails now is let go: the answer is worth more than its record.
+    /// Appends a line. An error is ignored: the answer is worth more than its record.
     fn write(&self, line: &RecordedCall) {
         let Ok(mut text) = serde_json::to_vec(line) else { return };
         text.push(b'\n');
@@ -109,7 +109,7 @@ impl Recording {
     }
 }
 
-/// A model whose calls are written down.
+/// A model whose calls are recorded.
 #[derive(Debug)]
 pub(crate) struct RecordedModel {
     pub(crate) inner: Arc<dyn ChatModel>,

@@ -21,7 +21,7 @@ const IMAGE_TOKENS: f64 = 1600.0;
 /// Tokens around a message: role and marks (chosen; real ones need some 4).
 const MESSAGE_TOKENS: f64 = 16.0;
 
-/// What was spent by this process.
+/// The money that this process spent.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     config: SpendingConfig,
@@ -30,7 +30,7 @@ pub(crate) struct Ledger {
     spent: Mutex<f64>,
 }
 
-/// What the models of a call cost.
+/// The prices of the model of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rates {
     input: f64,
@@ -91,9 +91,9 @@ impl Ledger {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what a model costs; `None` where nobody knows.
+    /// Returns the prices of a model; `None` if they are unknown.
     ///
-    /// Errors: [`ModelError::Capped`] where nobody knows and a cap is set.
+    /// Errors: [`ModelError::Capped`] if they are unknown and a cap is set.
     pub(crate) fn rates(
         &self,
         provider: &Provider,
@@ -139,7 +139,7 @@ impl Ledger {
     }
 }
 
-/// An amount that is set aside; it stays spent unless somebody says better, for a call that broke off may have been paid for.
+/// An amount that is set aside. It stays spent unless it is settled, since a call that broke off may have been paid for.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     ledger: Arc<Ledger>,
@@ -148,7 +148,7 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Books what the call used; a provider that does not say has used all that was set aside.
+    /// Books the usage of the call; without a report the whole reservation stays spent.
     pub(crate) fn settle(self, usage: ChatUsage) {
         if usage != ChatUsage::default() {
             let cost = self.rates.map_or(0.0, |rates| rates.dollars(usage));
@@ -156,7 +156,7 @@ impl Reservation {
         }
     }
 
-    /// Books how a call failed: what was refused is not paid for.
+    /// Books a failed call; a refused request costs nothing.
     pub(crate) fn fail(self, error: &ModelError) {
         match error {
             ModelError::Interrupted(_) | ModelError::Unusable(_) => {}

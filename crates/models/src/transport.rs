@@ -41,7 +41,7 @@ impl Transport {
         retries: Retries,
         outside: Outside,
     ) -> Result<Self, ModelError> {
-        // Whoever was first has installed one already; any will do.
+        // Another client may have installed one already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .connect_timeout(provider.timeouts.connect())

@@ -1,5 +1,5 @@
-//! A scripted provider on loopback: it speaks four APIs, whole and streamed, plays a plan of tool turns with whatever tools the
-//! client offers, and bills and refuses as the providers do.
+//! A scripted provider on loopback. It speaks four APIs, whole and streamed, plays a plan of tool turns with the tools that the
+//! client offers, and bills and refuses requests as the providers do.
 //!
 //! - **Cache** (`pieces.rs`, `usage.rs`): that of [`plimsoll_core::cost::Cache`], by the shipped prices of the model that the
 //!   request names (`tariff.rs`). Anthropic's marks have both lives; five marks, an hour behind five minutes, or a mark on
@@ -7,7 +7,7 @@
 //! - **Bound thinking** (`binding.rs`): on models that bind it, a thinking block that does not fit refuses the request, or is
 //!   dropped where the request asks for that.
 //! - **Context editing** (`editing.rs`): what the provider clears is not billed, and is no change to bound thinking.
-//! - **Record** (`kept.rs`): each request with its charge, its price in dollars, what was refused, dropped and changed.
+//! - **Record** (`record.rs`): each request with its charge, its price in dollars, what was refused, dropped and changed.
 
 mod answer;
 mod anthropic;
@@ -15,7 +15,6 @@ mod binding;
 mod body;
 mod chat;
 mod editing;
-mod endpoint;
 mod forward;
 mod gemini;
 mod offered;
@@ -31,7 +30,6 @@ mod tariff;
 mod turn;
 mod usage;
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -60,12 +58,12 @@ pub const LABEL: &str = "x-load-request";
 /// The header by which a request says at which time it is made, in milliseconds since 1970, for the lives of cache entries.
 pub const TIME: &str = "x-scripted-time";
 
-/// Says what a provider would refuse in the body of a request, nothing if it is right.
-pub type RequestCheck = Arc<dyn Fn(Wire, &[u8]) -> Vec<String> + Send + Sync>;
+/// Returns the reasons for which a provider would refuse the body of a request.
+pub type RequestCheck = fn(Wire, &[u8]) -> Vec<String>;
 
-/// Refuses whatever [`plimsoll_wire::check()`] knows that providers refuse.
-pub fn strict() -> RequestCheck {
-    Arc::new(|wire, body| check(wire, body).iter().map(ToString::to_string).collect())
+/// Refuses everything that [`plimsoll_wire::check()`] knows to be refused by providers.
+pub fn strict(wire: Wire, body: &[u8]) -> Vec<String> {
+    check(wire, body).iter().map(ToString::to_string).collect()
 }
 
 /// How the events of a stream follow each other.
@@ -86,7 +84,7 @@ pub struct Rules {
 }
 
 /// How the provider answers.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub enum AnswerMode {
     /// Plays a plan; every request is read, checked and answered with usage.
     Planned { plan: ScriptedPlan, check: Option<RequestCheck>, rules: Rules },
@@ -96,27 +94,17 @@ pub enum AnswerMode {
     Forwarded { to: String },
 }
 
-impl fmt::Debug for AnswerMode {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Planned { plan, .. } => formatter.debug_tuple("Planned").field(plan).finish(),
-            Self::Plain { words } => formatter.debug_tuple("Plain").field(words).finish(),
-            Self::Forwarded { to } => formatter.debug_tuple("Forwarded").field(to).finish(),
-        }
-    }
-}
-
-/// Where requests and answers are kept.
+/// Where requests and answers are recorded.
 #[derive(Debug, Clone)]
 pub enum Keep {
     Nothing,
     /// For [`ScriptedProvider::kept`].
     Memory,
-    /// Three files a request: `NUMBER.json` (headers without keys, what was found), `NUMBER.request`, `NUMBER.answer`.
+    /// Three files for each request: `NUMBER.json` (headers without keys, findings), `NUMBER.request`, `NUMBER.answer`.
     Folder(PathBuf),
 }
 
-/// What a provider is told.
+/// Settings of a scripted provider.
 #[derive(Debug, Clone)]
 pub struct ScriptedProviderConfig {
     pub answers: AnswerMode,
@@ -163,13 +151,11 @@ impl ScriptedProvider {
         *self.shared.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
     }
 
-    /// Returns what was kept in memory, in the order in which answers ended.
+    /// Returns the exchanges that are recorded in memory, in the order in which answers ended.
     pub fn kept(&self) -> Vec<RecordedExchange> {
         self.shared.kept()
     }
-}
 
-impl ScriptedProvider {
     /// Returns when so many requests were answered and kept in memory.
     pub async fn answered(&self, number: usize) {
         // The sender lives as long as the provider.

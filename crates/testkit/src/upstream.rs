@@ -1,4 +1,4 @@
-//! A scripted HTTP server on loopback: it keeps what it was sent and answers as it was told.
+//! A scripted HTTP server on loopback. It records its requests and answers by a script.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ impl ReceivedRequest {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
     }
 
-    /// Returns the body as text; what is no UTF-8 is replaced.
+    /// Returns the body as text; bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -122,7 +122,7 @@ impl ScriptedServer {
             while let Ok((stream, _)) = listener.accept().await {
                 let (script, keep, counted) = (script.clone(), keep.clone(), counted.clone());
                 tokio::spawn(async move {
-                    // A client that leaves is what some tests are about.
+                    // Some tests are about clients that leave.
                     let _ = serve(stream, &script, &keep, &counted).await;
                     counted.send_modify(|(_, closed)| *closed += 1);
                 });

@@ -27,7 +27,7 @@ pub(crate) async fn provider(files: impl IntoIterator<Item = usize>) -> Scripted
 /// Starts a provider that plays these turns, as strict.
 pub(crate) async fn playing(turns: Vec<Vec<PlanAction>>) -> ScriptedProvider {
     let plan = ScriptedPlan { turns, workspace: "/project".to_owned(), last: "the end".to_owned() };
-    let answers = AnswerMode::Planned { plan, check: Some(strict()), rules: Rules::default() };
+    let answers = AnswerMode::Planned { plan, check: Some(strict), rules: Rules::default() };
     let config = ScriptedProviderConfig { answers, keep: Keep::Memory, pace: Pace::Together };
     ScriptedProvider::listen(SocketAddr::from(([127, 0, 0, 1], 0)), config)
         .await

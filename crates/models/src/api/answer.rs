@@ -1,4 +1,4 @@
-//! What providers answer, as replies and their pieces.
+//! Reads the answers of providers into replies and their pieces.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use plimsoll_wire::{
 };
 use serde::de::IgnoredAny;
 
-/// What is wrong with an answer.
+/// An error in an answer.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ReplyError {
-    /// The provider tells of a failure.
+    /// The provider reports a failure.
     Told(Failure),
     /// It is not of the API's shape.
     Shape(String),
-    /// It ends before its end.
+    /// It is cut off.
     Cut,
 }
 

@@ -208,7 +208,7 @@ fn content(block: &Block) -> Option<Value> {
     }
 }
 
-/// Tells whether a block belongs to the provider's search of tools: what it found is loaded as long as it is sent back.
+/// Returns whether a block belongs to the provider's search of tools. The tools that it found stay loaded as long as it is sent back.
 fn is_of_search(block: &Value) -> bool {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("type") {

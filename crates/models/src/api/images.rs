@@ -9,7 +9,7 @@ pub(super) enum ImagePlace<'a> {
     Base64 { media_type: &'a str, data: &'a str },
 }
 
-/// Tells an address, a `data:` address and bare base64 apart.
+/// Recognises an address, a `data:` address and bare base64.
 pub(super) fn source(image: &Image) -> ImagePlace<'_> {
     let data = &*image.data;
     if let Some((head, data)) = data.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {

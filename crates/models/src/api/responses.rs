@@ -88,7 +88,7 @@ pub(super) fn body(
         temperature: request.temperature,
         text: format.map(|format| TextForm { format }),
         store: false,
-        // What the next request needs to hold of this one's reasoning.
+        // The next request needs this part of the reasoning.
         include: ["reasoning.encrypted_content"],
         stream: (delivery == Delivery::Streamed).then_some(true),
     })

@@ -5,7 +5,7 @@
 
 use super::table;
 
-/// What stands for a space.
+/// Stands for a space.
 const SPACE: char = '\u{2581}';
 /// Characters of a run without a space after which it is cut, so that time stays linear (chosen: no word is longer).
 const LONGEST: usize = 256;

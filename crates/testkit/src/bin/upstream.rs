@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use plimsoll_testkit::provider::{
-    AnswerMode, Binding, Keep, Pace, PlanAction, Rules, ScriptedPlan, ScriptedProvider,
-    ScriptedProviderConfig, strict,
+    AnswerMode, Binding, Keep, Pace, PlanAction, RequestCheck, Rules, ScriptedPlan,
+    ScriptedProvider, ScriptedProviderConfig, strict,
 };
 
 /// A scripted provider on loopback, until it is interrupted.
@@ -74,7 +74,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 plan = expanding(plan, every.max(1));
             }
             plan = plan.using(arguments.uses);
-            let check = (!arguments.lenient).then(strict);
+            let check = (!arguments.lenient).then_some(strict as RequestCheck);
             let binding = if arguments.unbound { Binding::Never } else { Binding::ByModel };
             let rules = Rules { price_as: arguments.price_as, binding };
             AnswerMode::Planned { plan, check, rules }

@@ -259,7 +259,7 @@ pub async fn vectors_are_found_by_the_model_that_made_them(store: SharedHistory)
     let mut of_other = pointed(&other, 31.0);
     of_other.embedding = Some(embedding("another model", 31.0));
     assert_eq!(found(&store, None, &near(32.0, 2)).await, ["text 1", "text 2"]);
-    // What is appended after the first search is found by the second.
+    // The second search finds messages that were appended after the first.
     append(&store, HistoryBatch { cards: vec![of_other], ..batch(vec![other.clone()]) }).await;
     assert_eq!(found(&store, None, &near(32.0, 9)).await.len(), 4);
     let mut later = pointed(&other, 31.0);

@@ -187,7 +187,7 @@ pub async fn a_copy_is_brought_up_to_date_by_what_changed(store: SharedKnowledge
     // Another tenant's changes are none of this one's.
     store.put_memory(&memory("b", "other", "x")).await.expect("stored");
     assert_eq!(ids(&changes(changed.version).await), [""; 0]);
-    // What is gone shows in that all are read again.
+    // After a removal all records are read again.
     let mut third = memory("a", "third", "three");
     third.scope = Scope { session: Some(session("s")), ..Scope::default() };
     remember(&store, &[third]).await;

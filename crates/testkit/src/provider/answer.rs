@@ -1,4 +1,4 @@
-//! What the scripted model says, before it is written in the words of an API.
+//! The answer of the scripted model, before it is written in the shape of an API.
 
 use plimsoll_core::lazy_tools::DESCRIBE_TOOL;
 use plimsoll_wire::Wire;
@@ -10,7 +10,7 @@ use super::usage::ReportedUsage;
 use super::{offered, progress};
 
 /// An answer of the scripted model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ScriptedAnswer {
     /// The number of the request; ids are made of it.
     pub(crate) request: u64,
@@ -23,16 +23,16 @@ pub(crate) struct ScriptedAnswer {
     pub(crate) usage: ReportedUsage,
     /// Of the reasoning, where it is checked.
     pub(crate) signature: Option<String>,
-    /// What was done to the request's thinking, if it asks to be told.
+    /// The changes to the request's thinking, if the request asks for them.
     pub(crate) transformations: Option<Value>,
-    /// What the provider cleared, if it was asked to.
+    /// The edits by which the provider cleared content, if the request asks for any.
     pub(crate) edits: Option<Value>,
-    /// The prompt was only read (`max_tokens: 0`).
+    /// Whether the prompt was only read (`max_tokens: 0`).
     pub(crate) is_silent: bool,
 }
 
 impl ScriptedAnswer {
-    /// Decides what is said to `body`.
+    /// Answers `body`.
     pub(crate) fn to(
         wire: Wire,
         model: &str,
@@ -56,19 +56,7 @@ impl ScriptedAnswer {
         let reasoning = wants_reasoning(wire, body)
             .then(|| format!("Scripted reasoning of turn {}: what to look at next.", turn + 1));
         let model = model.to_owned();
-        Self {
-            request,
-            turn,
-            model,
-            reasoning,
-            text,
-            calls,
-            usage: ReportedUsage::default(),
-            signature: None,
-            transformations: None,
-            edits: None,
-            is_silent: false,
-        }
+        Self { request, turn, model, reasoning, text, calls, ..Self::default() }
     }
 
     /// Returns the id of a call.
@@ -95,16 +83,11 @@ impl ScriptedAnswer {
         };
         Self {
             request,
-            turn: 0,
             model: "scripted".to_owned(),
-            reasoning: None,
             text: format!("answer-{request}{}", " word".repeat(words)),
             calls: label.map(|_| read).into_iter().collect(),
             usage,
-            signature: None,
-            transformations: None,
-            edits: None,
-            is_silent: false,
+            ..Self::default()
         }
     }
 

@@ -126,12 +126,3 @@ fn usage(usage: ReportedUsage) -> Value {
         "output_tokens": usage.output,
     })
 }
-
-pub(crate) fn error(status: u16, message: &str) -> Value {
-    let kind = match status {
-        400 => "invalid_request_error",
-        404 => "not_found_error",
-        _ => "api_error",
-    };
-    json!({"type": "error", "error": {"type": kind, "message": message}})
-}

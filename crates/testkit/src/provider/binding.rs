@@ -9,6 +9,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use plimsoll_wire::Wire;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::pieces::{hash, messages, one_or_many, system};
@@ -27,7 +28,7 @@ pub enum Binding {
 }
 
 /// Thinking blocks of a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ThinkingBlocks {
     pub sent: usize,
     /// How many did not fit what stands before them.

@@ -89,9 +89,3 @@ fn usage(usage: ReportedUsage) -> Value {
         },
     })
 }
-
-/// The shape of errors of both APIs of `OpenAI`.
-pub(crate) fn error(status: u16, message: &str) -> Value {
-    let kind = if status < 500 { "invalid_request_error" } else { "server_error" };
-    json!({"error": {"message": message, "type": kind, "param": null, "code": null}})
-}

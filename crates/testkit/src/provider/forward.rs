@@ -1,5 +1,7 @@
 //! Hands a request on and keeps both sides: what a client says to a gateway, and what it hears.
 
+use std::error::Error;
+
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -12,8 +14,6 @@ use tokio::net::TcpStream;
 
 use super::body::{self, AnswerBody, RecordCallback};
 use super::serve;
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Asks `to` over a connection of its own.
 pub(crate) async fn forward(
@@ -50,7 +50,7 @@ async fn ask(
     path: &str,
     headers: &HeaderMap,
     bytes: Bytes,
-) -> Result<Response<hyper::body::Incoming>, Failure> {
+) -> Result<Response<hyper::body::Incoming>, Box<dyn Error + Send + Sync>> {
     let authority = to.trim_start_matches("http://").trim_end_matches('/');
     let stream = TcpStream::connect(authority).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;

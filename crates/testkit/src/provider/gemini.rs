@@ -51,12 +51,3 @@ fn parts(answer: &ScriptedAnswer) -> Vec<Value> {
     }));
     parts
 }
-
-pub(crate) fn error(status: u16, message: &str) -> Value {
-    let kind = match status {
-        400 => "INVALID_ARGUMENT",
-        404 => "NOT_FOUND",
-        _ => "INTERNAL",
-    };
-    json!({"error": {"code": status, "message": message, "status": kind}})
-}

@@ -1,4 +1,4 @@
-//! The tool plan: what the scripted model does at each turn, with whatever tools the client offers.
+//! The actions of the scripted model at each turn, written as calls of the tools that the client offers.
 
 use plimsoll_core::lazy_tools::DESCRIBE_TOOL;
 use plimsoll_core::lookup::EXPAND_REF;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::offered::{OfferedTool, ToolForm};
 
-/// One thing that the scripted model does.
+/// One action of the scripted model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanAction {
     /// Runs a command line.
@@ -23,7 +23,7 @@ pub enum PlanAction {
     Use { tool: String, arguments: Value },
 }
 
-/// What the scripted model does: at each turn some actions, then a last text.
+/// The actions of the scripted model, turn by turn, and its last text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptedPlan {
     pub turns: Vec<Vec<PlanAction>>,

@@ -1,15 +1,17 @@
-//! How far a conversation has come in the plan. The provider keeps no state for it: what was asked says it.
+//! Finds out from a request how far its conversation has come in the plan; the provider keeps no state for this.
 
 use plimsoll_wire::Wire;
 use serde_json::Value;
 
-/// The end of a conversation, read backwards.
+use super::pieces::messages;
+
+/// The role of an item when a conversation is read backwards.
 enum ConversationItem<'a> {
     /// Answers to calls of these ids; an id may be missing.
     Results(Vec<Option<&'a str>>),
-    /// Somebody asks something: the plan begins.
+    /// A question: the plan begins.
     Question,
-    /// What clients put in between: instructions, reminders, reasoning.
+    /// Texts that clients put in between: instructions, reminders, reasoning.
     Other,
 }
 
@@ -18,13 +20,8 @@ enum ConversationItem<'a> {
 /// Calls carry their turn in their ids (see [`id`]), since a gateway may leave old turns out. Clients that give no
 /// ids are counted.
 pub(crate) fn next_turn(wire: Wire, body: &Value) -> usize {
-    let items = match wire {
-        Wire::AnthropicMessages | Wire::ChatCompletions => &body["messages"],
-        Wire::Responses => &body["input"],
-        Wire::Gemini => &body["contents"],
-    };
     let mut counted = 0;
-    for item in items.as_array().into_iter().flatten().rev() {
+    for item in messages(wire, body).iter().rev() {
         match last(wire, item) {
             ConversationItem::Results(ids)
                 if ids.iter().all(|id| id.is_some_and(|id| id.contains(QUESTION))) => {}
@@ -46,7 +43,7 @@ pub fn id(prefix: &str, turn: usize, call: usize, request: u64) -> String {
     format!("{prefix}_p{turn}x{call}_{request:06}")
 }
 
-/// What the ids of questions about a tool hold in the place of a turn.
+/// Marks the id of a question about a tool; it stands in the place of the turn.
 const QUESTION: &str = "_about";
 
 /// Writes the id of a call that asks about a tool: it is no turn, the plan goes on where it stood.

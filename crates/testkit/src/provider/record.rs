@@ -1,4 +1,4 @@
-//! What the provider keeps of a request and its answer.
+//! The record of a request and its answer.
 
 use std::io;
 use std::path::Path;
@@ -22,14 +22,14 @@ pub struct RecordedExchange {
     pub headers: HeaderMap,
     pub request: Bytes,
     pub status: u16,
-    /// What was sent of the answer, until it ended or the client left.
+    /// The bytes of the answer that were sent before it ended or the client left.
     pub answer: Vec<u8>,
     /// The turn of the plan that was answered, and whether it called tools.
     pub turn: Option<(usize, bool)>,
     pub violations: Vec<String>,
     pub usage: ReportedUsage,
     pub continuity: Continuity,
-    /// What an answered turn cost.
+    /// The price of an answered turn.
     pub bill: Option<RequestPrice>,
     pub thinking: ThinkingBlocks,
 }
@@ -60,19 +60,9 @@ impl RecordedExchange {
             "turn": self.turn.map(|(turn, _)| turn),
             "calls_tools": self.turn.is_some_and(|(_, calls)| calls),
             "violations": self.violations,
-            "usage": {
-                "input": self.usage.input,
-                "cache_read": self.usage.cache_read,
-                "cache_written": self.usage.cache_written,
-                "cache_written_long": self.usage.cache_written_long,
-                "output": self.usage.output,
-            },
+            "usage": self.usage,
             "bill": self.bill.as_ref().map(RequestPrice::description),
-            "thinking": {
-                "sent": self.thinking.sent,
-                "invalid": self.thinking.invalid,
-                "dropped": self.thinking.dropped,
-            },
+            "thinking": self.thinking,
             "segments": self.continuity.segments,
             "segments_before": self.continuity.before,
             "segments_alike": self.continuity.alike,

@@ -13,6 +13,7 @@ use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use plimsoll_core::MillisSinceEpoch;
+use plimsoll_wire::{Route, Wire, error_body};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -20,16 +21,15 @@ use tokio::sync::watch;
 use super::answer::ScriptedAnswer;
 use super::binding::ThinkingBlocks;
 use super::body::{self, AnswerBody, RecordCallback};
-use super::endpoint::{AnswerDelivery, Endpoint};
 use super::tariff::Tariff;
 use super::turn;
 use super::usage::{PromptCaches, ReportedUsage};
 use super::{
-    AnswerMode, Keep, LABEL, RecordedExchange, ScriptedProviderConfig, TIME, Wire, anthropic, chat,
+    AnswerMode, Keep, LABEL, RecordedExchange, ScriptedProviderConfig, TIME, anthropic, chat,
     forward, gemini, responses,
 };
 
-/// What the connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct ProviderState {
     config: ScriptedProviderConfig,
@@ -80,7 +80,7 @@ impl ProviderState {
                 self.kept.lock().expect("nothing panics while it holds this").push(kept);
                 self.ended.send_modify(|ended| *ended += 1);
             }
-            // A full disk shows as missing files, which whoever reads the folder counts.
+            // A full disk shows as missing files; the readers of the folder count them.
             Keep::Folder(folder) => drop(kept.write(folder)),
         }
     }
@@ -123,7 +123,7 @@ async fn answer(
     let asked = ProviderRequest { number, method: head.method, path, headers: head.headers, bytes };
     let answer = match &shared.config.answers {
         AnswerMode::Planned { plan, check, rules } => {
-            turn::planned(&shared, &asked, plan, check.as_ref(), rules)
+            turn::planned(&shared, &asked, plan, *check, rules)
         }
         AnswerMode::Plain { words } => plain(&shared, &asked, *words),
         AnswerMode::Forwarded { to } => {
@@ -164,8 +164,13 @@ impl ProviderRequest {
         }
     }
 
-    pub(crate) fn endpoint(&self) -> Endpoint {
-        Endpoint::of(&self.method, self.path.split('?').next().unwrap_or_default())
+    pub(crate) fn route(&self) -> Route {
+        Route::of(self.method.as_str(), &self.path)
+    }
+
+    /// Returns whether a stream is asked for in the path, as Gemini's clients do.
+    pub(crate) fn streams_by_path(&self) -> bool {
+        self.path.contains(":streamGenerateContent")
     }
 
     /// The body without its compression.
@@ -202,15 +207,20 @@ impl ProviderRequest {
 }
 
 /// Answers what is not about a model's turn.
-pub(crate) fn beside(asked: &ProviderRequest, endpoint: Endpoint) -> (StatusCode, Value) {
-    match endpoint {
-        Endpoint::Presence => (StatusCode::OK, Value::Null),
-        Endpoint::Models => (StatusCode::OK, models()),
+pub(crate) fn beside(shared: &Arc<ProviderState>, asked: &ProviderRequest) -> Response<AnswerBody> {
+    let path = asked.path.split('?').next().unwrap_or_default().trim_end_matches('/');
+    let failure =
+        |status: StatusCode, message: &str| (status, error(Wire::ChatCompletions, status, message));
+    let (status, body) = match (&asked.method, path) {
+        // Clients look whether anybody is there.
+        (&Method::HEAD, _) => (StatusCode::OK, Value::Null),
+        (&Method::GET, "/models" | "/v1/models" | "/v1beta/models") => (StatusCode::OK, models()),
         _ if asked.headers.contains_key("upgrade") => {
-            (StatusCode::UPGRADE_REQUIRED, chat::error(426, "this server has no WebSockets"))
+            failure(StatusCode::UPGRADE_REQUIRED, "this server has no WebSockets")
         }
-        _ => (StatusCode::NOT_FOUND, chat::error(404, &format!("nothing at {}", asked.path))),
-    }
+        _ => failure(StatusCode::NOT_FOUND, &format!("nothing at {}", asked.path)),
+    };
+    json_answer(status, &body, shared.record(asked.kept(status)))
 }
 
 fn models() -> Value {
@@ -229,17 +239,12 @@ fn plain(
 ) -> Response<AnswerBody> {
     // The label is the number of the load tool's request, so it knows what it was answered.
     let label = asked.headers.get(LABEL).and_then(|label| label.to_str().ok()?.parse().ok());
-    let Endpoint::Turn(wire, delivery) = asked.endpoint() else {
-        let (status, body) = beside(asked, asked.endpoint());
-        return json_answer(status, &body, shared.record(asked.kept(status)));
-    };
+    let Route::Generate(wire) = asked.route() else { return beside(shared, asked) };
     let answer = ScriptedAnswer::plain(label, words, asked.bytes.len());
     // The load tool writes its own bodies, with this at the beginning.
     let beginning = &asked.bytes[..asked.bytes.len().min(256)];
-    let streams = delivery.map_or_else(
-        || beginning.windows(13).any(|window| window == b"\"stream\":true"),
-        |delivery| delivery == AnswerDelivery::Streamed,
-    );
+    let streams =
+        asked.streams_by_path() || beginning.windows(13).any(|window| window == b"\"stream\":true");
     write(shared, wire, &answer, streams, true, shared.record(asked.kept(StatusCode::OK)))
 }
 
@@ -271,11 +276,7 @@ pub(crate) fn write(
 }
 
 pub(crate) fn error(wire: Wire, status: StatusCode, message: &str) -> Value {
-    match wire {
-        Wire::AnthropicMessages => anthropic::error(status.as_u16(), message),
-        Wire::ChatCompletions | Wire::Responses => chat::error(status.as_u16(), message),
-        Wire::Gemini => gemini::error(status.as_u16(), message),
-    }
+    error_body(wire, status.as_u16(), message).parse().expect("an error is JSON")
 }
 
 pub(crate) fn json_answer(

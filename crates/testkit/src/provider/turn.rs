@@ -4,19 +4,19 @@ use std::sync::{Arc, PoisonError};
 
 use hyper::{Response, StatusCode};
 use plimsoll_core::cost::{Piece, Prices};
+use plimsoll_wire::{Route, Wire};
 use serde_json::{Value, json};
 
 use super::answer::ScriptedAnswer;
 use super::binding::{self, BINDING_BETA, Binding, BindingVerdict};
 use super::body::AnswerBody;
 use super::editing;
-use super::endpoint::{AnswerDelivery, Endpoint};
 use super::pieces::{pieces, total};
 use super::plan::ScriptedPlan;
 use super::serve::{ProviderRequest, ProviderState, beside, error, json_answer, write};
 use super::tariff::RequestPrice;
 use super::usage::ReportedUsage;
-use super::{RecordedExchange, RequestCheck, Rules, Wire, responses};
+use super::{RecordedExchange, RequestCheck, Rules, responses};
 
 /// A request as the provider understood it.
 struct RequestReading {
@@ -33,17 +33,14 @@ pub(crate) fn planned(
     shared: &Arc<ProviderState>,
     asked: &ProviderRequest,
     plan: &ScriptedPlan,
-    check: Option<&RequestCheck>,
+    check: Option<RequestCheck>,
     rules: &Rules,
 ) -> Response<AnswerBody> {
-    let endpoint = asked.endpoint();
-    let wire = match endpoint {
-        Endpoint::Turn(wire, _) | Endpoint::CountTokens(wire) => wire,
-        Endpoint::Compact => Wire::Responses,
-        Endpoint::Models | Endpoint::Presence | Endpoint::Unknown => {
-            let (status, body) = beside(asked, endpoint);
-            return json_answer(status, &body, shared.record(asked.kept(status)));
-        }
+    let route = asked.route();
+    let wire = match route {
+        Route::Generate(wire) | Route::CountTokens(wire) => wire,
+        Route::Compact => Wire::Responses,
+        Route::Socket | Route::Other => return beside(shared, asked),
     };
     let refuse = |message: String, kept: RecordedExchange| {
         let status = StatusCode::BAD_REQUEST;
@@ -60,13 +57,13 @@ pub(crate) fn planned(
         Ok(body) => body,
         Err(error) => return refuse(format!("the body is not JSON: {error}"), kept),
     };
-    if let (Endpoint::Turn(..), Some(check)) = (endpoint, check) {
+    if let (Route::Generate(_), Some(check)) = (route, check) {
         let violations = check(wire, &raw);
         if !violations.is_empty() {
             return refuse(violations.join("; "), kept);
         }
     }
-    if endpoint == Endpoint::Compact {
+    if route == Route::Compact {
         let body = responses::compacted(&body, asked.number);
         return json_answer(StatusCode::OK, &body, shared.record(kept));
     }
@@ -78,13 +75,13 @@ pub(crate) fn planned(
     };
     kept.thinking = read.verdict.thinking;
     let mut caches = shared.caches.lock().unwrap_or_else(PoisonError::into_inner);
-    if matches!(endpoint, Endpoint::Turn(..)) {
+    if matches!(route, Route::Generate(_)) {
         kept.continuity = caches.continuity(wire, &body, &read.sent);
     }
     if let Some(message) = read.verdict.refusal.take() {
         return refuse(message, kept);
     }
-    if matches!(endpoint, Endpoint::CountTokens(_)) {
+    if matches!(route, Route::CountTokens(_)) {
         let name = if wire == Wire::Gemini { "totalTokens" } else { "input_tokens" };
         let mut body = json!({name: total(&read.seen)});
         if read.edits.is_some() {
@@ -117,10 +114,7 @@ pub(crate) fn planned(
     let bill = Some(RequestPrice::of(model, priced_as, &prices, charge, answer.usage));
     let turn = Some((answer.turn, !answer.calls.is_empty()));
     let done = shared.record(RecordedExchange { turn, usage: answer.usage, bill, ..kept });
-    let streams = match endpoint {
-        Endpoint::Turn(_, Some(delivery)) => delivery == AnswerDelivery::Streamed,
-        _ => body["stream"] == true,
-    };
+    let streams = asked.streams_by_path() || body["stream"] == true;
     let reports_usage = body["stream_options"]["include_usage"] == true;
     write(shared, wire, &answer, streams, reports_usage, done)
 }

@@ -1,4 +1,4 @@
-//! Usage as a provider reports it: the cache is that of [`plimsoll_core::cost::Cache`].
+//! Usage as a provider reports it; the cache is that of [`plimsoll_core::cost::Cache`].
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -6,17 +6,18 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::{self, CacheKind, Charge, Piece, Prices};
 use plimsoll_wire::Wire;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::pieces::{hash, messages};
 
 /// Tokens of one request and its answer, as they are reported.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ReportedUsage {
     /// Plain, neither read from the cache nor written to it.
     pub input: u64,
     pub cache_read: u64,
-    /// Where the provider says what is written; elsewhere it is plain input.
+    /// Zero where the provider does not report writes; they count as plain input there.
     pub cache_written: u64,
     /// Of it, for the longer life.
     pub cache_written_long: u64,
@@ -59,7 +60,7 @@ impl Continuity {
     }
 }
 
-/// What the provider has read before.
+/// The prompts that the provider has read before.
 #[derive(Debug, Default)]
 pub(crate) struct PromptCaches {
     /// Of all models: the keys of pieces hold the model, so none reads what another has written.
@@ -78,7 +79,7 @@ impl PromptCaches {
         self.cache.charge(prices, pieces, now)
     }
 
-    /// Says how a request continues the one before it. `sent` are its pieces before the provider takes anything out.
+    /// Returns how a request continues the one before it. `sent` are its pieces before the provider removes any.
     pub(crate) fn continuity(&self, wire: Wire, body: &Value, sent: &[Piece]) -> Continuity {
         let before = self.conversations.get(&conversation(wire, body));
         let before = before.map(Vec::as_slice).unwrap_or_default();

@@ -1,7 +1,6 @@
 //! The scripted provider plays its plan on every wire, refuses what it is told to refuse, and keeps what it was sent.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -9,7 +8,7 @@ use hyper::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use plimsoll_testkit::provider::{
-    AnswerMode, Keep, LABEL, Pace, PlanAction, ScriptedPlan, ScriptedProvider,
+    AnswerMode, Keep, LABEL, Pace, PlanAction, RequestCheck, ScriptedPlan, ScriptedProvider,
     ScriptedProviderConfig, call_id, strict,
 };
 use plimsoll_wire::{Events, Wire};
@@ -149,7 +148,7 @@ fn plan() -> ScriptedPlan {
 async fn the_plan_is_played_on_every_wire() {
     for wire in Wire::ALL {
         // What its own answers make of a conversation, a strict provider accepts.
-        let provider = ScriptedProvider::start(plan(), Some(strict())).await.expect("it starts");
+        let provider = ScriptedProvider::start(plan(), Some(strict)).await.expect("it starts");
         let mut body = first(wire);
         let mut called = Vec::new();
         for _ in 0..3 {
@@ -233,10 +232,10 @@ fn piece(event: &Value) -> Option<&str> {
 #[tokio::test]
 async fn what_the_check_finds_is_refused_in_the_providers_shape() {
     for wire in Wire::ALL {
-        let check = Arc::new(|_, body: &[u8]| {
+        let check: RequestCheck = |_, body| {
             let is_wrong = body.windows(5).any(|window| window == b"wrong");
             is_wrong.then(|| "this is wrong".to_owned()).into_iter().collect()
-        });
+        };
         let provider = ScriptedProvider::start(plan(), Some(check)).await.expect("it starts");
         ask_json(&provider, wire, &first(wire)).await;
         let body = first(wire).to_string().replace("go", "wrong");
@@ -254,7 +253,7 @@ async fn what_the_check_finds_is_refused_in_the_providers_shape() {
 
 #[tokio::test]
 async fn a_call_without_its_result_is_refused() {
-    let provider = ScriptedProvider::start(plan(), Some(strict())).await.expect("it starts");
+    let provider = ScriptedProvider::start(plan(), Some(strict)).await.expect("it starts");
     let wire = Wire::AnthropicMessages;
     let mut body = first(wire);
     let answer = ask_json(&provider, wire, &body).await;

@@ -1,4 +1,4 @@
-//! Arrivals at a fixed rate, whatever becomes of the requests before: an open loop.
+//! Arrivals at a fixed rate that does not depend on earlier requests: an open loop.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::LoadError;
 use crate::conversation::AnswerDelivery;
 
-/// What became of a request; times are from its intended start.
+/// The outcome of a request; times are from its intended start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOutcome {
     /// 0 if the connection failed before an answer.
@@ -116,7 +116,7 @@ impl LoadClient {
     }
 }
 
-/// Reads a body and tells whether it came to its own end: a stream has to say so itself.
+/// Reads a body and returns whether it is complete; a stream has to end with its own last event.
 async fn read(
     mut body: Incoming,
     delivery: AnswerDelivery,

@@ -1,4 +1,4 @@
-//! What the gateway adds: the same load straight to the upstream and through the gateway, in turn.
+//! The time that the gateway adds: the same load straight to the upstream and through the gateway, in turn.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -19,7 +19,7 @@ use crate::client::{LoadClient, LoadRequest};
 use crate::conversation::{AnswerDelivery, LoadConversation, SHAPES, result_marker};
 use crate::figures::Latencies;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct KillArguments {
     /// The address at which the gateway will listen.
     #[arg(long)]
@@ -44,7 +44,7 @@ pub(crate) struct KillArguments {
 /// The longest that a gateway lives behind its first acknowledgement. Chosen: some tens of requests.
 const LIFE: u64 = 250;
 
-/// What a client was told is done.
+/// The work that the gateway acknowledged to a client.
 #[derive(Debug, Default)]
 struct Acknowledged {
     /// Words that must be in the store, each in one message only.
@@ -59,7 +59,7 @@ pub(crate) async fn run(arguments: &KillArguments) -> Result<(String, Value), Lo
     let (stop, stopped) = watch::channel(false);
     let mut workers = JoinSet::new();
     for number in 0..arguments.together {
-        let worker = worker(Work::of(arguments), number, acknowledged.clone(), stopped.clone());
+        let worker = worker(arguments.clone(), number, acknowledged.clone(), stopped.clone());
         workers.spawn(worker);
     }
     let mut starts = Vec::new();
@@ -133,12 +133,12 @@ async fn start(arguments: &KillArguments) -> Result<(Child, Duration), LoadError
 
 /// One client: it asks, and asks again what was cut, until it is told to stop.
 async fn worker(
-    work: Work,
+    arguments: KillArguments,
     number: u64,
     acknowledged: Arc<AtomicU64>,
     stopped: watch::Receiver<bool>,
 ) -> Acknowledged {
-    let Work { via, words, seed } = work;
+    let KillArguments { via, words, seed, .. } = arguments;
     let client = LoadClient::new(&via);
     let mut told = Acknowledged::default();
     // Numbers that no other client uses.
@@ -164,7 +164,7 @@ async fn worker(
                 sleep(Duration::from_millis(2)).await;
             }
             acknowledged.fetch_add(1, Ordering::Relaxed);
-            // What was asked and what was answered; the result that is made now is asked with next time.
+            // The markers of the question and of the answer. The result that is made now goes out with the next request.
             told.markers.push(std::mem::take(&mut asked_by));
             told.markers.push(format!("answer-{request}"));
             conversation.hear(request, words);
@@ -173,20 +173,6 @@ async fn worker(
         }
     }
     told
-}
-
-/// What a client needs to know.
-struct Work {
-    via: String,
-    words: usize,
-    seed: u64,
-}
-
-impl Work {
-    fn of(arguments: &KillArguments) -> Self {
-        let KillArguments { via, words, seed, .. } = arguments;
-        Self { via: via.clone(), words: *words, seed: *seed }
-    }
 }
 
 async fn log(command: &str) -> Result<String, LoadError> {

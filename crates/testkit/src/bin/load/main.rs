@@ -36,7 +36,7 @@ struct LoadArguments {
 
 #[derive(Debug, Subcommand)]
 enum LoadMode {
-    /// What the gateway adds: the same load straight to the upstream and through the gateway, in turn.
+    /// The time that the gateway adds: the same load straight to the upstream and through the gateway, in turn.
     Compare(compare::CompareArguments),
     /// Many open streams at once.
     Streams(streams::StreamsArguments),

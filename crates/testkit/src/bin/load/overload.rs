@@ -1,4 +1,4 @@
-//! More than the gateway can do: what it does it should do well, and the rest it should refuse at once.
+//! More load than the gateway can serve: it should answer at its capacity and refuse the rest at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: &OverloadArguments) -> Result<(String, Value)
     let client = LoadClient::new(&arguments.via);
     let count = Arc::new(AtomicU64::new(1));
     let sessions = sessions(arguments);
-    // What a session's past costs when it is first seen is neither capacity nor overload.
+    // The first request of a session brings its whole past; its cost is neither capacity nor overload.
     let number = arguments.sessions.iter().sum::<usize>();
     for _ in 0..number {
         turn(&client, &sessions, &count, arguments.words, Instant::now()).await;
