@@ -164,8 +164,7 @@ impl CascadeRun {
     }
 
     pub(crate) async fn journal(&self, session: &SessionId) -> Result<Journal, RunError> {
-        let Runner { history, clock, tenant, .. } = &self.runner;
-        Journal::open(history.clone(), clock.clone(), tenant.clone(), session.clone()).await
+        Journal::open(&self.runner, session.clone()).await
     }
 
     pub(crate) fn tell(&self, event: &RunEvent) {

@@ -8,8 +8,8 @@ use plimsoll_core::memory::assemble::MemoryContext;
 use plimsoll_core::request::ToolIntent;
 use plimsoll_core::{Message, MillisSinceEpoch};
 use plimsoll_engine::assemble::{
-    AssembleError, AssembledContext, AssembledMemory, Assembler, AssemblyReceipt, FrameBook, Turn,
-    record_assembly,
+    AssembleError, AssembledContext, AssembledMemory, Assembler, AssemblyReceipt, AssemblyTurn,
+    FrameBook, record_assembly,
 };
 use plimsoll_engine::cards::queue_summaries;
 use plimsoll_engine::memories::Memories;
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
         ));
     }
     let previous = arguments.previous.as_deref().map(read_previous).transpose()?;
-    let turn = Turn {
+    let turn = AssemblyTurn {
         scope: &scope,
         text: &arguments.turn,
         frame: arguments.frame.as_deref(),
@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
 async fn keep(
     history: &dyn HistoryStore,
     tenant: &TenantId,
-    turn: &Turn<'_>,
+    turn: &AssemblyTurn<'_>,
     assembled: &Assembled,
     took: f64,
 ) -> Result<(), StoreError> {

@@ -34,14 +34,14 @@ struct Read {
 }
 
 pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
-    let safety = config::read(arguments.config.as_deref())?.safety;
+    let config = config::read(arguments.config.as_deref())?;
     let store = Store::open(&arguments.store, arguments.config.as_deref())?;
     let mut reports = Vec::new();
     for file in &arguments.files {
         let mut read = read(file, arguments)?;
         let mut flags = Flags::new();
         for (_, message) in &mut read.messages {
-            let (changed, found) = handle_message(message, safety.ingestion);
+            let (changed, found) = handle_message(message, config.safety.ingestion);
             add(&mut flags, &found);
             if let Some(changed) = changed {
                 *message = changed;
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
                 told(&flags)
             ));
         }
-        let imported = store.import(read.messages)?;
+        let imported = store.import(read.messages, &config.cards)?;
         read.notes.extend(imported.differing.iter().map(|place| SessionNote {
             place: read.places[*place],
             kind: NoteKind::Skipped { why: "its id is kept with another text".to_owned() },

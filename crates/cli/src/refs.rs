@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_engine::expand::{ExpandError, ExpandOptions, Originals, Part, expand};
+use plimsoll_engine::expand::{ContentPart, ExpandError, ExpandOptions, Originals, expand};
 use plimsoll_engine::{Artefact, RefQuery};
 
 use crate::arguments::{RefArguments, RefCommand, RefGetArguments};
@@ -67,11 +67,13 @@ fn get(arguments: &RefGetArguments) -> Result<(), CommandError> {
 
 fn options(arguments: &RefGetArguments) -> Result<ExpandOptions, CommandError> {
     let part = if let Some(text) = &arguments.search {
-        Part::Search { text: text.clone(), around: 0, limit: usize::MAX }
+        ContentPart::Search { text: text.clone(), around: 0, limit: usize::MAX }
     } else if let Some(lines) = &arguments.lines {
         let range = lines.split_once('-').unwrap_or((lines, lines));
         match (range.0.parse(), range.1.parse()) {
-            (Ok(first), Ok(last)) if first >= 1 && first <= last => Part::Lines { first, last },
+            (Ok(first), Ok(last)) if first >= 1 && first <= last => {
+                ContentPart::Lines { first, last }
+            }
             _ => {
                 return Err(CommandError::usage(anyhow::anyhow!("`{lines}` are no lines"))
                     .hint("give FIRST-LAST, counted from 1"));
@@ -79,14 +81,14 @@ fn options(arguments: &RefGetArguments) -> Result<ExpandOptions, CommandError> {
         }
     } else if let Some(slice) = &arguments.slice {
         match slice.split_once(':').map(|(offset, limit)| (offset.parse(), limit.parse())) {
-            Some((Ok(offset), Ok(limit))) => Part::Slice { offset, limit },
+            Some((Ok(offset), Ok(limit))) => ContentPart::Slice { offset, limit },
             _ => {
                 return Err(CommandError::usage(anyhow::anyhow!("`{slice}` is no slice"))
                     .hint("give OFFSET:LIMIT, counted from 0"));
             }
         }
     } else {
-        Part::Whole
+        ContentPart::Whole
     };
     Ok(ExpandOptions { fields: arguments.fields.clone(), part })
 }

@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         images: Some(arguments.images.clone().unwrap_or_default()),
         stubs: arguments.stub_tools,
         safety: config.safety,
+        cards: config.cards.clone(),
         ..config.run
     };
     let embedder = models::embedder(&models);

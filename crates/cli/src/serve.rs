@@ -6,8 +6,8 @@ use std::sync::Arc;
 use plimsoll_core::policy::Policy;
 use plimsoll_engine::assemble::FrameBook;
 use plimsoll_gateway::{
-    Answers, Gateway, GatewayConfig, Memory, Mode, Parts, Policies, ServeError, StoredAnswers,
-    StoredMemory, serve,
+    Answers, Gateway, GatewayConfig, Memory, Mode, Observation, Parts, Policies, ServeError,
+    StoredAnswers, StoredMemory, serve,
 };
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -64,6 +64,8 @@ pub(crate) async fn open(
     let settings = config.gateway.clone();
     let clock = outside().clock;
     let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
+    let cards = config.cards.clone();
+    let observation = cards.observe.then(|| Observation { knowledge: knowledge.clone(), cards });
     let mut answers: Option<Arc<dyn Answers>> = None;
     if settings.add.answers {
         let is_similar = config.answers.similar;
@@ -91,6 +93,7 @@ pub(crate) async fn open(
         pricing: pricing(None)?,
         memory,
         answers,
+        observation,
         lazy_tools,
     };
     let listen = settings.listen;

@@ -8,6 +8,8 @@ use plimsoll_core::ContentHash;
 use plimsoll_core::replay::Turn;
 use plimsoll_core::safety::{Action, Flags, Handling, add, handle_message, told};
 use plimsoll_core::{Message, Tokenizer};
+use plimsoll_engine::cards::CardSettings;
+use plimsoll_engine::observe::MessageObserver;
 use plimsoll_engine::{
     HistoryBatch, HistoryStore, Imported, KnowledgeStore, MessageRecord, Recall, RecallScope,
     ReceiptRecord, SessionId, StoreError, TenantId, import, message_records,
@@ -135,11 +137,13 @@ impl Store {
     pub(crate) fn import(
         &self,
         messages: Vec<(SessionId, Message)>,
+        settings: &CardSettings,
     ) -> Result<Imported, CommandError> {
         // The vocabulary that most models count by; `recall` counts anew by the one that it is told.
         let tokenizer = Tokenizer::O200k { factor: 1.0 };
-        self.history(async |history, tenant| {
-            import(history, tenant, messages, tokenizer, clock::now()).await
+        self.both(async |history, knowledge, tenant| {
+            let observer = MessageObserver { history, knowledge, tenant, settings };
+            import(&observer, messages, tokenizer, clock::now()).await
         })
     }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_core::safety::Safety;
-use plimsoll_engine::cards::{CardSettings, Worked, Workers, catch_up, queue_embedding};
-use plimsoll_engine::remember::MemoryRules;
+use plimsoll_engine::cards::CardSettings;
+use plimsoll_engine::observe::catch_up;
+use plimsoll_engine::work::{MemoryRules, Worked, Workers, queue_embedding};
 use plimsoll_engine::{
     ChatModel, Clock, Embedder, HistoryStore, Job, JobState, KnowledgeStore, MemoryConfig,
     SessionId, StoreError, TenantId,

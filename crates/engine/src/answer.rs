@@ -28,14 +28,14 @@ pub struct AnswerCache<'a> {
 
 /// A question and the signature of what it is asked in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Question<'a> {
+pub struct AnswerQuestion<'a> {
     pub text: &'a str,
     pub signature: &'a str,
 }
 
 /// What a question found.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum AnswerMatch {
     /// The very question was answered.
     Exact(Answer),
     /// One that reads the same was.
@@ -59,14 +59,14 @@ pub struct Nearest {
 /// nothing similar.
 pub async fn find_answer(
     cache: &AnswerCache<'_>,
-    question: &Question<'_>,
+    question: &AnswerQuestion<'_>,
     now: MillisSinceEpoch,
-) -> Result<Found, StoreError> {
+) -> Result<AnswerMatch, StoreError> {
     let key = cache_key(question.text, question.signature);
     if let Some(answer) = served(cache, &key, now).await? {
-        return Ok(Found::Exact(answer));
+        return Ok(AnswerMatch::Exact(answer));
     }
-    let nothing = Found::Nothing { nearest: None };
+    let nothing = AnswerMatch::Nothing { nearest: None };
     let Some(embedding) = embedded(cache, question.text).await else { return Ok(nothing) };
     let near = cache
         .knowledge
@@ -84,7 +84,7 @@ pub async fn find_answer(
         match same_question(question.text, &kept.query_text, similarity, cache.settings) {
             Verdict::Serve => {
                 if let Some(answer) = served(cache, &kept.cache_key, now).await? {
-                    return Ok(Found::Similar { answer, similarity });
+                    return Ok(AnswerMatch::Similar { answer, similarity });
                 }
             }
             Verdict::Refuse(refusal) => {
@@ -93,13 +93,13 @@ pub async fn find_answer(
             }
         }
     }
-    Ok(Found::Nothing { nearest })
+    Ok(AnswerMatch::Nothing { nearest })
 }
 
 /// Keeps the answer of a question under its key, which is returned, and lets the oldest go where there are too many.
 pub async fn keep_answer(
     cache: &AnswerCache<'_>,
-    question: &Question<'_>,
+    question: &AnswerQuestion<'_>,
     answer: &str,
     used_refs: &[String],
     now: MillisSinceEpoch,

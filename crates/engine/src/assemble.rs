@@ -65,7 +65,7 @@ pub struct Assembler<'a> {
 
 /// What is assembled for.
 #[derive(Debug, Clone, Copy)]
-pub struct Turn<'a> {
+pub struct AssemblyTurn<'a> {
     pub scope: &'a Scope,
     /// What the user says now; empty for the next step of what is being done.
     pub text: &'a str,
@@ -139,7 +139,7 @@ impl Assembler<'_> {
     pub async fn memory(
         &self,
         memories: &Memories,
-        turn: &Turn<'_>,
+        turn: &AssemblyTurn<'_>,
         focus: Option<(&str, &str)>,
         budget: Option<u64>,
     ) -> Result<AssembledMemory, AssembleError> {
@@ -227,7 +227,7 @@ impl Assembler<'_> {
     pub async fn request(
         &self,
         memories: &Memories,
-        turn: &Turn<'_>,
+        turn: &AssemblyTurn<'_>,
         tools: &[ToolIntent],
     ) -> Result<AssembledContext, AssembleError> {
         let mut settings = self.settings.request.clone();
@@ -297,7 +297,7 @@ impl Assembler<'_> {
 
     fn frame(
         &self,
-        turn: &Turn<'_>,
+        turn: &AssemblyTurn<'_>,
         question: &str,
         vector: Option<&Embedding>,
     ) -> Result<(&Frame, bool, usize), AssembleError> {
@@ -317,7 +317,7 @@ impl Assembler<'_> {
 /// Returns the current task with who said it: the operator's word, else what the session is about, else its newest open task.
 fn current_task<'a>(
     visible: impl Iterator<Item = &'a MemoryRecord>,
-    turn: &Turn<'_>,
+    turn: &AssemblyTurn<'_>,
     session: Option<(&str, &str)>,
 ) -> Option<(String, String)> {
     let operator = plimsoll_core::memory::score::OPERATOR;

@@ -1,34 +1,27 @@
-//! Context cards as a use case: made at once from what is known, made better behind the request.
+//! Context cards: the card that a message gets without a model, the settings of cards, and their jobs.
 //!
-//! A message gets a card when it is observed, by what needs no model; a job then asks a model where that is worth it, and
-//! adds the vector. So a quota that is used up, or a worker that died, leaves a plainer card and never none.
+//! A job asks a model where that is worth it, and adds the vector. So a used quota, or a worker that died, leaves a plainer
+//! card and never none.
 
-mod artefact;
-mod audit;
-mod catch_up;
 mod job;
-mod make;
-mod work;
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use plimsoll_core::card::{Summary, card_keywords, gets_card, summarise, truncated};
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_core::card::{Summary, card_keywords, summarise, truncated};
 use plimsoll_core::safety::Safety;
-use plimsoll_core::{MillisSinceEpoch, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::card::ContextCard;
-use crate::error::StoreError;
-use crate::history::{HistoryBatch, HistoryStore, MessageRecord};
-use crate::id::{SessionId, TenantId};
+use crate::history::MessageRecord;
+use crate::id::TenantId;
 use crate::job::Quota;
-use crate::knowledge::KnowledgeStore;
 
-pub use artefact::queue_summaries;
-pub use audit::{Audit, SummaryBy};
-pub use catch_up::catch_up;
-pub use work::{Worked, Workers, queue_embedding};
+pub use job::queue_summaries;
+pub(crate) use job::{
+    CARD, CardPayload, EMBED, EmbedPayload, SUMMARY, SummaryPayload, queue_card, queue_embed,
+    written,
+};
 
 /// The `generator_model` of cards that no model wrote: what needed none, and the beginnings of texts that did.
 pub const FAST: &str = "fast";
@@ -58,6 +51,11 @@ pub struct CardSettings {
     pub lease_seconds: u64,
     /// Seconds until a failed attempt is repeated, where the model does not say.
     pub retry_seconds: u64,
+    /// Whether imports, runs and the gateway make cards and jobs as they store messages; `plimsoll work` makes those that are
+    /// missing.
+    pub observe: bool,
+    /// Whether each observed message also gets a job that asks a model for its facts.
+    pub facts: bool,
 }
 
 impl Default for CardSettings {
@@ -73,6 +71,8 @@ impl Default for CardSettings {
             max_attempts: 3,
             lease_seconds: 300,
             retry_seconds: 60,
+            observe: false,
+            facts: false,
         }
     }
 }
@@ -92,74 +92,9 @@ impl CardSettings {
         }
     }
 
-    fn lease(&self) -> Duration {
+    pub(crate) fn lease(&self) -> Duration {
         Duration::from_secs(self.lease_seconds)
     }
-}
-
-/// What observing came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Observed {
-    /// Messages that got a card now.
-    pub cards: usize,
-    /// Messages that had one, or will never have one.
-    pub known: usize,
-}
-
-/// Gives each message that deserves it a card, and queues the job that makes it better; no model is called.
-///
-/// Every message is looked at once in its session: one that was observed before, or that stands twice, costs one look into
-/// the queue. `node_type` is what the messages are logged as. The cards are one append.
-pub async fn observe(
-    history: &dyn HistoryStore,
-    knowledge: &dyn KnowledgeStore,
-    tenant: &TenantId,
-    records: &[MessageRecord],
-    node_type: &str,
-    settings: &CardSettings,
-    now: MillisSinceEpoch,
-) -> Result<Observed, StoreError> {
-    let mut observed = Observed::default();
-    let mut cards = Vec::new();
-    let mut seen = BTreeSet::new();
-    for record in records {
-        let hash = record.hash.short();
-        let is_new = gets_card(record.message.role, node_type)
-            && seen.insert((record.session.as_str(), hash))
-            && job::queue_card(knowledge, tenant, record, settings, now).await?;
-        if is_new {
-            cards.push(plain_card(tenant, record, now));
-        } else {
-            observed.known += 1;
-        }
-    }
-    observed.cards = cards.len();
-    mark_input(history, tenant, &mut cards).await?;
-    if !cards.is_empty() {
-        history.append(tenant, HistoryBatch { cards, ..HistoryBatch::default() }).await?;
-    }
-    Ok(observed)
-}
-
-/// Marks the card of the first thing that the user said in a session: it is what all the rest is about.
-async fn mark_input(
-    history: &dyn HistoryStore,
-    tenant: &TenantId,
-    cards: &mut [ContextCard],
-) -> Result<(), StoreError> {
-    let sessions: BTreeSet<String> =
-        cards.iter().map(|card| card.session.as_str().to_owned()).collect();
-    for session in sessions.iter().filter_map(|session| SessionId::new(session).ok()) {
-        // System prompts and tool notes stand before it, seldom more than a few.
-        const LOOKED_AT: usize = 8;
-        let first = history.messages(tenant, &session, 0, LOOKED_AT).await?;
-        let input = first.iter().find(|record| record.message.role == Role::User);
-        let Some(hash) = input.map(|record| record.hash.short()) else { continue };
-        for card in cards.iter_mut().filter(|card| card.session == session) {
-            card.is_anchor = card.content_hash == hash;
-        }
-    }
-    Ok(())
 }
 
 /// Makes the card of a message without any model and without a vector.

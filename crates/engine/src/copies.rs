@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 use futures_util::lock::Mutex;
 
 /// A copy, alive for as long as somebody uses it.
-pub type Held<V> = Arc<Mutex<V>>;
+pub type SharedCopy<V> = Arc<Mutex<V>>;
 
 /// Copies by key; whoever waits for the store with one of them holds up nobody else.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ struct All<K, V> {
 
 #[derive(Debug)]
 struct Slot<V> {
-    held: Held<V>,
+    held: SharedCopy<V>,
     used: u64,
     size: usize,
 }
@@ -54,7 +54,7 @@ impl<K: Clone + Eq + Hash, V> Copies<K, V> {
     }
 
     /// Returns the copy of a key; `new` makes it where there is none.
-    pub fn get(&self, key: &K, new: impl FnOnce() -> V) -> Held<V> {
+    pub fn get(&self, key: &K, new: impl FnOnce() -> V) -> SharedCopy<V> {
         let mut all = self.all();
         all.uses += 1;
         let used = all.uses;

@@ -10,7 +10,7 @@ use crate::history::HistoryStore;
 use crate::id::TenantId;
 use crate::knowledge::KnowledgeStore;
 
-pub use part::{ExpandOptions, Expansion, Part, Unit, expand_text};
+pub use part::{ContentPart, ExpandOptions, Expansion, Unit, expand_text};
 
 /// The stores that hold the contents behind a tenant's refs.
 #[derive(Debug, Clone, Copy)]

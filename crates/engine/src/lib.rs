@@ -28,6 +28,7 @@ mod memory_config;
 pub mod memory_stats;
 mod model_error;
 mod name;
+pub mod observe;
 pub mod page;
 mod recall;
 mod record;
@@ -38,6 +39,7 @@ pub mod session_summary;
 pub mod tool_registry;
 mod tools;
 mod valid;
+pub mod work;
 
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
 pub use card::ContextCard;
@@ -46,7 +48,7 @@ pub use chat::{
     Response, StopReason, Tool,
 };
 pub use clock::Clock;
-pub use copies::{Copies, Held};
+pub use copies::{Copies, SharedCopy};
 pub use embedder::Embedder;
 pub use error::StoreError;
 pub use forget::forget;

@@ -4,74 +4,40 @@
 //! lifecycles; here they meet the store. A record that is met again is confirmed, not stored twice: its id follows from what it
 //! says and whom it is for.
 
+mod confidence;
 mod details;
 mod extraction;
 mod model_pass;
 mod new_memory;
+mod record;
 mod transfer;
+mod vectors;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_core::memory::extract::normalised;
 use plimsoll_core::memory::lifecycle::{
     BrokenChain, Event, Lifecycle, LifecycleSettings, TransitionError, check_supersession,
 };
-use plimsoll_core::memory::score::{OPERATOR, first_state};
-use plimsoll_core::memory::write::{Levels, Statement, levels};
 use plimsoll_core::memory::{MemoryKind, MemoryState, Outcome};
 use plimsoll_core::safety::{Handling, redact};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::embedder::Embedder;
 use crate::error::StoreError;
 use crate::id::TenantId;
 use crate::knowledge::{Forgotten, KnowledgeStore};
-use crate::memory::{MemoryId, MemoryQuery, MemoryRecord};
+use crate::memory::{MemoryId, MemoryQuery, MemoryRecord, MemoryVersion};
 use crate::model_error::ModelError;
-use crate::search::{Embedding, SearchQuery};
+use crate::search::SearchQuery;
 use new_memory::complete;
+use record::later;
 
+pub use confidence::SourceConfidence;
 pub use details::Details;
 pub use extraction::{ExtractedFacts, extract_session};
-pub(crate) use model_pass::EXTRACT;
-pub use model_pass::{MemoryRules, queue_model_pass};
+pub use model_pass::queue_model_pass;
+pub(crate) use model_pass::{EXTRACT, ExtractPayload};
 pub use new_memory::NewMemory;
 pub use transfer::{from_line, to_line};
-
-/// How sure a record is when its caller does not say, by who said it.
-///
-/// "Confidence = source confidence", says `memory-context.md` and names no numbers; these are chosen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SourceConfidence {
-    /// For what the operator says.
-    pub operator: f32,
-    /// For what the user says.
-    pub user: f32,
-    /// For what the model says.
-    pub assistant: f32,
-    /// For what a tool returns.
-    pub tool: f32,
-    /// For what anybody else says.
-    pub other: f32,
-}
-
-impl Default for SourceConfidence {
-    fn default() -> Self {
-        Self { operator: 1.0, user: 0.9, assistant: 0.7, tool: 0.6, other: 0.5 }
-    }
-}
-
-impl SourceConfidence {
-    fn of(&self, origin: &str) -> f32 {
-        match origin {
-            OPERATOR => self.operator,
-            "user" => self.user,
-            "assistant" => self.assistant,
-            "tool" => self.tool,
-            _ => self.other,
-        }
-    }
-}
 
 /// What became of something that was to be remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -283,7 +249,7 @@ impl Remember<'_> {
         now: MillisSinceEpoch,
     ) -> Result<Forgotten, MemoryError> {
         let forgotten = self.knowledge.forget_source(self.tenant, source).await?;
-        let since = crate::memory::MemoryVersion::default();
+        let since = MemoryVersion::default();
         let all = self.knowledge.memory_changes(self.tenant, since).await?.records;
         let mut changed = Vec::new();
         for mut record in all {
@@ -313,113 +279,6 @@ impl Remember<'_> {
         }
     }
 
-    fn record(
-        &self,
-        new: NewMemory,
-        id: MemoryId,
-        now: MillisSinceEpoch,
-    ) -> Result<MemoryRecord, MemoryError> {
-        let confidence = new.confidence.unwrap_or_else(|| self.confidence.of(&new.origin));
-        let details = Details {
-            text: new.text,
-            name: new.name,
-            points: new.points,
-            sources: new.source_ref.iter().cloned().collect(),
-            own_summary: new.summary.is_some(),
-            expires_at: new.expires_at,
-            severity: (new.kind == MemoryKind::Censor).then_some(new.severity),
-            happened_at: (new.kind == MemoryKind::Episode).then(|| new.event_at.unwrap_or(now)),
-            has_summary: (new.kind == MemoryKind::Episode)
-                .then_some(new.summary.is_some() || new.full.is_some()),
-            ..Details::default()
-        };
-        let mut record = MemoryRecord {
-            tenant: self.tenant.clone(),
-            id,
-            kind: new.kind,
-            state: first_state(new.kind),
-            scope: new.scope,
-            micro: String::new(),
-            summary: new.summary,
-            full: new.full,
-            origin: new.origin,
-            confidence,
-            source_ref: new.source_ref,
-            tags: new.tags,
-            event_at: new.event_at,
-            created_at: now,
-            updated_at: now,
-            superseded_by: None,
-            embedding: None,
-            details: String::new(),
-        };
-        details.put_in(&mut record)?;
-        write_levels(&mut record);
-        if let Some(outcome) = new.outcome.filter(|outcome| *outcome != Outcome::Pending) {
-            record = self.changed(&record, &Event::WorkDone, now)?;
-            record = self.changed(&record, &Event::Reviewed(outcome), now)?;
-        }
-        Ok(record)
-    }
-
-    /// Confirms a record that was met again.
-    fn again(
-        &self,
-        mut known: MemoryRecord,
-        new: &NewMemory,
-        now: MillisSinceEpoch,
-    ) -> Result<(MemoryRecord, Novelty), MemoryError> {
-        let mut details = Details::of(&known);
-        let same = normalised(&details.text) == normalised(&new.text)
-            && normalised(&details.name) == normalised(&new.name);
-        if !same || known.kind != new.kind {
-            return Err(MemoryError::Taken { id: known.id });
-        }
-        let source = new.source_ref.as_ref();
-        // Without a source nobody can tell a repetition from a confirmation.
-        let is_new_source = source.is_some_and(|source| !details.sources.contains(source));
-        let is_fact = matches!(Lifecycle::from(&known), Lifecycle::Fact(_));
-        let counts =
-            matches!(known.state, MemoryState::New | MemoryState::Confirmed | MemoryState::Core);
-        // What the operator says again is the operator's from then on; nobody else takes a record over.
-        let is_raised = new.origin == OPERATOR && known.origin != OPERATOR;
-        if !(is_raised || is_new_source && is_fact && counts) {
-            return Ok((known, Novelty::Known));
-        }
-        if is_raised {
-            known.origin.clone_from(&new.origin);
-            known.confidence = known.confidence.max(self.confidence.operator);
-        }
-        details.sources.extend(source.filter(|_| is_new_source).cloned());
-        details.put_in(&mut known)?;
-        let known = if is_new_source && is_fact && counts {
-            self.changed(&known, &Event::Confirmed, now)?
-        } else {
-            known.updated_at = later(&known, now);
-            known
-        };
-        Ok((known, Novelty::Confirmed))
-    }
-
-    fn changed(
-        &self,
-        record: &MemoryRecord,
-        event: &Event,
-        now: MillisSinceEpoch,
-    ) -> Result<MemoryRecord, MemoryError> {
-        let life = Lifecycle::from(record).after(event, now, self.lifecycles)?;
-        let mut changed = record.clone();
-        changed.state = life.state();
-        let mut details = Details::of(record);
-        details.take(&life);
-        details.put_in(&mut changed)?;
-        write_levels(&mut changed);
-        if changed != *record {
-            changed.updated_at = later(record, now);
-        }
-        Ok(changed)
-    }
-
     async fn check_chain(&self, older: &MemoryId, next: &MemoryRecord) -> Result<(), MemoryError> {
         let mut known = std::collections::HashMap::new();
         let mut at = Some(next.clone());
@@ -434,67 +293,4 @@ impl Remember<'_> {
         check_supersession(&older.0, &next.id.0, |id| known.get(id).cloned().flatten())?;
         Ok(())
     }
-
-    /// Gives vectors to records that have none of the present model.
-    async fn embed(&self, records: &mut [MemoryRecord]) -> Result<(), MemoryError> {
-        let Some(embedder) = self.embedder else { return Ok(()) };
-        let lacks = |record: &MemoryRecord| {
-            record.embedding.as_ref().is_none_or(|vector| vector.model != embedder.model())
-        };
-        let places: Vec<usize> = (0..records.len()).filter(|at| lacks(&records[*at])).collect();
-        if places.is_empty() {
-            return Ok(());
-        }
-        let texts: Vec<String> = places.iter().map(|at| embedded_text(&records[*at])).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let vectors = embedder.embed(&texts).await?;
-        for (at, vector) in places.into_iter().zip(vectors) {
-            // A vector of zeros is like nothing; no store keeps it.
-            records[at].embedding = Some(vector).filter(|vector| Embedding::check(vector).is_ok());
-        }
-        Ok(())
-    }
-}
-
-/// Returns the words of a record that say what it is about.
-fn embedded_text(record: &MemoryRecord) -> String {
-    let details = Details::of(record);
-    let own = record.summary.as_deref().filter(|_| details.own_summary);
-    let mut text = details.name.clone();
-    for part in [Some(&*details.text), own].into_iter().flatten() {
-        text.push(' ');
-        text.push_str(part);
-    }
-    for point in &details.points {
-        text.push(' ');
-        text.push_str(point);
-    }
-    text
-}
-
-/// Writes what a context may show of a record.
-fn write_levels(record: &mut MemoryRecord) {
-    let details = Details::of(record);
-    let said = Statement {
-        text: &details.text,
-        name: &details.name,
-        points: &details.points,
-        result: &details.result,
-        outcome: details.outcome,
-        confidence: f64::from(record.confidence),
-    };
-    // A record that somebody else stored has no text of its own to write from.
-    if details.text.is_empty() && details.name.is_empty() {
-        return;
-    }
-    let Levels { micro, summary } = levels(record.kind, &said);
-    record.micro = micro;
-    if !details.own_summary {
-        record.summary = summary;
-    }
-}
-
-/// Returns the time of a change: after the one before, so that both can be asked for.
-fn later(record: &MemoryRecord, now: MillisSinceEpoch) -> MillisSinceEpoch {
-    now.max(MillisSinceEpoch(record.updated_at.0.saturating_add(1)))
 }

@@ -1,11 +1,12 @@
 //! Selection as a use case: cards and originals are fetched, the core decides, and the decision is recorded.
 
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 
 use plimsoll_core::safety::Safety;
 use plimsoll_core::select::{
-    CardCandidate, InterPhaseContextConfig, Menu, Pool, Selection, SelectionConfig, Strategy,
-    answer_schema, heuristic, hybrid_menu, llm, mark_anchors, menu, semantic,
+    CardCandidate, InterPhaseContextConfig, Menu, Pool, Selection, Strategy, answer_schema,
+    heuristic, hybrid_menu, llm, mark_anchors, menu, semantic,
 };
 use plimsoll_core::text::{Limit, head, is_error_line};
 use plimsoll_core::{Message, MillisSinceEpoch, Role};
@@ -85,7 +86,14 @@ pub async fn select(
     let last = candidates.iter().map(|it| it.at).max().unwrap_or(now);
     let config = asked.config.resolved();
     let pool = Pool::new(candidates, asked.task, last, &config);
-    let selection = choose(selectors, &pool, &cards, asked, &config).await;
+    let choice = choose(
+        &pool,
+        config.strategy(),
+        *selectors.safety,
+        async || similarities(selectors, &cards, asked.task).await,
+        async |menu| Ok::<_, Infallible>(ask(selectors.model, menu).await),
+    );
+    let Ok(selection) = choice.await;
     let included: std::collections::HashSet<&str> = selection.hashes().collect();
     let mut fetched = std::collections::HashSet::new();
     let full = messages.len();
@@ -106,32 +114,40 @@ pub async fn select(
     Ok(Some(Selected { selection, messages: originals, receipt }))
 }
 
-async fn choose(
-    selectors: &Selectors<'_>,
+/// Chooses from a pool by a strategy; where that fails, the heuristic chooses, and the selection says why.
+///
+/// `similarities` gives the cosines of candidates to the task, `ask` the answer of a model to a menu; each may say why it has
+/// none. An empty pool asks nobody. Errors: those of `ask` that must end the caller's work.
+pub async fn choose<E>(
     pool: &Pool,
-    cards: &HashMap<&str, &ContextCard>,
-    asked: &SelectionRequest<'_>,
-    config: &SelectionConfig,
-) -> Selection {
-    let safe = |text: &str| safe_text(text, *selectors.safety);
-    let chosen = match config.strategy() {
-        Strategy::Heuristic => return heuristic(pool),
-        Strategy::Semantic => match similarities(selectors, cards, asked.task).await {
-            Ok(similarities) => Ok(semantic(pool, &similarities)),
-            Err(why) => Err(why),
-        },
-        Strategy::Llm => ask(selectors, pool, menu(pool, safe)).await,
-        Strategy::Hybrid => ask(selectors, pool, hybrid_menu(pool, safe)).await,
+    strategy: Strategy,
+    safety: Safety,
+    similarities: impl AsyncFnOnce() -> Result<BTreeMap<String, f64>, String>,
+    ask: impl AsyncFnOnce(&Menu) -> Result<Result<String, String>, E>,
+) -> Result<Selection, E> {
+    let safe = |text: &str| safe_text(text, safety);
+    let menu = match strategy {
+        _ if pool.candidates().is_empty() => return Ok(heuristic(pool)),
+        Strategy::Heuristic => return Ok(heuristic(pool)),
+        Strategy::Semantic => {
+            let chosen = similarities().await.map(|similarities| semantic(pool, &similarities));
+            return Ok(chosen.unwrap_or_else(|why| fallback(pool, why)));
+        }
+        Strategy::Llm => menu(pool, safe),
+        Strategy::Hybrid => hybrid_menu(pool, safe),
     };
-    chosen.unwrap_or_else(|why| Selection { fallback: Some(why), ..heuristic(pool) })
+    let answer = ask(&menu).await?;
+    let chosen = answer.and_then(|answer| llm(pool, &menu, &answer).map_err(|why| why.to_string()));
+    Ok(chosen.unwrap_or_else(|why| fallback(pool, why)))
 }
 
-/// Asks the model to choose from a menu; an empty one needs no model.
-async fn ask(selectors: &Selectors<'_>, pool: &Pool, menu: Menu) -> Result<Selection, String> {
-    if pool.candidates().is_empty() {
-        return llm(pool, &menu, r#"{"selected":[]}"#).map_err(|unusable| unusable.to_string());
-    }
-    let Some(model) = selectors.model else { return Err("there is no model".to_owned()) };
+fn fallback(pool: &Pool, why: String) -> Selection {
+    Selection { fallback: Some(why), ..heuristic(pool) }
+}
+
+/// Asks the model to choose from a menu.
+async fn ask(model: Option<&dyn ChatModel>, menu: &Menu) -> Result<String, String> {
+    let model = model.ok_or_else(|| "there is no model".to_owned())?;
     let mut request = ChatRequest::new(vec![
         Message::text(Role::System, menu.system.as_str()),
         Message::text(Role::User, menu.prompt.as_str()),
@@ -139,7 +155,7 @@ async fn ask(selectors: &Selectors<'_>, pool: &Pool, menu: Menu) -> Result<Selec
     request.max_tokens = ANSWER_TOKENS;
     request.response = Response::Json { schema: answer_schema().into() };
     let reply = model.complete(&request).await.map_err(|error| error.to_string())?;
-    llm(pool, &menu, &reply.text()).map_err(|unusable| unusable.to_string())
+    Ok(reply.text())
 }
 
 /// Returns the cosine of each card that has a vector of the present model.

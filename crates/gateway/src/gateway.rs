@@ -14,7 +14,7 @@ use crate::guard::Guard;
 use crate::keys::{KeyError, Keys};
 use crate::metrics::{Counter, Metrics};
 use crate::pauses::Pauses;
-use crate::ports::{Answers, Memory, Parts, Policies};
+use crate::ports::{Answers, Memory, Observation, Parts, Policies};
 use crate::refusal::RequestRefusal;
 use crate::relay::Incoming;
 use crate::sessions::Sessions;
@@ -45,6 +45,7 @@ pub struct Gateway {
     pub(crate) pricing: Pricing,
     pub(crate) memory: Option<Arc<dyn Memory>>,
     pub(crate) answers: Option<Arc<dyn Answers>>,
+    pub(crate) observation: Option<Observation>,
     pub(crate) lazy_tools: Option<LazySettings>,
     pub(crate) sessions: Sessions,
     pub(crate) pauses: Pauses,
@@ -57,6 +58,8 @@ pub struct Gateway {
     /// Warnings about models without a price, each given once.
     unlisted: Mutex<(UnlistedModels, Vec<String>)>,
     guard: OnceLock<Guard>,
+    /// Held open by each task that works behind answers.
+    pub(crate) behind: watch::Sender<()>,
     /// Set when new requests are refused.
     pub(crate) stopping: watch::Sender<bool>,
     /// Set when answers that are still under way are cut.
@@ -70,7 +73,8 @@ impl Gateway {
         parts: Parts,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Parts { history, clock, policies, pricing, memory, answers, lazy_tools } = parts;
+        let Parts { history, clock, policies, pricing, memory, answers, observation, lazy_tools } =
+            parts;
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
         }
@@ -85,12 +89,14 @@ impl Gateway {
             pricing,
             memory,
             answers,
+            observation,
             lazy_tools,
             in_flight: InFlight::new(config.limits.in_flight_bytes),
             work: Work::new(config.limits.waiting),
             metrics,
             unlisted: Mutex::default(),
             guard: OnceLock::new(),
+            behind: watch::Sender::new(()),
             stopping: watch::Sender::new(false),
             ending: watch::Sender::new(false),
             config,

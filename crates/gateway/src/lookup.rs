@@ -8,7 +8,7 @@ use plimsoll_core::lazy_tools::{
 use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
 use plimsoll_engine::expand::{
-    self, ExpandError, ExpandOptions, Expansion, Originals, Part, expand_text,
+    self, ContentPart, ExpandError, ExpandOptions, Expansion, Originals, expand_text,
 };
 use plimsoll_wire::ProviderRequest;
 use serde::Deserialize;
@@ -97,12 +97,12 @@ async fn expand(gateway: &Gateway, place: &LookupPlace, arguments: &str) -> Resu
             let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
             let first: usize = first.trim().parse().unwrap_or(1);
             let last = last.trim().parse().unwrap_or(usize::MAX);
-            (Part::Lines { first, last }, first.max(1))
+            (ContentPart::Lines { first, last }, first.max(1))
         }
         (None, Some(text)) => {
-            (Part::Search { text: text.clone(), around: 1, limit: usize::MAX }, 1)
+            (ContentPart::Search { text: text.clone(), around: 1, limit: usize::MAX }, 1)
         }
-        (None, None) => (Part::Whole, 1),
+        (None, None) => (ContentPart::Whole, 1),
     };
     let options = ExpandOptions { fields: Vec::new(), part };
     let found = expanded(gateway, place, &asked.reference, &options).await;

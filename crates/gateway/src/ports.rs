@@ -9,7 +9,8 @@ use plimsoll_core::answer::AnswerFacts;
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::Policy;
-use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
+use plimsoll_engine::cards::CardSettings;
+use plimsoll_engine::{Clock, HistoryStore, KnowledgeStore, SessionId, TenantId};
 use plimsoll_wire::CacheQuestion;
 
 /// The parts of a gateway beside its settings.
@@ -23,8 +24,17 @@ pub struct Parts {
     pub memory: Option<Arc<dyn Memory>>,
     /// The cache of answers, if any.
     pub answers: Option<Arc<dyn Answers>>,
+    /// The store of jobs and the settings of cards, where messages get both as they are stored.
+    pub observation: Option<Observation>,
     /// The rules by which schemas of tools are sent only on demand, if they are.
     pub lazy_tools: Option<LazySettings>,
+}
+
+/// The store of jobs, and the settings of cards.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    pub knowledge: Arc<dyn KnowledgeStore>,
+    pub cards: CardSettings,
 }
 
 /// Finds policies by the names that settings and headers use.

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
-use plimsoll_engine::live::{Asked, Bounded, Conversation, LiveSession, session_name};
+use plimsoll_engine::live::{Bounded, Conversation, LiveSession, SessionRequest, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
     Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
@@ -280,7 +280,7 @@ impl Preparation {
         let around = RequestSurroundings::of(
             gateway, request, &prices, tools, &offer.own, lookups, put_back,
         );
-        let asked = Asked {
+        let asked = SessionRequest {
             messages: request.messages(),
             model: request.model(),
             policy: &self.options.policy,

@@ -106,6 +106,12 @@ pub async fn serve(
             () = gateway.clock.sleep(Duration::from_secs(1)) => {}
         }
     }
+    // What works behind answers ends too, unless the store hangs.
+    tokio::select! {
+        biased;
+        () = gateway.behind.closed() => {}
+        () = gateway.clock.sleep(Duration::from_secs(1)) => {}
+    }
     gateway.traces.close();
     // A collector that does not answer keeps nobody from stopping.
     tokio::select! {

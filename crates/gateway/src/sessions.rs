@@ -4,7 +4,7 @@ use plimsoll_engine::live::{Conversation, LiveSession};
 use plimsoll_engine::{Copies, HistoryStore, OwnedMutexGuard, SessionId, StoreError, TenantId};
 
 /// A conversation, or `None` until it is read from the store.
-pub(crate) type HeldConversation = plimsoll_engine::Held<Option<Conversation>>;
+pub(crate) type HeldConversation = plimsoll_engine::SharedCopy<Option<Conversation>>;
 
 /// The tenant and the name of a conversation.
 pub(crate) type SessionKey = (TenantId, SessionId);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerFacts, AnswerScope, AnswerSettings, keepable, servable};
-use plimsoll_engine::answer::{AnswerCache, Found, find_answer, keep_answer};
+use plimsoll_engine::answer::{AnswerCache, AnswerMatch, AnswerQuestion, find_answer, keep_answer};
 use plimsoll_engine::{Clock, Embedder, KnowledgeStore, StoreError, TenantId};
 use plimsoll_wire::CacheQuestion;
 
@@ -62,9 +62,9 @@ impl Answers for StoredAnswers {
         let signature = self.signature(tenant, question);
         let asked = engine_question(question, &signature);
         match find_answer(&self.cache(tenant), &asked, self.clock.now()).await {
-            Ok(Found::Exact(answer)) => Some((answer, true)),
-            Ok(Found::Similar { answer, .. }) => Some((answer, false)),
-            Ok(Found::Nothing { .. }) => None,
+            Ok(AnswerMatch::Exact(answer)) => Some((answer, true)),
+            Ok(AnswerMatch::Similar { answer, .. }) => Some((answer, false)),
+            Ok(AnswerMatch::Nothing { .. }) => None,
             Err(error) => {
                 warn(&error);
                 None
@@ -95,11 +95,8 @@ impl Answers for StoredAnswers {
     }
 }
 
-fn engine_question<'a>(
-    question: &'a CacheQuestion,
-    signature: &'a str,
-) -> plimsoll_engine::answer::Question<'a> {
-    plimsoll_engine::answer::Question { text: &question.text, signature }
+fn engine_question<'a>(question: &'a CacheQuestion, signature: &'a str) -> AnswerQuestion<'a> {
+    AnswerQuestion { text: &question.text, signature }
 }
 
 fn warn(error: &StoreError) {

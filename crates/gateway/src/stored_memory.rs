@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use plimsoll_core::memory::score::OPERATOR;
 use plimsoll_core::policy::RequestSettings;
 use plimsoll_core::{Message, Role, Tokenizer};
-use plimsoll_engine::assemble::{AssembleSettings, Assembler, FrameBook, Turn};
+use plimsoll_engine::assemble::{AssembleSettings, Assembler, AssemblyTurn, FrameBook};
 use plimsoll_engine::memories::Memories;
 use plimsoll_engine::{
     Clock, Embedder, HistoryStore, KnowledgeStore, MemoryConfig, Scope, SessionId, TenantId,
@@ -63,7 +63,7 @@ impl Memory for StoredMemory {
         let newest = messages.last().filter(|message| message.role == Role::User)?;
         let question = newest.shown();
         let scope = Scope { session: Some(session.clone()), ..Scope::default() };
-        let turn = Turn {
+        let turn = AssemblyTurn {
             scope: &scope,
             text: &question,
             frame: None,

@@ -1,10 +1,12 @@
 //! A turn: the part of one request in its session, from its arrival until its answer is kept.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use plimsoll_core::{Message, Usage};
+use plimsoll_core::{Message, MillisSinceEpoch, Usage};
 use plimsoll_engine::live::{Bounded, Miss, Note};
-use plimsoll_engine::{Bill, HistoryBatch, StoreError};
+use plimsoll_engine::observe::MessageObserver;
+use plimsoll_engine::{Bill, HistoryBatch, MessageRecord, StoreError, TenantId};
 use plimsoll_wire::AnswerUsage;
 
 use crate::causes::causes;
@@ -12,6 +14,7 @@ use crate::config::Durability;
 use crate::gateway::Gateway;
 use crate::lookup::LookupPlace;
 use crate::metrics::Counter;
+use crate::ports::Observation;
 use crate::sessions::{SessionBranch, read};
 use crate::warm::{self, SentRequest, WarmSession};
 
@@ -145,11 +148,17 @@ impl OpenTurn {
         let taken = {
             let mut guard = read(held.clone(), &key, &*gateway.history).await?;
             let conversation = guard.as_mut();
-            conversation.and_then(|all| all.answered(number, &bounded, message, &note, now))
+            conversation.and_then(|all| {
+                let (number, batch) = all.answered(number, &bounded, message, &note, now)?;
+                let session = all.branch(number)?;
+                let repeated = batch.messages.iter().filter(|record| session.is_repetition(record));
+                let repeated = repeated.map(|record| record.position).collect();
+                Some((number, batch, repeated))
+            })
         };
-        let Some((number, batch)) = taken else { return Ok(()) };
+        let Some((number, batch, repeated)) = taken else { return Ok(()) };
         let branch = SessionBranch { key, held, number };
-        let appended = gateway.history.append(&branch.key.0, batch.clone()).await;
+        let appended = append(&gateway, &branch.key.0, batch.clone(), &repeated, now).await;
         let result = match &appended {
             Ok(_) => "kept",
             Err(StoreError::Conflict { .. }) => "conflict",
@@ -169,6 +178,42 @@ impl OpenTurn {
         }
         Ok(())
     }
+}
+
+/// Appends a batch, with cards where they are wanted; their jobs are queued behind the answer.
+async fn append(
+    gateway: &Arc<Gateway>,
+    tenant: &TenantId,
+    mut batch: HistoryBatch,
+    repeated: &BTreeSet<u32>,
+    now: MillisSinceEpoch,
+) -> Result<(), StoreError> {
+    let new = match observer(gateway, tenant) {
+        Some(observer) => {
+            let is_known = |record: &MessageRecord| repeated.contains(&record.position);
+            observer.add_cards(&mut batch, is_known, now).await?
+        }
+        None => Vec::new(),
+    };
+    gateway.history.append(tenant, batch).await?;
+    if !new.is_empty() {
+        let (gateway, tenant) = (gateway.clone(), tenant.clone());
+        let behind = gateway.behind.subscribe();
+        tokio::spawn(async move {
+            let _behind = behind;
+            let Some(observer) = observer(&gateway, &tenant) else { return };
+            if let Err(error) = observer.queue(&new, now).await {
+                tracing::error!(error = %causes(&error), "jobs of cards could not be queued");
+            }
+        });
+    }
+    Ok(())
+}
+
+fn observer<'a>(gateway: &'a Gateway, tenant: &'a TenantId) -> Option<MessageObserver<'a>> {
+    let Observation { knowledge, cards } = gateway.observation.as_ref()?;
+    let (history, knowledge) = (&*gateway.history, &**knowledge);
+    Some(MessageObserver { history, knowledge, tenant, settings: cards })
 }
 
 async fn note_kept(gateway: &Gateway, branch: &SessionBranch, batch: &HistoryBatch) {

@@ -8,7 +8,7 @@ use http::Method;
 use plimsoll_core::cost::{Charge, Life};
 use plimsoll_core::keep_warm::{Pause, is_worth_reading, seconds_until_read};
 use plimsoll_core::{MillisSinceEpoch, Usage};
-use plimsoll_engine::live::Read;
+use plimsoll_engine::live::CacheRead;
 use plimsoll_engine::{Bill, ReceiptRecord, SelectionType, SessionId, StoreError};
 use plimsoll_wire::{ProviderAnswer, ProviderRequest, Wire};
 use serde_json::json;
@@ -165,7 +165,7 @@ async fn keep(
     warm: &WarmSession,
     usage: &Usage,
     bill: Bill,
-    read: Read,
+    read: CacheRead,
 ) -> Result<(), StoreError> {
     let (tenant, session) = (&warm.branch.key.0, &warm.session);
     let receipt = json!({"kept_warm": read, "usage": usage, "bill": bill});

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use plimsoll_core::memory::MemoryKind;
 use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::{MillisSinceEpoch, Tokenizer};
-use plimsoll_engine::assemble::{AssembleSettings, Assembler, FrameBook, Turn};
+use plimsoll_engine::assemble::{AssembleSettings, Assembler, AssemblyTurn, FrameBook};
 use plimsoll_engine::memories::{AskedMemory, Memories, MemorySearch};
 use plimsoll_engine::{
     Embedder, Embedding, KnowledgeStore as _, MemoryId, MemoryRecord, ModelError, Scope,
@@ -152,8 +152,8 @@ async fn measure(path: &Path, records: usize) {
     report("facts", times);
 }
 
-fn turn<'a>(scope: &'a Scope, text: &'a str) -> Turn<'a> {
-    Turn {
+fn turn<'a>(scope: &'a Scope, text: &'a str) -> AssemblyTurn<'a> {
+    AssemblyTurn {
         scope,
         text,
         frame: Some("decision"),

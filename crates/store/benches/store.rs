@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plimsoll_core::MillisSinceEpoch;
+use plimsoll_engine::cards::CardSettings;
+use plimsoll_engine::observe::MessageObserver;
 use plimsoll_engine::{
     HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, MemoryQuery, SearchQuery,
 };
@@ -31,6 +33,7 @@ fn main() {
         }
         let folder = tempfile::tempdir().expect("a folder");
         appends(&folder.path().join("store.db")).await;
+        observations(&folder.path().join("store.db")).await;
     });
 }
 
@@ -133,6 +136,41 @@ async fn appends(path: &Path) {
     }
     let rate = 20_000.0 / start.elapsed().as_secs_f64();
     println!("append, one caller of 200 messages: {rate:.0} messages/s");
+}
+
+/// Turns of three messages each, with and without the cards that observing adds, and the jobs behind them.
+async fn observations(path: &Path) {
+    const TURNS: u32 = 400;
+    let store = SqliteStore::open(path).await.expect("a store");
+    let (a, settings) = (tenant("a"), CardSettings::default());
+    let observer =
+        MessageObserver { history: &store, knowledge: &store, tenant: &a, settings: &settings };
+    let (mut random, now) = (Random(11), MillisSinceEpoch(0));
+    let mut times = [const { Vec::new() }; 3];
+    for turn in 0..TURNS {
+        let is_observed = turn % 2 == 1;
+        let of = if is_observed { "observed" } else { "plain" };
+        let from = turn / 2 * 3;
+        let messages = [20, 400, 80].iter().zip(from..);
+        let messages = messages.map(|(words, at)| message(of, at, &random.text(*words))).collect();
+        let mut batch = HistoryBatch { messages, ..HistoryBatch::default() };
+        let start = Instant::now();
+        let mut new = Vec::new();
+        if is_observed {
+            new = observer.add_cards(&mut batch, |_| false, now).await.expect("cards");
+        }
+        store.append(&a, batch).await.expect("appended");
+        times[usize::from(is_observed)].push(milliseconds(start));
+        let start = Instant::now();
+        if is_observed {
+            observer.queue(&new, now).await.expect("queued");
+            times[2].push(milliseconds(start));
+        }
+    }
+    println!("a turn of three messages:");
+    for (name, times) in ["plain", "cards", "jobs"].into_iter().zip(times) {
+        report(name, "append", times);
+    }
 }
 
 fn milliseconds(start: Instant) -> f64 {

@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::select::{
-    self, CardCandidate, Pool, Selection, SelectionConfig, Strategy, answer_schema, heuristic,
-    hybrid_menu, menu, semantic,
+    CardCandidate, Menu, Pool, Selection, SelectionConfig, Strategy, answer_schema,
 };
 use plimsoll_core::text::{Limit, error_lines, head};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, card};
-use plimsoll_engine::cards::safe_text;
-use plimsoll_engine::{HistoryBatch, ReceiptRecord};
+use plimsoll_engine::selection::choose;
+use plimsoll_engine::{Embedder, HistoryBatch, ReceiptRecord};
 
 use super::context::{PhaseContext, indented};
 use super::error::RunError;
@@ -86,69 +85,31 @@ impl Visit<'_> {
         pool: &Pool,
         task: &str,
     ) -> Result<Selection, RunError> {
-        let fallback = |why: String| {
-            let mut selection = heuristic(pool);
-            selection.asked = strategy(auto.strategy);
-            selection.fallback = Some(why);
-            selection
-        };
-        if pool.candidates().is_empty() {
-            return Ok(heuristic(pool));
-        }
-        let by_model = matches!(strategy(auto.strategy), Strategy::Llm | Strategy::Hybrid);
-        if by_model && !self.run.runner.settings.llm_selection_enabled {
-            return Ok(fallback("choices by a model are turned off".to_owned()));
-        }
-        let safe = |text: &str| safe_text(text, self.run.runner.settings.safety);
-        let menu = match strategy(auto.strategy) {
-            Strategy::Heuristic => return Ok(heuristic(pool)),
-            Strategy::Semantic => {
-                return Ok(match self.similarities(pool, task).await {
-                    Ok(similarities) => semantic(pool, &similarities),
-                    Err(why) => fallback(why),
-                });
+        let run = self.run;
+        let settings = &run.runner.settings;
+        let ask = async |menu: &Menu| {
+            if !settings.llm_selection_enabled {
+                return Ok(Err("choices by a model are turned off".to_owned()));
             }
-            Strategy::Llm => menu(pool, safe),
-            Strategy::Hybrid => hybrid_menu(pool, safe),
-        };
-        let name = self.render_option(auto.selector_model.as_ref())?;
-        let model = match self.model(name) {
-            Ok(model) => model,
-            Err(error) => return Ok(fallback(error.to_string())),
-        };
-        let question = format!("{}\n\n{}", menu.system, menu.prompt);
-        let answer = match self.ask(&model, question, answer_schema()).await {
-            Ok(answer) => answer,
-            Err(error @ (RunError::Model { .. } | RunError::Recorded { .. })) => {
-                let why = error.to_string();
-                self.journal.fail(self.phase.name.as_str(), &why).await?;
-                return Ok(fallback(why));
+            let name = self.render_option(auto.selector_model.as_ref())?;
+            let model = match self.model(name) {
+                Ok(model) => model,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            let question = format!("{}\n\n{}", menu.system, menu.prompt);
+            match self.ask(&model, question, answer_schema()).await {
+                Ok(answer) => Ok(Ok(answer.to_string())),
+                Err(error @ (RunError::Model { .. } | RunError::Recorded { .. })) => {
+                    let why = error.to_string();
+                    self.journal.fail(self.phase.name.as_str(), &why).await?;
+                    Ok(Err(why))
+                }
+                Err(error) => Err(error),
             }
-            Err(error) => return Err(error),
         };
-        Ok(match select::llm(pool, &menu, &answer.to_string()) {
-            Ok(selection) => selection,
-            Err(why) => fallback(why.to_string()),
-        })
-    }
-
-    async fn similarities(&self, pool: &Pool, task: &str) -> Result<BTreeMap<String, f64>, String> {
-        let Some(embedder) = &self.run.runner.embedder else {
-            return Err("there is no embedder".to_owned());
-        };
-        // The first thousand characters of a task are asked for (`_semantic_selection`).
-        let task = head(task, Limit::Characters(1_000));
-        let mut texts: Vec<&str> = vec![task];
-        texts.extend(pool.candidates().iter().map(|candidate| candidate.summary.as_str()));
-        let vectors = embedder.embed(&texts).await.map_err(|error| error.to_string())?;
-        let Some((asked, rest)) = vectors.split_first() else {
-            return Err("the embedder gave no vectors".to_owned());
-        };
-        let cosines = pool.candidates().iter().zip(rest).map(|(candidate, embedding)| {
-            let parts = asked.vector.iter().zip(&embedding.vector);
-            (candidate.hash.clone(), parts.map(|(a, b)| f64::from(a * b)).sum())
-        });
-        Ok(cosines.collect())
+        let embedder = run.runner.embedder.as_deref();
+        let similarities = async || similarities(embedder, pool, task).await;
+        choose(pool, strategy(auto.strategy), settings.safety, similarities, ask).await
     }
 
     async fn record_selection(
@@ -180,6 +141,28 @@ impl Visit<'_> {
         self.run.runner.history.append(self.journal.tenant(), batch).await?;
         Ok(())
     }
+}
+
+/// Returns the cosines of the candidates' summaries to the task.
+async fn similarities(
+    embedder: Option<&dyn Embedder>,
+    pool: &Pool,
+    task: &str,
+) -> Result<BTreeMap<String, f64>, String> {
+    let embedder = embedder.ok_or_else(|| "there is no embedder".to_owned())?;
+    // The first thousand characters of a task are asked for (`_semantic_selection`).
+    let task = head(task, Limit::Characters(1_000));
+    let mut texts: Vec<&str> = vec![task];
+    texts.extend(pool.candidates().iter().map(|candidate| candidate.summary.as_str()));
+    let vectors = embedder.embed(&texts).await.map_err(|error| error.to_string())?;
+    let Some((asked, rest)) = vectors.split_first() else {
+        return Err("the embedder gave no vectors".to_owned());
+    };
+    let cosines = pool.candidates().iter().zip(rest).map(|(candidate, embedding)| {
+        let parts = asked.vector.iter().zip(&embedding.vector);
+        (candidate.hash.clone(), parts.map(|(a, b)| f64::from(a * b)).sum())
+    });
+    Ok(cosines.collect())
 }
 
 /// Returns the phases whose output is an anchor, in the order in which they are named.

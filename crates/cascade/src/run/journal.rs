@@ -4,14 +4,18 @@
 //! its beginning and takes recorded answers where there are some: no model and no tool is called twice for an answer that
 //! was kept.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use plimsoll_core::{ContentHash, Message, Role, Tokenizer};
+use plimsoll_engine::cards::CardSettings;
+use plimsoll_engine::observe::MessageObserver;
 use plimsoll_engine::{
-    Clock, HistoryBatch, HistoryStore, MessageRecord, ReceiptRecord, SessionId, TenantId,
+    Clock, HistoryBatch, HistoryStore, KnowledgeStore, MessageRecord, ReceiptRecord, SessionId,
+    TenantId,
 };
 
+use super::Runner;
 use super::error::RunError;
 
 /// How the record of a failure begins, and that of attempts of which some failed.
@@ -28,9 +32,13 @@ fn failure(message: &Message) -> Option<String> {
 #[derive(Debug)]
 pub(crate) struct Journal {
     store: Arc<dyn HistoryStore>,
+    knowledge: Arc<dyn KnowledgeStore>,
+    cards: CardSettings,
     clock: Arc<dyn Clock>,
     tenant: TenantId,
     session: SessionId,
+    /// The contents of the messages so far.
+    contents: HashSet<ContentHash>,
     /// The messages that are recorded and that the resumed run has not reached yet.
     recorded: VecDeque<MessageRecord>,
     /// The position of the next message.
@@ -40,14 +48,21 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Opens the journal of a session, with its recorded messages.
-    pub(crate) async fn open(
-        store: Arc<dyn HistoryStore>,
-        clock: Arc<dyn Clock>,
-        tenant: TenantId,
-        session: SessionId,
-    ) -> Result<Self, RunError> {
-        let recorded = store.messages(&tenant, &session, 0, usize::MAX).await?.into();
-        Ok(Self { store, clock, tenant, session, recorded, position: 0, turn: 0 })
+    pub(crate) async fn open(runner: &Runner, session: SessionId) -> Result<Self, RunError> {
+        let Runner { history, knowledge, clock, tenant, settings, .. } = runner;
+        let recorded = history.messages(tenant, &session, 0, usize::MAX).await?;
+        Ok(Self {
+            store: history.clone(),
+            knowledge: knowledge.clone(),
+            cards: settings.cards.clone(),
+            clock: clock.clone(),
+            tenant: tenant.clone(),
+            session,
+            contents: recorded.iter().map(|record| record.hash).collect(),
+            recorded: recorded.into(),
+            position: 0,
+            turn: 0,
+        })
     }
 
     pub(crate) fn session(&self) -> &SessionId {
@@ -135,8 +150,15 @@ impl Journal {
             recorded_at: now,
         };
         let message = Arc::new(record.message.clone());
+        let is_known = !self.contents.insert(record.hash);
         let batch = HistoryBatch { messages: vec![record], receipts, ..HistoryBatch::default() };
-        self.store.append(&self.tenant, batch).await?;
+        let observer = MessageObserver {
+            history: &*self.store,
+            knowledge: &*self.knowledge,
+            tenant: &self.tenant,
+            settings: &self.cards,
+        };
+        observer.observe(batch, |_| is_known, now).await?;
         self.advance(&message);
         Ok(message)
     }

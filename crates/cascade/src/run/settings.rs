@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_core::safety::Safety;
+use plimsoll_engine::cards::CardSettings;
 use serde::{Deserialize, Serialize};
 
 /// Settings of `plimsoll run`.
@@ -28,6 +29,9 @@ pub struct RunSettings {
     pub inter_phase_enabled: bool,
     /// Whether a model may choose messages; off makes such strategies use the heuristic.
     pub llm_selection_enabled: bool,
+    /// Whether the messages of a run get cards and jobs as they are stored.
+    #[serde(skip)]
+    pub cards: CardSettings,
     /// How personal data and secrets are handled in what a selecting model is sent.
     #[serde(skip)]
     pub safety: Safety,
@@ -52,6 +56,7 @@ impl Default for RunSettings {
             intra_phase_enabled: true,
             inter_phase_enabled: true,
             llm_selection_enabled: true,
+            cards: CardSettings::default(),
             safety: Safety::default(),
             images: None,
             stubs: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::expand::{ExpandOptions, Originals, Part, expand};
+use plimsoll_engine::expand::{ContentPart, ExpandOptions, Originals, expand};
 use plimsoll_engine::{
     HistoryStore, KnowledgeStore, MemoryId, MemoryKind, MemoryRecord, MemoryState, Scope,
     SearchQuery, SessionId, StoreError, TenantId, Tool, ToolAnswer, ToolError, ToolSource,
@@ -239,13 +239,16 @@ fn options(arguments: &Map<String, Value>) -> Result<ExpandOptions, String> {
         Some(other) => return Err(format!("`fields` is a list of paths, not {other}")),
     };
     let part = if let Some(text) = arguments.get("search").and_then(Value::as_str) {
-        Part::Search { text: text.to_owned(), around: 1, limit: 50 }
+        ContentPart::Search { text: text.to_owned(), around: 1, limit: 50 }
     } else if let Some(first) = number("first_line") {
-        Part::Lines { first, last: number("last_line").unwrap_or(first.saturating_add(199)) }
+        ContentPart::Lines { first, last: number("last_line").unwrap_or(first.saturating_add(199)) }
     } else if number("offset").is_some() || number("limit").is_some() {
-        Part::Slice { offset: number("offset").unwrap_or(0), limit: number("limit").unwrap_or(10) }
+        ContentPart::Slice {
+            offset: number("offset").unwrap_or(0),
+            limit: number("limit").unwrap_or(10),
+        }
     } else {
-        Part::Whole
+        ContentPart::Whole
     };
     Ok(ExpandOptions { fields, part })
 }

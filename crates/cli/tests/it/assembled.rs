@@ -7,7 +7,7 @@ use plimsoll_core::memory::lifecycle::LifecycleSettings;
 use plimsoll_core::request::ToolIntent;
 use plimsoll_core::safety::{Action, Handling};
 use plimsoll_core::{Role, Tokenizer, Transcript};
-use plimsoll_engine::assemble::{AssembleSettings, Assembler, FrameBook, Turn};
+use plimsoll_engine::assemble::{AssembleSettings, Assembler, AssemblyTurn, FrameBook};
 use plimsoll_engine::memories::{Memories, MemorySearch};
 use plimsoll_engine::remember::{Remember, SourceConfidence};
 use plimsoll_engine::{
@@ -139,7 +139,7 @@ async fn assembled(
             .expect("read");
         let batch = HistoryBatch { messages, ..HistoryBatch::default() };
         store.append(&tenant, batch).await.expect("appended");
-        let turn = Turn {
+        let turn = AssemblyTurn {
             scope: &scope,
             text: "",
             frame: None,

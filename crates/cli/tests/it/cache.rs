@@ -3,7 +3,7 @@
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::answer::{AnswerScope, AnswerSettings};
 use plimsoll_engine::TenantId;
-use plimsoll_engine::answer::{AnswerCache, Question, find_answer, keep_answer};
+use plimsoll_engine::answer::{AnswerCache, AnswerQuestion, find_answer, keep_answer};
 
 use crate::environment::Environment;
 
@@ -25,11 +25,11 @@ fn kept(environment: &Environment, questions: &[&str]) {
         let mut at = MillisSinceEpoch(0);
         for text in questions {
             at.0 += 1;
-            let question = Question { text, signature: &signature };
+            let question = AnswerQuestion { text, signature: &signature };
             let used = ["ref:message:0123456789abcdef".to_owned()];
             keep_answer(&cache, &question, &format!("to {text}"), &used, at).await.expect("kept");
         }
-        let first = Question { text: questions[0], signature: &signature };
+        let first = AnswerQuestion { text: questions[0], signature: &signature };
         find_answer(&cache, &first, at).await.expect("found");
     });
 }

@@ -6,7 +6,7 @@ use plimsoll_core::answer::{
 use plimsoll_core::{Block, ContentHash, Message, MillisSinceEpoch, Role};
 use serde_json::json;
 
-use super::{AnswerCache, Found, Question, find_answer, keep_answer};
+use super::{AnswerCache, AnswerMatch, AnswerQuestion, find_answer, keep_answer};
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ChatUsage, StopReason};
 use crate::error::StoreError;
 use crate::model_error::ModelError;
@@ -56,15 +56,15 @@ pub async fn answer(
         return Ok(Answered { reply, by: by_model(Some(why)), trouble: None });
     }
     let signature = signature(cache, asked);
-    let question = Question { text: &text, signature: &signature };
+    let question = AnswerQuestion { text: &text, signature: &signature };
     let (found, trouble) = match find_answer(cache, &question, now).await {
         Ok(found) => (found, None),
-        Err(error) => (Found::Nothing { nearest: None }, Some(error)),
+        Err(error) => (AnswerMatch::Nothing { nearest: None }, Some(error)),
     };
     let (answer, similarity) = match found {
-        Found::Exact(answer) => (answer, None),
-        Found::Similar { answer, similarity } => (answer, Some(similarity)),
-        Found::Nothing { .. } => {
+        AnswerMatch::Exact(answer) => (answer, None),
+        AnswerMatch::Similar { answer, similarity } => (answer, Some(similarity)),
+        AnswerMatch::Nothing { .. } => {
             let reply = asked.model.complete(asked.request).await?;
             let kept = reply.text();
             if let Err(why) = keepable(&text, &kept, &answer_facts(&reply)) {

@@ -5,7 +5,7 @@ use plimsoll_core::policy::RequestSettings;
 use plimsoll_core::request::{HotArtefact, PastMessage};
 use plimsoll_core::{Ref, Role};
 
-use super::{AssembleError, Assembler, Turn};
+use super::{AssembleError, Assembler, AssemblyTurn};
 use crate::artefact::RefQuery;
 use crate::history::MessageRecord;
 
@@ -37,7 +37,7 @@ pub struct WorkingSet {
 /// these pass half of the budget each is shortened to its share of it: lines that report errors stay, and a ref has the rest.
 pub async fn working_set(
     assembler: &Assembler<'_>,
-    turn: &Turn<'_>,
+    turn: &AssemblyTurn<'_>,
     settings: &RequestSettings,
 ) -> Result<WorkingSet, AssembleError> {
     let mut set = WorkingSet { turn: turn.text.to_owned(), ..WorkingSet::default() };

@@ -13,13 +13,13 @@ use super::{ExpandError, path};
 pub struct ExpandOptions {
     /// JSON paths such as `items[0].title`, `items[*].id` or `["a key"].x`; none means the whole content.
     pub fields: Vec<String>,
-    pub part: Part,
+    pub part: ContentPart,
 }
 
 /// A part of a text or of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum ContentPart {
     #[default]
     Whole,
     /// Elements of a JSON list, else characters of the text; counted from 0.
@@ -69,12 +69,14 @@ pub fn expand_text(content: &str, options: &ExpandOptions) -> Result<Expansion, 
 }
 
 /// Returns a part of a text.
-fn part_of(text: &str, part: &Part) -> Expansion {
+fn part_of(text: &str, part: &ContentPart) -> Expansion {
     match part {
-        Part::Whole => whole(text.to_owned()),
-        Part::Slice { offset, limit } => slice(text, *offset, *limit),
-        Part::Lines { first, last } => lines(text, *first, *last),
-        Part::Search { text: wanted, around, limit } => search(text, wanted, *around, *limit),
+        ContentPart::Whole => whole(text.to_owned()),
+        ContentPart::Slice { offset, limit } => slice(text, *offset, *limit),
+        ContentPart::Lines { first, last } => lines(text, *first, *last),
+        ContentPart::Search { text: wanted, around, limit } => {
+            search(text, wanted, *around, *limit)
+        }
     }
 }
 
@@ -171,72 +173,83 @@ mod tests {
     const PAGE: &str = r#"{"id": 12345678901234567890, "items": [{"t": "one", "n": 1.10},
         {"t": "two"}], "a key": {"x": null}}"#;
 
-    fn expanded(content: &str, fields: &[&str], part: Part) -> Result<Expansion, ExpandError> {
+    fn expanded(
+        content: &str,
+        fields: &[&str],
+        part: ContentPart,
+    ) -> Result<Expansion, ExpandError> {
         let fields = fields.iter().map(|field| (*field).to_owned()).collect();
         expand_text(content, &ExpandOptions { fields, part })
     }
 
     #[track_caller]
-    fn check(content: &str, fields: &[&str], part: Part, text: &str, next: Option<usize>) {
+    fn check(content: &str, fields: &[&str], part: ContentPart, text: &str, next: Option<usize>) {
         let expansion = expanded(content, fields, part).expect("an expansion");
         assert_eq!((expansion.text.as_str(), expansion.next), (text, next));
     }
 
     #[test]
     fn fields_are_cut_out_as_they_stand() {
-        check(PAGE, &["id"], Part::Whole, "12345678901234567890", None);
-        check(PAGE, &["items[0].n"], Part::Whole, "1.10", None);
-        check(PAGE, &["items[*].t"], Part::Whole, r#"["one", "two"]"#, None);
-        check(PAGE, &[r#"["a key"].x"#], Part::Whole, "null", None);
+        check(PAGE, &["id"], ContentPart::Whole, "12345678901234567890", None);
+        check(PAGE, &["items[0].n"], ContentPart::Whole, "1.10", None);
+        check(PAGE, &["items[*].t"], ContentPart::Whole, r#"["one", "two"]"#, None);
+        check(PAGE, &[r#"["a key"].x"#], ContentPart::Whole, "null", None);
         check(
             PAGE,
             &["id", "items[1]"],
-            Part::Whole,
+            ContentPart::Whole,
             r#"{"id": 12345678901234567890, "items[1]": {"t": "two"}}"#,
             None,
         );
-        check(PAGE, &["items"], Part::Slice { offset: 1, limit: 1 }, r#"[{"t": "two"}]"#, None);
+        check(
+            PAGE,
+            &["items"],
+            ContentPart::Slice { offset: 1, limit: 1 },
+            r#"[{"t": "two"}]"#,
+            None,
+        );
     }
 
     #[test]
     fn what_is_missing_is_said() {
-        let some = expanded(PAGE, &["id", "none.x"], Part::Whole).expect("one is there");
+        let some = expanded(PAGE, &["id", "none.x"], ContentPart::Whole).expect("one is there");
         assert_eq!(some.missing, ["none.x"]);
-        let none = expanded(PAGE, &["none", "items[9]"], Part::Whole);
+        let none = expanded(PAGE, &["none", "items[9]"], ContentPart::Whole);
         assert!(matches!(none, Err(ExpandError::NoField { .. })));
         for bad in ["", "a..b", "a[", "a[x]", "[\"a]", "a]"] {
-            let result = expanded(PAGE, &[bad], Part::Whole);
+            let result = expanded(PAGE, &[bad], ContentPart::Whole);
             assert!(matches!(result, Err(ExpandError::InvalidPath { .. })), "{bad}");
         }
-        let plain = expanded("plain", &["id"], Part::Whole);
+        let plain = expanded("plain", &["id"], ContentPart::Whole);
         assert!(matches!(plain, Err(ExpandError::NotJson)));
     }
 
     #[test]
     fn slices_say_where_to_go_on() {
-        check("[1, 2, 3]", &[], Part::Slice { offset: 0, limit: 2 }, "[1, 2]", Some(2));
-        check("[1, 2, 3]", &[], Part::Slice { offset: 2, limit: 9 }, "[3]", None);
-        check("äbc", &[], Part::Slice { offset: 0, limit: 2 }, "äb", Some(2));
-        check("äbc", &[], Part::Slice { offset: usize::MAX, limit: 2 }, "", None);
+        check("[1, 2, 3]", &[], ContentPart::Slice { offset: 0, limit: 2 }, "[1, 2]", Some(2));
+        check("[1, 2, 3]", &[], ContentPart::Slice { offset: 2, limit: 9 }, "[3]", None);
+        check("äbc", &[], ContentPart::Slice { offset: 0, limit: 2 }, "äb", Some(2));
+        check("äbc", &[], ContentPart::Slice { offset: usize::MAX, limit: 2 }, "", None);
     }
 
     #[test]
     fn lines_are_counted_from_one() {
-        check("a\nb\nc", &[], Part::Lines { first: 2, last: 2 }, "b", Some(3));
-        check("a\nb\nc", &[], Part::Lines { first: 0, last: 99 }, "a\nb\nc", None);
-        check("a\nb\nc", &[], Part::Lines { first: 3, last: 2 }, "", None);
-        check("", &[], Part::Lines { first: 1, last: 2 }, "", None);
+        check("a\nb\nc", &[], ContentPart::Lines { first: 2, last: 2 }, "b", Some(3));
+        check("a\nb\nc", &[], ContentPart::Lines { first: 0, last: 99 }, "a\nb\nc", None);
+        check("a\nb\nc", &[], ContentPart::Lines { first: 3, last: 2 }, "", None);
+        check("", &[], ContentPart::Lines { first: 1, last: 2 }, "", None);
     }
 
     #[test]
     fn a_search_shows_the_lines_around() {
         let text = "one\ntwo\nError: x\nfour\nfive\nerror again";
-        let around = |around, limit| Part::Search { text: "ERROR".to_owned(), around, limit };
+        let around =
+            |around, limit| ContentPart::Search { text: "ERROR".to_owned(), around, limit };
         check(text, &[], around(0, 9), "Error: x\nerror again", None);
         check(text, &[], around(1, 1), "two\nError: x\nfour", Some(6));
         let found = expanded(text, &[], around(9, 9)).expect("an expansion");
         assert_eq!((found.lines.len(), found.total), (6, 2));
-        let nothing = Part::Search { text: String::new(), around: 1, limit: 9 };
+        let nothing = ContentPart::Search { text: String::new(), around: 1, limit: 9 };
         check(text, &[], nothing, "", None);
     }
 }

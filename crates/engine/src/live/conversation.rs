@@ -10,7 +10,7 @@ use plimsoll_core::cost::Pricing;
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
 
 use super::rebuild::load;
-use super::{Asked, Bounded, LiveSession, Note, Read};
+use super::{Bounded, CacheRead, LiveSession, Note, SessionRequest};
 use crate::error::StoreError;
 use crate::history::{Bill, HistoryBatch, HistoryStore};
 use crate::id::{SessionId, TenantId};
@@ -30,7 +30,7 @@ pub struct Conversation {
 
 /// Which branch a request belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum BranchMatch {
     /// It goes on with this one.
     Same(usize),
     /// It left this one behind so many messages.
@@ -121,12 +121,12 @@ impl Conversation {
     }
 
     /// Finds the branch of a request: the newest that it goes on with, else the one with which it has most in common.
-    pub fn find(&mut self, messages: &[Arc<Message>]) -> Found {
+    pub fn find(&mut self, messages: &[Arc<Message>]) -> BranchMatch {
         let mut nearest: Option<(usize, usize)> = None;
         for (&number, branch) in self.branches.iter_mut().rev() {
             let agreed = branch.agrees(messages);
             if branch.goes_on(agreed, messages.len()) {
-                return Found::Same(number);
+                return BranchMatch::Same(number);
             }
             if nearest.is_none_or(|(_, most)| agreed > most) {
                 nearest = Some((number, agreed));
@@ -137,20 +137,24 @@ impl Conversation {
             Some((branch, agreed))
                 if messages[..agreed].iter().any(|message| message.role != Role::System) =>
             {
-                Found::Left { branch, agreed }
+                BranchMatch::Left { branch, agreed }
             }
-            _ => Found::New,
+            _ => BranchMatch::New,
         }
     }
 
     /// Decides what the model is sent; returns the branch too.
     ///
     /// `None` where a branch can have no name.
-    pub fn ask(&mut self, asked: &Asked<'_>, pricing: &Pricing) -> Option<(usize, Bounded)> {
+    pub fn ask(
+        &mut self,
+        asked: &SessionRequest<'_>,
+        pricing: &Pricing,
+    ) -> Option<(usize, Bounded)> {
         let branch = match self.find(asked.messages) {
-            Found::Same(branch) => branch,
-            Found::Left { branch, agreed } => self.leave(branch, agreed)?,
-            Found::New => {
+            BranchMatch::Same(branch) => branch,
+            BranchMatch::Left { branch, agreed } => self.leave(branch, agreed)?,
+            BranchMatch::New => {
                 let id = self.id(self.count).ok()?;
                 self.add(LiveSession::new(id, asked.model))
             }
@@ -213,7 +217,7 @@ impl Conversation {
         pricing: &Pricing,
         at: MillisSinceEpoch,
         bill: &Bill,
-    ) -> Option<Read> {
+    ) -> Option<CacheRead> {
         self.branches.get_mut(&branch)?.read_again(pricing, at, bill)
     }
 

@@ -8,7 +8,9 @@ use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
 use serde::Deserialize;
 
-use super::{Last, LiveSession, Mark, Note, Read};
+use super::note::Mark;
+use super::request::LastDecision;
+use super::{CacheRead, LiveSession, Note};
 use crate::error::StoreError;
 use crate::history::{Bills, HistoryStore, ReceiptRecord};
 use crate::id::{SessionId, TenantId};
@@ -18,7 +20,7 @@ const PAGE: usize = 10_000;
 
 /// What is read of a receipt.
 #[derive(Debug, Deserialize)]
-struct Kept {
+struct StoredRequest {
     position: Position,
     request: Note,
 }
@@ -26,7 +28,7 @@ struct Kept {
 /// The receipt of a read that kept the cache warm.
 #[derive(Debug, Deserialize)]
 struct KeptWarm {
-    kept_warm: Read,
+    kept_warm: CacheRead,
 }
 
 /// Reads a session; `None` where the store has none of this name.
@@ -57,7 +59,7 @@ pub(super) async fn load(
             reads.push(kept.kept_warm);
         }
         // A session that was imported, or replayed into the store, has receipts without requests.
-        let Ok(kept) = serde_json::from_str::<Kept>(&record.receipt) else { continue };
+        let Ok(kept) = serde_json::from_str::<StoredRequest>(&record.receipt) else { continue };
         let before = marks.last().map(|mark| &mark.policy);
         let policy = kept.request.policy.clone().or_else(|| before.cloned());
         let before = marks.last().map(|mark| &mark.around);
@@ -111,7 +113,7 @@ impl LiveSession {
                 let (id, plan) = (&self.id, state.plan());
                 let record =
                     ReceiptRecord::of_context(id, &mark.strategy, &receipt, &context, plan, at);
-                self.last = Some(Last { position: mark.position, receipt, record });
+                self.last = Some(LastDecision { position: mark.position, receipt, record });
             }
             for read in self.reads.iter().filter(|read| read.after == mark.note.number) {
                 let model = mark.note.model.as_deref();

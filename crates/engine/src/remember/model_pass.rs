@@ -1,45 +1,26 @@
-//! The model pass: facts that a model finds in messages, by jobs behind the request.
+//! The model pass: jobs that ask a model for the facts of messages.
 
-use plimsoll_core::memory::extract::Extraction;
-use plimsoll_core::memory::extract::model_facts::{FACTS_SCHEMA, facts_request, read_facts};
-use plimsoll_core::memory::lifecycle::LifecycleSettings;
-use plimsoll_core::safety::redact;
-use plimsoll_core::{Message, MillisSinceEpoch, Ref, Role};
+use plimsoll_core::{MillisSinceEpoch, Ref, Role};
 use serde::{Deserialize, Serialize};
 
-use super::{MemoryError, NewMemory, Remember, SourceConfidence};
-use crate::cards::{CardSettings, Workers};
-use crate::chat::{ChatRequest, Response};
+use crate::cards::{CardSettings, written};
 use crate::error::StoreError;
 use crate::history::MessageRecord;
 use crate::id::{SessionId, TenantId};
-use crate::job::{Job, NewJob};
+use crate::job::NewJob;
 use crate::knowledge::KnowledgeStore;
 use crate::memory::Scope;
-use crate::model_error::ModelError;
 
 /// The kind of a job that asks a model for the facts of one message.
 pub(crate) const EXTRACT: &str = "extract_facts";
 /// Characters of the shortest message that a model is asked about (chosen: a sentence or two state little that no rule finds).
 const SHORTEST: usize = 120;
-/// The tag of what a model found.
-const BY_MODEL: &str = "by:model";
-/// Tokens of a model's answer (chosen: eight facts of a kind of a line each).
-const ANSWER_TOKENS: u32 = 1500;
-
-/// What workers go by when they remember.
-#[derive(Debug, Clone, Copy)]
-pub struct MemoryRules<'a> {
-    pub lifecycles: &'a LifecycleSettings,
-    pub confidence: &'a SourceConfidence,
-    pub extraction: &'a Extraction,
-}
 
 #[derive(Debug, Serialize, Deserialize)]
-struct ExtractPayload {
-    session: SessionId,
-    position: u32,
-    scope: Scope,
+pub(crate) struct ExtractPayload {
+    pub(crate) session: SessionId,
+    pub(crate) position: u32,
+    pub(crate) scope: Scope,
 }
 
 /// Queues a job for each message that a model may find facts in; returns how many are new. A message is asked about once.
@@ -71,79 +52,11 @@ pub async fn queue_model_pass(
             // Behind cards: a message is selected by its card, and found in memory only later.
             priority: 2,
             max_attempts: settings.max_attempts,
-            payload: serde_json::to_string(&payload)
-                .map_err(|error| StoreError::Other(Box::new(error)))?,
+            payload: written(&payload)?,
             created_at: now,
             next_attempt_at: now,
         };
         queued += u64::from(knowledge.queue_job(tenant, &job).await?.1);
     }
     Ok(queued)
-}
-
-impl Workers<'_> {
-    /// Asks the model for the facts of a message and remembers those that it holds; returns a result and what it cost.
-    pub(crate) async fn extract_facts(
-        &self,
-        tenant: &TenantId,
-        job: &Job,
-    ) -> Result<(String, u64), StoreError> {
-        let unusable = |why: &str| StoreError::Unsupported { what: why.to_owned() };
-        let rules = self.memory.ok_or_else(|| unusable("jobs of memory without its settings"))?;
-        let payload: ExtractPayload = serde_json::from_str(&job.job.payload)
-            .map_err(|error| StoreError::Other(Box::new(error)))?;
-        let Some(model) = self.model else {
-            return Ok((r#"{"skipped":"there is no model"}"#.to_owned(), 0));
-        };
-        let found = self.history.messages(tenant, &payload.session, payload.position, 1).await?;
-        let record = found.into_iter().next().ok_or_else(|| StoreError::NotFound {
-            what: format!("message {} of session {}", payload.position, payload.session),
-        })?;
-        let shown = record.message.shown();
-        let (safe, _) = redact(&shown, self.safety.summariser);
-        let prompt = facts_request(record.message.role, &safe, rules.extraction);
-        let mut request = ChatRequest::new(vec![Message::text(Role::User, prompt)]);
-        request.max_tokens = ANSWER_TOKENS;
-        request.response = Response::Json { schema: FACTS_SCHEMA.into() };
-        let reply = match model.complete(&request).await {
-            Ok(reply) => reply,
-            Err(ModelError::Unavailable { message, retry_after }) => {
-                return Err(StoreError::Unavailable { why: message, retry_after });
-            }
-            Err(error) => return Err(StoreError::Other(Box::new(error))),
-        };
-        let cost = reply.usage.input + reply.usage.output;
-        let Some(read) = read_facts(&reply.text(), &safe, rules.extraction) else {
-            return Ok((r#"{"unusable":true}"#.to_owned(), cost));
-        };
-        let scope = Scope { session: Some(record.session.clone()), ..payload.scope };
-        let origin = match record.message.role {
-            Role::User => "user",
-            Role::Tool => "tool",
-            _ => "assistant",
-        };
-        let kept = read.kept.len();
-        let new = read.kept.into_iter().map(|fact| NewMemory {
-            scope: scope.clone(),
-            origin: origin.to_owned(),
-            source_ref: Some(Ref::message(record.hash).to_string()),
-            tags: vec![BY_MODEL.to_owned()],
-            event_at: record.message.time,
-            ..NewMemory::new(fact.kind, fact.text)
-        });
-        let remember = Remember {
-            knowledge: self.knowledge,
-            embedder: self.embedder,
-            tenant,
-            lifecycles: rules.lifecycles,
-            confidence: rules.confidence,
-            handling: self.safety.ingestion,
-        };
-        match remember.add_all(new.collect(), self.clock.now()).await {
-            Ok(_) => {}
-            Err(MemoryError::Store(error)) => return Err(error),
-            Err(error) => return Err(StoreError::Other(Box::new(error))),
-        }
-        Ok((format!("{{\"facts\":{kept},\"refused\":{}}}", read.refused), cost))
-    }
 }

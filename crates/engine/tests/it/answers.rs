@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerSettings, CacheExclusion, Refusal};
 use plimsoll_core::{Block, Message, MillisSinceEpoch, Role, ToolCall};
 use plimsoll_engine::answer::{
-    AnswerCache, Answered, AskedOf, By, Found, Question, answer, answer_of_key, evict_answer,
-    find_answer, keep_answer, ref_changed,
+    AnswerCache, AnswerMatch, AnswerQuestion, Answered, AskedOf, By, answer, answer_of_key,
+    evict_answer, find_answer, keep_answer, ref_changed,
 };
 use plimsoll_engine::{
     ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Embedder, KnowledgeStore as _,
@@ -53,20 +53,22 @@ impl Case {
 
     async fn keep(&self, text: &str, said: &str, used: &[&str], now: MillisSinceEpoch) -> String {
         let used: Vec<String> = used.iter().map(|used| (*used).to_owned()).collect();
-        let question = Question { text, signature: "s" };
+        let question = AnswerQuestion { text, signature: "s" };
         keep_answer(&self.cache(), &question, said, &used, now).await.expect("kept")
     }
 
-    async fn find(&self, text: &str, signature: &str, now: MillisSinceEpoch) -> Found {
-        find_answer(&self.cache(), &Question { text, signature }, now).await.expect("an answer")
+    async fn find(&self, text: &str, signature: &str, now: MillisSinceEpoch) -> AnswerMatch {
+        find_answer(&self.cache(), &AnswerQuestion { text, signature }, now)
+            .await
+            .expect("an answer")
     }
 
     /// What is served, and whether by another question.
     async fn served(&self, text: &str, now: MillisSinceEpoch) -> Option<(String, bool)> {
         match self.find(text, "s", now).await {
-            Found::Exact(answer) => Some((answer.answer_text, false)),
-            Found::Similar { answer, .. } => Some((answer.answer_text, true)),
-            Found::Nothing { .. } => None,
+            AnswerMatch::Exact(answer) => Some((answer.answer_text, false)),
+            AnswerMatch::Similar { answer, .. } => Some((answer.answer_text, true)),
+            AnswerMatch::Nothing { .. } => None,
         }
     }
 }
@@ -88,14 +90,14 @@ async fn exact_comes_before_similar_and_hits_are_counted() {
 async fn another_question_says_why_it_is_not_served() {
     let case = Case::new(on());
     let key = case.keep("How do I clear the cache?", "so", &[], NOW).await;
-    let Found::Nothing { nearest: Some(nearest) } =
+    let AnswerMatch::Nothing { nearest: Some(nearest) } =
         case.find("How do I not clear the cache?", "s", NOW).await
     else {
         panic!("nothing is served");
     };
     assert_eq!((nearest.cache_key, nearest.refusal), (key, Refusal::Negation));
     let elsewhere = case.find("How do I clear the cache?", "another", NOW).await;
-    assert_eq!(elsewhere, Found::Nothing { nearest: None }, "a signature of its own");
+    assert_eq!(elsewhere, AnswerMatch::Nothing { nearest: None }, "a signature of its own");
 }
 
 #[tokio::test]

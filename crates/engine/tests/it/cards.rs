@@ -2,10 +2,9 @@
 
 use plimsoll_core::safety::{Action, Handling, Safety};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
-use plimsoll_engine::cards::{
-    Audit, CardSettings, FAST, SummaryBy, TRUNCATED, Worked, Workers, observe, queue_embedding,
-    queue_summaries,
-};
+use plimsoll_engine::cards::{CardSettings, FAST, TRUNCATED, queue_summaries};
+use plimsoll_engine::observe::{MessageObserver, catch_up};
+use plimsoll_engine::work::{Audit, SummaryAuthor, Worked, Workers, queue_embedding};
 use plimsoll_engine::{
     ChatModel, Clock as _, ContextCard, Embedder, HistoryBatch, HistoryStore as _, JobState,
     KnowledgeStore as _, MessageRecord, TenantId,
@@ -30,7 +29,7 @@ impl World {
         Self {
             store: MemoryStore::default(),
             clock: Manual::default(),
-            settings: CardSettings { worker_threads: 1, ..CardSettings::default() },
+            settings: CardSettings { worker_threads: 1, observe: true, ..CardSettings::default() },
             safety: Safety::default(),
             tenant: tenant("t"),
         }
@@ -39,7 +38,8 @@ impl World {
     /// Stores messages in a session and observes them.
     async fn say(&self, session_name: &str, messages: &[Message]) {
         let from = self.store.messages(&self.tenant, &session(session_name), 0, 999).await;
-        let from = from.expect("a session").len();
+        let earlier = from.expect("a session");
+        let from = earlier.len();
         let records: Vec<MessageRecord> = messages
             .iter()
             .enumerate()
@@ -53,17 +53,16 @@ impl World {
                 recorded_at: self.clock.now(),
             })
             .collect();
-        let batch = HistoryBatch { messages: records.clone(), ..HistoryBatch::default() };
-        self.store.append(&self.tenant, batch).await.expect("appended");
-        self.observe(&records).await;
+        let batch = HistoryBatch { messages: records, ..HistoryBatch::default() };
+        let is_known =
+            |record: &MessageRecord| earlier.iter().any(|known| known.hash == record.hash);
+        let observed = self.observer().observe(batch, is_known, self.clock.now()).await;
+        observed.expect("observed");
     }
 
-    async fn observe(&self, records: &[MessageRecord]) {
-        let (now, settings) = (self.clock.now(), &self.settings);
-        let store = &self.store;
-        observe(store, store, &self.tenant, records, "message", settings, now)
-            .await
-            .expect("observed");
+    fn observer(&self) -> MessageObserver<'_> {
+        let (history, knowledge) = (&self.store, &self.store);
+        MessageObserver { history, knowledge, tenant: &self.tenant, settings: &self.settings }
     }
 
     fn workers<'a>(
@@ -159,8 +158,8 @@ async fn a_model_summarises_once_whatever_is_said_again() {
         assert_eq!(cards[0].generator_model, "test/scripted");
         assert!(cards[0].keywords.contains(&"parser".to_owned()));
     }
-    assert!(matches!(world.audit(0).await.summary, SummaryBy::Model { .. }));
-    assert!(matches!(world.audit(1).await.summary, SummaryBy::Known { .. }));
+    assert!(matches!(world.audit(0).await.summary, SummaryAuthor::Model { .. }));
+    assert!(matches!(world.audit(1).await.summary, SummaryAuthor::Known { .. }));
 }
 
 #[tokio::test]
@@ -239,7 +238,7 @@ async fn a_model_that_fails_leaves_the_beginning_and_a_reason() {
     assert_eq!((worked.truncated, worked.tokens, worked.done), (2, 120, 2));
     assert!(world.cards("s").await.iter().all(|card| card.generator_model == TRUNCATED));
     let why = |audit: Audit| match audit.summary {
-        SummaryBy::Truncated { why } => why,
+        SummaryAuthor::Truncated { why } => why,
         other => panic!("{other:?}"),
     };
     assert!(why(world.audit(0).await).contains("a number that what it summarises does not hold"));
@@ -278,7 +277,7 @@ async fn a_job_that_cannot_be_done_is_parked() {
         turn: 0,
         recorded_at: MillisSinceEpoch(0),
     };
-    world.observe(&[record]).await;
+    world.observer().queue(&[record], MillisSinceEpoch(0)).await.expect("queued");
     assert_eq!(world.work(None, None).await.failed, 1);
     world.clock.forward(60);
     assert_eq!(world.work(None, None).await.failed, 1);
@@ -352,7 +351,11 @@ async fn every_setting_of_work_changes_something() {
         max_attempts,
         lease_seconds,
         retry_seconds,
+        observe,
+        facts,
     } = base.clone();
+    assert!(!observe && !facts);
+    let base = CardSettings { observe: true, ..base };
     assert_eq!((batch_size, worker_threads), (10, 2));
     assert_eq!((per_session, per_day, per_artifact), (5000, 50_000, 120));
     assert_eq!((max_attempts, lease_seconds, retry_seconds), (3, 300, 60));
@@ -374,7 +377,13 @@ async fn every_setting_of_work_changes_something() {
 
     // When a failed job is tried again, how long an answer may be, and how long a dead worker's job is held.
     let mut world = World::new();
-    world.settings = CardSettings { lease_seconds: 7, retry_seconds: 3, per_artifact: 33, ..base };
+    world.settings = CardSettings {
+        lease_seconds: 7,
+        retry_seconds: 3,
+        per_artifact: 33,
+        observe: true,
+        ..base
+    };
     world.say("s", &[long("a")]).await;
     let model = Scripted::saying(&["Done."]);
     world.work(Some(&model), None).await;
@@ -388,7 +397,7 @@ async fn every_setting_of_work_changes_something() {
         turn: 0,
         recorded_at: MillisSinceEpoch(0),
     };
-    world.observe(&[late]).await;
+    world.observer().queue(&[late], MillisSinceEpoch(0)).await.expect("queued");
     assert_eq!(world.work(None, None).await.failed, 1);
     let jobs = world.store.jobs(&world.tenant, Some(JobState::Failed), 9).await.expect("jobs");
     assert_eq!(jobs[0].job.next_attempt_at, MillisSinceEpoch(3000));
@@ -431,4 +440,49 @@ async fn an_artefact_without_summary_gets_one_that_its_content_holds() {
         summaries.push(found.expect("there").summary.expect("a summary"));
     }
     assert_eq!(summaries, ["A plan of 12 rows.", "The list has 7 rows...."], "nothing is invented");
+}
+
+#[tokio::test]
+async fn cards_and_jobs_are_made_at_once_where_they_are_wanted_and_caught_up_with_elsewhere() {
+    for (observe, facts, now_queued) in [(false, false, 0), (true, false, 2), (true, true, 3)] {
+        let mut world = World::new();
+        world.settings = CardSettings { observe, facts, ..CardSettings::default() };
+        world.say("s", &[Message::text(Role::User, "go on"), long("a")]).await;
+        world.say("s", &[Message::text(Role::User, "go on")]).await;
+        assert_eq!(world.cards("s").await.len(), if observe { 2 } else { 0 });
+        assert_eq!(world.states().await.len(), now_queued);
+        let (store, settings) = (&world.store, &world.settings);
+        let now = world.clock.now();
+        let found = catch_up(store, store, &world.tenant, None, settings, now).await;
+        assert_eq!(found.expect("observed").cards, if observe { 0 } else { 2 });
+        let cards = world.cards("s").await;
+        let anchors: Vec<&str> =
+            cards.iter().filter(|card| card.is_anchor).map(|card| &*card.summary).collect();
+        assert_eq!((cards.len(), anchors), (2, vec!["go on"]));
+        assert_eq!(world.states().await.len(), now_queued.max(2));
+    }
+}
+
+#[tokio::test]
+async fn a_card_without_its_job_gets_it_later() {
+    let world = World::new();
+    world.say("s", &[long("a")]).await;
+    let mut orphan = world.cards("s").await.remove(0);
+    orphan.session = session("t");
+    let record = MessageRecord {
+        session: session("t"),
+        position: 0,
+        hash: ContentHash::of(&long("a")),
+        message: long("a"),
+        tokens: 50,
+        turn: 0,
+        recorded_at: MillisSinceEpoch(0),
+    };
+    let batch =
+        HistoryBatch { messages: vec![record], cards: vec![orphan], ..HistoryBatch::default() };
+    world.store.append(&world.tenant, batch).await.expect("appended");
+    let (store, settings) = (&world.store, &world.settings);
+    let found = catch_up(store, store, &world.tenant, None, settings, world.clock.now()).await;
+    assert_eq!(found.expect("observed").cards, 0);
+    assert_eq!(world.states().await.len(), 2);
 }

@@ -1,7 +1,9 @@
 //! A ref gives back its message or its artefact, and one error says why it does not.
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::expand::{ExpandError, ExpandOptions, Expansion, Originals, Part, expand};
+use plimsoll_engine::expand::{
+    ContentPart, ExpandError, ExpandOptions, Expansion, Originals, expand,
+};
 use plimsoll_engine::{
     Artefact, HistoryBatch, HistoryStore as _, KnowledgeStore, MessageRecord, StoreError,
 };
@@ -21,7 +23,7 @@ async fn expanded(
     knowledge: Option<&dyn KnowledgeStore>,
     owner: &str,
     reference: &str,
-    part: Part,
+    part: ContentPart,
 ) -> Result<Expansion, ExpandError> {
     let tenant = tenant(owner);
     let originals = Originals { history: store, knowledge, tenant: &tenant };
@@ -37,14 +39,14 @@ async fn messages_and_artefacts_are_found_by_ref_and_by_digits() {
         ..artefact("t", "page", "{\"id\": 1}")
     };
     store.put_artefact(&kept).await.expect("kept");
-    let lines = Part::Lines { first: 2, last: 2 };
+    let lines = ContentPart::Lines { first: 2, last: 2 };
     for reference in [format!("ref:message:{}", said.hash), said.hash.short()] {
         let found = expanded(&store, None, "t", &reference, lines.clone()).await.expect("found");
         assert_eq!((&*found.text, found.is_stale), ("two", false));
     }
     let digits = &kept.reference.digest[..16];
     for reference in [kept.reference.print(), digits.to_owned()] {
-        let found = expanded(&store, Some(&store), "t", &reference, Part::Whole).await;
+        let found = expanded(&store, Some(&store), "t", &reference, ContentPart::Whole).await;
         let found = found.expect("found");
         assert_eq!((&*found.text, found.is_stale), ("{\"id\": 1}", true));
     }
@@ -58,15 +60,15 @@ async fn what_is_not_there_or_not_text_is_an_error() {
     binary.reference.digest = plimsoll_engine::digest(&binary.content);
     store.put_artefact(&binary).await.expect("kept");
     let image = binary.reference.print();
-    let found = expanded(&store, Some(&store), "t", &image, Part::Whole).await;
+    let found = expanded(&store, Some(&store), "t", &image, ContentPart::Whole).await;
     assert!(matches!(found, Err(ExpandError::NotText { bytes: 2 })));
     for (owner, reference) in
         [("t", "ref:message:0000000000000000"), ("other", &*said.hash.short()), ("t", &*image)]
     {
-        let found = expanded(&store, None, owner, reference, Part::Whole).await;
+        let found = expanded(&store, None, owner, reference, ContentPart::Whole).await;
         let is_unknown = matches!(found, Err(ExpandError::Store(StoreError::NotFound { .. })));
         assert!(is_unknown, "{reference}");
     }
-    let found = expanded(&store, Some(&store), "t", "no ref", Part::Whole).await;
+    let found = expanded(&store, Some(&store), "t", "no ref", ContentPart::Whole).await;
     assert!(matches!(found, Err(ExpandError::Store(StoreError::Invalid { .. }))));
 }

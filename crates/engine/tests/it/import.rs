@@ -1,6 +1,8 @@
 //! Importing: each message once, in its place.
 
 use plimsoll_core::{Message, MillisSinceEpoch, Role, Tokenizer};
+use plimsoll_engine::cards::CardSettings;
+use plimsoll_engine::observe::MessageObserver;
 use plimsoll_engine::{HistoryStore, Imported, MessageRecord, SessionId, import};
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::sample::{session, tenant};
@@ -10,8 +12,11 @@ fn said(id: Option<&str>, text: &str) -> Message {
 }
 
 async fn put(store: &MemoryStore, messages: Vec<(SessionId, Message)>) -> Imported {
+    let (tenant, settings) = (tenant("a"), CardSettings::default());
+    let observer =
+        MessageObserver { history: store, knowledge: store, tenant: &tenant, settings: &settings };
     let now = MillisSinceEpoch(9);
-    import(store, &tenant("a"), messages, Tokenizer::Estimate, now).await.expect("it is in order")
+    import(&observer, messages, Tokenizer::Estimate, now).await.expect("it is in order")
 }
 
 async fn kept(store: &MemoryStore, name: &str) -> Vec<MessageRecord> {

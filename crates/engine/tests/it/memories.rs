@@ -11,7 +11,7 @@ use plimsoll_core::safety::{Action, Handling};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, Tokenizer, ToolCall};
 use plimsoll_engine::assemble::{
     AssembleError, AssembleSettings, AssembledContext, AssembledMemory, Assembler, AssemblyReceipt,
-    FrameBook, Refreshed, Turn, record_assembly,
+    AssemblyTurn, FrameBook, Refreshed, record_assembly,
 };
 use plimsoll_engine::memories::{AskedMemory, Memories, MemorySearch};
 use plimsoll_engine::memory_stats::memory_stats;
@@ -292,14 +292,14 @@ impl Room {
         ask(assembler, &self.memories).await
     }
 
-    async fn memory(&self, turn: &Turn<'_>) -> AssembledMemory {
+    async fn memory(&self, turn: &AssemblyTurn<'_>) -> AssembledMemory {
         self.with(async |assembler, memories| {
             assembler.memory(memories, turn, None, turn.budget).await.expect("assembled")
         })
         .await
     }
 
-    async fn request(&self, turn: &Turn<'_>) -> Result<AssembledContext, AssembleError> {
+    async fn request(&self, turn: &AssemblyTurn<'_>) -> Result<AssembledContext, AssembleError> {
         let tool = |name: &str| ToolIntent { name: name.into(), intent: "does it".into() };
         self.with(async |assembler, memories| {
             assembler.request(memories, turn, &[tool("read"), tool("bash")]).await
@@ -308,8 +308,8 @@ impl Room {
     }
 }
 
-fn turn<'a>(scope: &'a Scope, text: &'a str) -> Turn<'a> {
-    Turn {
+fn turn<'a>(scope: &'a Scope, text: &'a str) -> AssemblyTurn<'a> {
+    AssemblyTurn {
         scope,
         text,
         frame: None,
@@ -388,9 +388,9 @@ async fn a_context_that_stands_is_kept_refreshed_or_made_smaller() {
     let scope = Scope::default();
     let first = room.memory(&turn(&scope, "Should we use caching?")).await;
     assert_eq!(first.refreshed, Refreshed::Built);
-    let after = async |turn: Turn<'_>| {
+    let after = async |turn: AssemblyTurn<'_>| {
         let previous = Some(&first.context);
-        room.memory(&Turn { previous, ..turn }).await
+        room.memory(&AssemblyTurn { previous, ..turn }).await
     };
     let kept = after(turn(&scope, "caching")).await;
     assert_eq!((kept.refreshed, &kept.context), (Refreshed::Kept, &first.context));
@@ -398,15 +398,18 @@ async fn a_context_that_stands_is_kept_refreshed_or_made_smaller() {
     assert_eq!(switched.refreshed, Refreshed::Rebuilt(RefreshReason::FrameSwitched));
     let unknown = after(turn(&scope, "zebra")).await;
     assert_eq!(unknown.refreshed, Refreshed::Rebuilt(RefreshReason::UnknownTopic));
-    let forced = after(Turn { force_refresh: true, ..turn(&scope, "caching") }).await;
+    let forced = after(AssemblyTurn { force_refresh: true, ..turn(&scope, "caching") }).await;
     assert_eq!(forced.refreshed, Refreshed::Forced);
-    let small = after(Turn { budget: Some(120), ..turn(&scope, "caching") }).await;
+    let small = after(AssemblyTurn { budget: Some(120), ..turn(&scope, "caching") }).await;
     assert_eq!(small.refreshed, Refreshed::Evicted);
     assert!(small.context.used <= 120 && small.context.text().contains("adding servers"));
     let debugging =
-        room.memory(&Turn { frame: Some("debugging"), ..turn(&scope, "caching") }).await;
-    let acting =
-        Turn { previous: Some(&debugging.context), about_to_act: true, ..turn(&scope, "caching") };
+        room.memory(&AssemblyTurn { frame: Some("debugging"), ..turn(&scope, "caching") }).await;
+    let acting = AssemblyTurn {
+        previous: Some(&debugging.context),
+        about_to_act: true,
+        ..turn(&scope, "caching")
+    };
     let acting = room.memory(&acting).await;
     assert_eq!(acting.refreshed, Refreshed::Rebuilt(RefreshReason::DecisionPoint));
     assert_eq!(acting.context.frame, "decision");
@@ -429,7 +432,7 @@ async fn what_was_forgotten_leaves_a_context_that_stands() {
     let first = room.memory(&turn(&scope, "Should we use caching?")).await;
     assert!(first.context.text().contains("canary"));
     room.store.forget(&tenant("a"), &scope).await.expect("forgotten");
-    let later = Turn { previous: Some(&first.context), ..turn(&scope, "caching") };
+    let later = AssemblyTurn { previous: Some(&first.context), ..turn(&scope, "caching") };
     let later = room.memory(&later).await;
     assert_eq!(later.refreshed, Refreshed::Kept);
     assert!(!later.context.text().contains("canary"));
@@ -521,13 +524,13 @@ async fn a_request_is_within_its_budget_and_its_header_stays() {
     assert_eq!(asked.request.lazy_tools, ["bash", "read"]);
     assert_ne!(asked.request.cache_key, step.request.cache_key);
     for budget in [300, 600, 1200, 8000] {
-        let turn = Turn { budget: Some(budget), ..turn(&scope, "Should we use caching?") };
+        let turn = AssemblyTurn { budget: Some(budget), ..turn(&scope, "Should we use caching?") };
         let request = room.request(&turn).await.expect("assembled").request;
         assert!(request.budget.used <= budget, "{} of {budget}", request.budget.used);
     }
-    let tiny = Turn { budget: Some(5), ..turn(&scope, "Should we use caching?") };
+    let tiny = AssemblyTurn { budget: Some(5), ..turn(&scope, "Should we use caching?") };
     assert!(matches!(room.request(&tiny).await, Err(AssembleError::TooLarge(_))));
-    let unknown = Turn { frame: Some("frame"), ..turn(&scope, "x") };
+    let unknown = AssemblyTurn { frame: Some("frame"), ..turn(&scope, "x") };
     assert!(matches!(room.request(&unknown).await, Err(AssembleError::UnknownFrame(_))));
 }
 
@@ -564,7 +567,7 @@ async fn metrics_are_those_of_what_was_recorded() {
         record_assembly(&room.store, &tenant("a"), &session("s"), &receipt, NOW).await
     };
     record(AssemblyReceipt::of_request(&first, 39, 12.0)).await.expect("recorded");
-    let later = Turn { previous: Some(&first.memory.context), ..turn(&scope, "zebra") };
+    let later = AssemblyTurn { previous: Some(&first.memory.context), ..turn(&scope, "zebra") };
     let second = room.request(&later).await.expect("assembled");
     record(AssemblyReceipt::of_request(&second, 40, 2.0)).await.expect("recorded");
     let answer = "We chose caching number 1 and 2 and 3; caching costs memory.";

@@ -5,11 +5,12 @@ use plimsoll_core::memory::lifecycle::{Event, LifecycleSettings, Severity};
 use plimsoll_core::memory::{MemoryKind, MemoryState, Outcome};
 use plimsoll_core::safety::{Action, Handling, Safety};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
-use plimsoll_engine::cards::{CardSettings, Workers};
+use plimsoll_engine::cards::CardSettings;
 use plimsoll_engine::remember::{
-    Details, MemoryError, MemoryRules, NewMemory, Novelty, Remember, SourceConfidence, from_line,
+    Details, MemoryError, NewMemory, Novelty, Remember, SourceConfidence, from_line,
     queue_model_pass, to_line,
 };
+use plimsoll_engine::work::{MemoryRules, Workers};
 use plimsoll_engine::{
     HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, MemoryRecord, MemoryVersion,
     MessageRecord, Scope, StoreError,

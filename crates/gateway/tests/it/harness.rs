@@ -12,7 +12,8 @@ use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::{BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy};
 use plimsoll_engine::HistoryStore;
 use plimsoll_gateway::{
-    Answers, Gateway, GatewayConfig, Memory, OwnTools, Parts, Policies, UpstreamConfig, serve,
+    Answers, Gateway, GatewayConfig, Memory, Observation, OwnTools, Parts, Policies,
+    UpstreamConfig, serve,
 };
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -90,7 +91,7 @@ impl Running {
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
         let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
-        Self::with_all(upstream, store, clock, Some(answers), None, change).await
+        Self::with_all(upstream, store, clock, Some(answers), None, None, change).await
     }
 
     pub(crate) async fn with_clock(
@@ -99,7 +100,7 @@ impl Running {
         clock: Arc<ManualClock>,
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
-        Self::with_all(upstream, store, clock, None, None, change).await
+        Self::with_all(upstream, store, clock, None, None, None, change).await
     }
 
     pub(crate) async fn with_memory(
@@ -109,7 +110,16 @@ impl Running {
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
         let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
-        Self::with_all(upstream, store, clock, None, Some(memory), change).await
+        Self::with_all(upstream, store, clock, None, Some(memory), None, change).await
+    }
+
+    pub(crate) async fn with_observation(
+        upstream: &str,
+        store: Arc<dyn HistoryStore>,
+        observation: Observation,
+    ) -> Self {
+        let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
+        Self::with_all(upstream, store, clock, None, None, Some(observation), |_| {}).await
     }
 
     async fn with_all(
@@ -118,6 +128,7 @@ impl Running {
         clock: Arc<ManualClock>,
         answers: Option<Arc<dyn Answers>>,
         memory: Option<Arc<dyn Memory>>,
+        observation: Option<Observation>,
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
         let mut config = GatewayConfig {
@@ -137,6 +148,7 @@ impl Running {
             pricing: Pricing::shipped(),
             memory,
             answers,
+            observation,
             // The tools of the tests are few.
             lazy_tools: config
                 .add

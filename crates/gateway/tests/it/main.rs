@@ -14,6 +14,7 @@ mod limits;
 mod lookups;
 mod marks;
 mod memory;
+mod observe;
 mod routes;
 mod sessions;
 mod settings;

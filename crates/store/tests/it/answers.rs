@@ -3,7 +3,7 @@
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::answer::AnswerSettings;
 use plimsoll_engine::answer::{
-    AnswerCache, Found, Question, evict_answer, find_answer, keep_answer, ref_changed,
+    AnswerCache, AnswerMatch, AnswerQuestion, evict_answer, find_answer, keep_answer, ref_changed,
 };
 use plimsoll_testkit::sample::{artefact, tenant};
 
@@ -29,13 +29,13 @@ async fn answers_come_and_go_on_sqlite() {
     knowledge.put_artefact(&page).await.expect("stored");
     let used = [page.reference.print()];
     let keep = async |text: &str, at: i64| {
-        let question = Question { text, signature: "s" };
+        let question = AnswerQuestion { text, signature: "s" };
         keep_answer(&cache, &question, "so", &used, MillisSinceEpoch(at)).await.expect("kept")
     };
     let hits = async |text: &str| {
-        let question = Question { text, signature: "s" };
+        let question = AnswerQuestion { text, signature: "s" };
         match find_answer(&cache, &question, NOW).await.expect("an answer") {
-            Found::Exact(answer) => Some(answer.hit_count),
+            AnswerMatch::Exact(answer) => Some(answer.hit_count),
             _ => None,
         }
     };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Who wrote a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "by")]
-pub enum SummaryBy {
+pub enum SummaryAuthor {
     /// It needed no model.
     Fast,
     /// The model of this name.
@@ -21,7 +21,7 @@ pub enum SummaryBy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audit {
     pub content_hash: String,
-    pub summary: SummaryBy,
+    pub summary: SummaryAuthor,
     /// Characters of the message and of its summary.
     pub characters: usize,
     pub summary_characters: usize,

@@ -8,10 +8,10 @@ use plimsoll_core::card::{
 use plimsoll_core::safety::{Flags, redact};
 use plimsoll_core::{Message, MillisSinceEpoch, Role};
 
-use super::audit::{Audit, SummaryBy};
-use super::work::Workers;
-use super::{FAST, TRUNCATED, after, plain_card};
+use super::Workers;
+use super::audit::{Audit, SummaryAuthor};
 use crate::card::ContextCard;
+use crate::cards::{FAST, TRUNCATED, after, plain_card};
 use crate::chat::{ChatModel, ChatRequest, StopReason};
 use crate::error::StoreError;
 use crate::history::MessageRecord;
@@ -37,7 +37,7 @@ pub(super) async fn make(
     workers: &Workers<'_>,
     tenant: &TenantId,
     record: &MessageRecord,
-    known: &mut Known,
+    known: &mut CardCopies,
     now: MillisSinceEpoch,
 ) -> Result<Made, StoreError> {
     let hash = record.hash.short();
@@ -58,40 +58,40 @@ pub(super) async fn make(
         && card.generator_model != TRUNCATED
     {
         let by = match card.generator_model.as_str() {
-            FAST => SummaryBy::Fast,
-            model => SummaryBy::Known { model: model.to_owned() },
+            FAST => SummaryAuthor::Fast,
+            model => SummaryAuthor::Known { model: model.to_owned() },
         };
         return Ok(done(card.clone(), by, false));
     }
     let is_new = stored.is_none();
     let base = stored.unwrap_or(plain);
     if summarise(&record.message) != Summary::Model {
-        return Ok(done(base, SummaryBy::Fast, is_new));
+        return Ok(done(base, SummaryAuthor::Fast, is_new));
     }
-    let truncated = |why: String| done(base.clone(), SummaryBy::Truncated { why }, is_new);
+    let truncated = |why: String| done(base.clone(), SummaryAuthor::Truncated { why }, is_new);
     let Some(model) = workers.model else {
         return Ok(truncated("there is no model".to_owned()));
     };
     let first = elsewhere(workers, tenant, record, known).await?;
     let other = first.as_ref().filter(|card| !matches!(&*card.generator_model, FAST | TRUNCATED));
     if let Some(other) = other {
-        let by = SummaryBy::Known { model: other.generator_model.clone() };
+        let by = SummaryAuthor::Known { model: other.generator_model.clone() };
         let card = summarised(&base, &other.summary, &other.generator_model, now);
         return Ok(done(card, by, true));
     }
     let (answer, cost) = ask(workers, model, record.message.role, &safe).await;
-    let made = match answer.map_err(Refusal::Model).and_then(|summary| {
-        accept(&summary, &shown).map_err(|invented| Refusal::Summary(invented.to_string()))
+    let made = match answer.map_err(SummaryRefusal::Model).and_then(|summary| {
+        accept(&summary, &shown).map_err(|invented| SummaryRefusal::Summary(invented.to_string()))
     }) {
         Ok(summary) => {
             let name = model.model();
             let card = summarised(&base, &summary, name, now);
-            let mut made = done(card, SummaryBy::Model { model: name.to_owned() }, true);
+            let mut made = done(card, SummaryAuthor::Model { model: name.to_owned() }, true);
             made.others.extend(first.map(|other| summarised(&other, &summary, name, now)));
             made
         }
-        Err(Refusal::Summary(why)) => truncated(format!("the summary was not kept: {why}")),
-        Err(Refusal::Model(error)) => {
+        Err(SummaryRefusal::Summary(why)) => truncated(format!("the summary was not kept: {why}")),
+        Err(SummaryRefusal::Model(error)) => {
             let mut made = truncated(error.to_string());
             if let ModelError::Unavailable { retry_after, .. } = error {
                 made.retry = Some((error.to_string(), retry_after));
@@ -102,7 +102,7 @@ pub(super) async fn make(
     Ok(Made { cost, ..made })
 }
 
-enum Refusal {
+enum SummaryRefusal {
     Model(ModelError),
     Summary(String),
 }
@@ -147,7 +147,7 @@ async fn elsewhere(
     workers: &Workers<'_>,
     tenant: &TenantId,
     record: &MessageRecord,
-    known: &mut Known,
+    known: &mut CardCopies,
 ) -> Result<Option<ContextCard>, StoreError> {
     let first = match workers.history.message_by_hash(tenant, &record.hash.full()).await {
         Ok(first) => first,
@@ -162,9 +162,9 @@ async fn elsewhere(
 
 /// Cards that a batch has read or made, so that it reads those of a session once.
 #[derive(Debug, Default)]
-pub(super) struct Known(HashMap<SessionId, HashMap<String, ContextCard>>);
+pub(super) struct CardCopies(HashMap<SessionId, HashMap<String, ContextCard>>);
 
-impl Known {
+impl CardCopies {
     async fn card(
         &mut self,
         workers: &Workers<'_>,
@@ -205,7 +205,7 @@ fn summarised(
     }
 }
 
-fn audit(card: &ContextCard, summary: SummaryBy, shown: &str, flags: Flags) -> Audit {
+fn audit(card: &ContextCard, summary: SummaryAuthor, shown: &str, flags: Flags) -> Audit {
     Audit {
         content_hash: card.content_hash.clone(),
         summary,

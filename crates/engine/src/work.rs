@@ -1,5 +1,10 @@
 //! The workers: they take jobs in batches, and each has its effect once.
 
+mod artefact;
+mod audit;
+mod facts;
+mod make;
+
 use std::collections::{BTreeSet, HashMap};
 
 use futures_util::future::join_all;
@@ -7,12 +12,10 @@ use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::safety::Safety;
 use serde::Serialize;
 
-use super::artefact::SUMMARY;
-use super::audit::{Audit, SummaryBy};
-use super::job::{CARD, CardPayload, EMBED, EmbedPayload, queue_embed};
-use super::make::{Known, Made, make};
-use super::{CardSettings, after, safe_text};
 use crate::card::ContextCard;
+use crate::cards::{
+    CARD, CardPayload, CardSettings, EMBED, EmbedPayload, SUMMARY, after, queue_embed, safe_text,
+};
 use crate::chat::ChatModel;
 use crate::clock::Clock;
 use crate::embedder::Embedder;
@@ -21,9 +24,13 @@ use crate::history::{HistoryBatch, HistoryStore};
 use crate::id::{SessionId, TenantId};
 use crate::job::{Job, JobOutcome};
 use crate::knowledge::KnowledgeStore;
-use crate::remember::{EXTRACT, MemoryRules};
+use crate::remember::EXTRACT;
 use crate::search::Embedding;
 use crate::valid::digest;
+use make::{CardCopies, Made, make};
+
+pub use audit::{Audit, SummaryAuthor};
+pub use facts::MemoryRules;
 
 /// What workers work with. Without a model summaries are the beginnings of texts, without an embedder cards have no vectors.
 #[derive(Debug, Clone, Copy)]
@@ -140,7 +147,7 @@ impl Workers<'_> {
     pub async fn batch(&self, tenant: &TenantId) -> Result<Worked, StoreError> {
         let mut worked = Worked::default();
         let mut pending = Vec::new();
-        let mut known = Known::default();
+        let mut known = CardCopies::default();
         for _ in 0..self.settings.batch_size.max(1) {
             let now = self.clock.now();
             let quota = self.settings.quota(now);
@@ -181,10 +188,10 @@ impl Workers<'_> {
         &self,
         tenant: &TenantId,
         job: Job,
-        known: &mut Known,
+        known: &mut CardCopies,
         worked: &mut Worked,
     ) -> Result<Option<Pending>, StoreError> {
-        let payload: CardPayload = read(&job)?;
+        let payload: CardPayload = payload_of(&job)?;
         let found = self.history.messages(tenant, &payload.session, payload.position, 1).await?;
         let record = found.into_iter().next().ok_or_else(|| StoreError::NotFound {
             what: format!("message {} of session {}", payload.position, payload.session),
@@ -193,9 +200,9 @@ impl Workers<'_> {
         worked.tokens += made.cost;
         known.put(made.others.iter().chain([&made.card]).filter(|_| made.is_new));
         match &made.audit.summary {
-            SummaryBy::Model { .. } => worked.summarised += 1,
-            SummaryBy::Truncated { .. } => worked.truncated += 1,
-            SummaryBy::Fast | SummaryBy::Known { .. } => {}
+            SummaryAuthor::Model { .. } => worked.summarised += 1,
+            SummaryAuthor::Truncated { .. } => worked.truncated += 1,
+            SummaryAuthor::Fast | SummaryAuthor::Known { .. } => {}
         }
         if let Some((error, after)) = &made.retry
             && job.attempt_count < job.job.max_attempts
@@ -267,7 +274,7 @@ impl Workers<'_> {
         job: &Job,
         worked: &mut Worked,
     ) -> Result<String, StoreError> {
-        let EmbedPayload { session } = read(job)?;
+        let EmbedPayload { session } = payload_of(job)?;
         let mut cards = self.lacking(tenant, &session).await?;
         let (vectors, why) = self.vectors(&cards).await;
         if let Some(why) = why {
@@ -375,7 +382,7 @@ fn done(made: &Made) -> Result<JobOutcome, StoreError> {
     Ok(JobOutcome::Done { result, token_cost: made.cost })
 }
 
-fn read<'a, T: serde::Deserialize<'a>>(job: &'a Job) -> Result<T, StoreError> {
+fn payload_of<'a, T: serde::Deserialize<'a>>(job: &'a Job) -> Result<T, StoreError> {
     serde_json::from_str(&job.job.payload).map_err(|_| StoreError::Invalid {
         field: "payload",
         why: format!("it is none of a job of the kind {}", job.job.kind),
