@@ -123,6 +123,7 @@ impl Transcript {
     }
 
     /// Returns the first `end` messages as a transcript of their own.
+    #[must_use]
     pub fn beginning(&self, end: Position) -> Self {
         let mut beginning = Self::new(self.tokenizer());
         for entry in &self.entries[..end.min(self.entries.len())] {

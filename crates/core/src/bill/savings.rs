@@ -44,7 +44,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// What an estimate says of a setting.
+/// The judgement of a setting by its estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SavingVerdict {
