@@ -62,7 +62,7 @@ pub(crate) use trim::TrimArguments;
 pub(crate) use validate::ValidateArguments;
 pub(crate) use work::WorkArguments;
 
-/// What a model sees, bounded, priced and explained
+/// Context engine for LLM agents: bounds, prices and explains what a model sees
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, about, arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -72,57 +72,57 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show where the money of recorded sessions went, and which settings would have saved some; without a file, of all sessions on this machine
+    /// Show the cost of recorded sessions by cause, and which settings would have saved money; without a file, of all sessions on this machine
     Bill(BillArguments),
-    /// Look at a recorded session: what it holds, where its tokens are; without a file, list the sessions on this machine
+    /// Show the content and the tokens of a recorded session; without a file, list the sessions on this machine
     Inspect(InspectArguments),
     /// Show how full a session makes its context window
     Pressure(PressureArguments),
     /// Write a smaller session in its own format
     Trim(TrimArguments),
-    /// Replay a recorded session: what would have been sent at each turn, what it would have cost, what it would have missed
+    /// Replay a recorded session under a policy: the context, the cost and the missing content of each turn
     Replay(ReplayArguments),
     /// Read the unified log of a store: messages and context decisions
     Log(LogArguments),
-    /// Get back what a ref stands for, list refs, or remove those whose time is over
+    /// Print the content behind a ref, list refs, or remove expired ones
     Ref(RefArguments),
     /// Put messages into a store: dialogue lines, or recorded sessions of any known format
     Import(ImportArguments),
-    /// Recall the messages of a store that a question asks for, within a budget and without a model
+    /// Find the messages of a store that answer a question, within a budget and without a model
     Recall(RecallArguments),
     /// Search the messages of a store
     Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
-    /// Show which providers of models are configured and reachable, and what models cost
+    /// Show which model providers are configured and reachable, and the prices of models
     Models(ModelsArguments),
-    /// Check cascades: one line for each problem
+    /// Check cascades and print one line for each problem
     Validate(ValidateArguments),
-    /// Draw a cascade: its phases, where they lead, and what they see
+    /// Draw a cascade: its phases, their order, and the context of each
     Graph(GraphArguments),
-    /// Run a cascade: its phases one after another, each with the context that is chosen for it
+    /// Run a cascade: its phases in order, each with a context selected for it
     Run(RunArguments),
-    /// Show context cards: what each message of a store is about, and what would be selected for a task
+    /// List context cards, which summarise the messages of a store, and show the selection for a task
     Cards(CardsArguments),
-    /// Work on what waits in a store: summaries and vectors of context cards
+    /// Run the waiting jobs of a store: summaries and vectors of context cards
     Work(WorkArguments),
-    /// What is known: write it, search it, confirm, supersede and forget it
+    /// Write, search, confirm, supersede and forget memory records
     Memory(MemoryArguments),
-    /// Put together what a model should see for a turn: rules, what is known, what was said, within a budget
+    /// Assemble the context for a turn within a budget: rules, memory and messages
     Assemble(AssembleArguments),
-    /// Look after cached answers: list, show and evict them, and try the guard that serves them
+    /// List, show and evict cached answers, and check the guard that serves them
     Cache(CacheArguments),
-    /// Keep schemas of tools: list, add and show them, and print the directory that stands for them in a request
+    /// List, add and show tool schemas, and print the directory that replaces them in a request
     Tools(ToolsArguments),
     /// Serve the gateway: a proxy in front of the OpenAI, Anthropic and Gemini APIs that bounds what a model sees
     Serve(ServeArguments),
-    /// Print what a client needs so that it speaks to the gateway
+    /// Print the settings that point a client at the gateway
     Env(EnvArguments),
-    /// Run a client behind the gateway, and tell what that saved: `plimsoll run-agent -- claude`
+    /// Run a client behind the gateway and print the savings: `plimsoll run-agent -- claude`
     RunAgent(RunAgentArguments),
     /// Show the settings in force and where they come from, and check the files that hold them
     Config(ConfigArguments),
-    /// Look whether a gateway would work here: settings, store, port, upstreams, clients
+    /// Check whether a gateway would work here: settings, store, port, upstreams, clients
     Doctor(DoctorArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
@@ -131,7 +131,7 @@ pub(crate) enum Command {
 /// A session, and how it is read, counted and priced.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArguments {
-    /// The recorded session; its format is recognised by content
+    /// The recorded session; the content decides the format
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) reading: ReadingArguments,
@@ -177,7 +177,7 @@ pub(crate) struct PolicyArguments {
     /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The ceiling in tokens, over what the configuration says
+    /// The ceiling in tokens, instead of the configuration's
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<u64>,
 }
@@ -185,7 +185,7 @@ pub(crate) struct PolicyArguments {
 /// The context window and its shares.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WindowArguments {
-    /// The context window in tokens, over what `context.json` or the session says
+    /// The context window in tokens, instead of that of `context.json` or the session
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
     /// Shares and thresholds instead of `context.json` here

@@ -9,7 +9,7 @@ use super::{PlainArguments, ScopeArguments};
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct AssembleArguments {
-    /// What the user says now; without it the session's newest messages are the turn
+    /// The user's message; by default the session's newest messages are the turn
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) turn: String,
     /// `question`, `decision`, `debugging`, `task`, `creative`, `conversation`, `quick_capture`, `context_lookup`, `deep_analysis`,
@@ -19,10 +19,10 @@ pub(crate) struct AssembleArguments {
     /// The ceiling in tokens
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<u64>,
-    /// Only what is known, as a system prompt: no header, no messages
+    /// Print the memory only, as a system prompt: no header, no messages
     #[arg(long)]
     pub(crate) memory_only: bool,
-    /// The current task, in the place of the session's
+    /// The current task, instead of the session's
     #[arg(long, value_name = "TEXT")]
     pub(crate) focus: Option<String>,
     /// Only records with this tag; once for each
@@ -31,16 +31,16 @@ pub(crate) struct AssembleArguments {
     /// Something is about to be decided or done
     #[arg(long)]
     pub(crate) about_to_act: bool,
-    /// Make it anew even if the one before still holds
+    /// Rebuild the memory even if the previous one still holds
     #[arg(long)]
     pub(crate) force_refresh: bool,
-    /// What an earlier call printed with `--json`: what still holds keeps its text and its place
+    /// The output of an earlier call with `--json`: items that still hold keep their text and place
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<PathBuf>,
     /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR`
     #[arg(long, value_name = "TOKENIZER", default_value = "o200k")]
     pub(crate) tokens: String,
-    /// Why each record is in it or not
+    /// Print why each record is included or not
     #[arg(long)]
     pub(crate) explain: bool,
     #[command(flatten)]

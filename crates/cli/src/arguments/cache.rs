@@ -47,7 +47,7 @@ pub(crate) enum CacheCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Tell how many answers are kept, how large they are, and how often they were served
+    /// Print the number and size of cached answers, and how often they were served
     Stats {
         #[command(flatten)]
         store: StoreArguments,
@@ -58,7 +58,7 @@ pub(crate) enum CacheCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Try the guard on labelled pairs of questions: how often it would serve, and how often wrongly
+    /// Check the guard on labelled pairs of questions: how often it would serve, and how often wrongly
     Check(CheckArguments),
 }
 
@@ -69,7 +69,7 @@ pub(crate) enum CacheCommand {
 pub(crate) struct CheckArguments {
     /// Labelled pairs
     pub(crate) file: PathBuf,
-    /// Try the odd and the even lines by themselves too, so that nothing is judged by what it was made on
+    /// Check the odd and the even lines separately too, so that settings made on one half are judged on the other
     #[arg(long)]
     pub(crate) halves: bool,
     /// List the pairs that would be served though they are labelled different

@@ -14,7 +14,7 @@ pub(crate) struct CardsArguments {
     /// Only cards of this session
     #[arg(long)]
     pub(crate) session: Option<String>,
-    /// Make the cards that are missing, and work until none waits
+    /// Make the missing cards, and work until no job waits
     #[arg(long)]
     pub(crate) make: bool,
     /// Show what would be selected of the session for this task, and why

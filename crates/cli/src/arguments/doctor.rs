@@ -14,7 +14,7 @@ pub(crate) struct DoctorArguments {
     /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Reach for no upstream
+    /// Connect to no upstream
     #[arg(long)]
     pub(crate) offline: bool,
     /// Print JSON

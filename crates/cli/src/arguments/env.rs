@@ -9,7 +9,7 @@ pub(crate) struct EnvArguments {
     /// The client
     #[arg(value_enum)]
     pub(crate) client: crate::client::Client,
-    /// Where the gateway listens, instead of `listen`
+    /// The address of the gateway, instead of `listen`
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<std::net::SocketAddr>,
     /// Settings instead of `plimsoll.toml` here and in the user's configuration folder

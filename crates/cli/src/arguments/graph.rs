@@ -17,7 +17,7 @@ pub(crate) enum GraphFormat {
 pub(crate) struct GraphArguments {
     /// The cascade
     pub(crate) file: PathBuf,
-    /// How to draw it; by default what the name of `--out` says, else `mermaid`
+    /// The format; by default that of the name of `--out`, else `mermaid`
     #[arg(long, value_enum)]
     pub(crate) format: Option<GraphFormat>,
     /// Write to this file instead of standard output

@@ -6,7 +6,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
-    /// A recorded session, or a folder of them; without it, the places where agents keep theirs
+    /// A recorded session, or a folder of them; without one, the places where agents keep theirs
     pub(crate) file: Option<PathBuf>,
     /// Count tokens by `o200k`, `cl100k`, `claude`, `estimate`, `chars:N` or `o200k:FACTOR` instead of by the session's model
     #[arg(long, value_name = "TOKENIZER")]
@@ -14,10 +14,10 @@ pub(crate) struct InspectArguments {
     /// Count as for this model instead of the recorded one
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Read what the agent had in its context after it compacted, instead of all that was said
+    /// Read the agent's context after its compactions, instead of the whole session
     #[arg(long)]
     pub(crate) honour_compaction: bool,
-    /// The context window in tokens, over what the session says
+    /// The context window in tokens, instead of the session's
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
     /// List each skipped or repaired record

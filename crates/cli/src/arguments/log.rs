@@ -6,7 +6,7 @@ use super::StoreArguments;
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArguments {
-    /// `stats`: how efficient the contexts were, and what providers billed
+    /// `stats`: the efficiency of the contexts, and the bills of providers
     #[arg(value_parser = ["stats"])]
     pub(crate) what: Option<String>,
     /// A row of `stats` for each cascade or each session

@@ -17,37 +17,37 @@ pub(crate) struct MemoryArguments {
 pub(crate) enum MemoryCommand {
     /// Write a record: a decision, a fact, a procedure, an episode, a censor
     Add(AddArguments),
-    /// List records, the newest first
+    /// List records, newest first
     List(ListArguments),
-    /// Show all there is of a record, as it is or as it was
+    /// Show the whole record, now or at an earlier time
     Show(ShowArguments),
     /// Search records of all kinds by meaning and by words
     Search(SearchMemoryArguments),
-    /// Read what the messages of a session say: decisions, tasks, entities, metrics, links, facts; no model is asked
+    /// Extract decisions, tasks, entities, metrics, links and facts from messages, without a model
     Extract(ExtractArguments),
-    /// Say that a fact was met again
+    /// Confirm a fact
     Confirm(OneArguments),
     /// Mark a fact as core
     Mark(OneArguments),
-    /// Say that a fact is wrong: it is shown no more
+    /// Mark a fact as wrong: it is no longer shown
     Disprove(OneArguments),
-    /// Say that a procedure was used, or that a censor spoke
+    /// Record that a procedure was used, or that a censor triggered
     Used(UsedArguments),
-    /// Take a procedure or a censor out of use
+    /// Retire a procedure or a censor
     Retire(OneArguments),
-    /// Put a new record in the place of an old one
+    /// Replace an old record by a new one
     Supersede(SupersedeArguments),
-    /// Record what came of a decision
+    /// Record the outcome of a decision
     Outcome(OutcomeArguments),
-    /// Let time pass: old episodes are summarized and put away
+    /// Age the records: old episodes are summarized and archived
     Age(PlainArguments),
-    /// Remove all that belongs to a person, session, workspace or agent, or that came from a source
+    /// Remove all records of a user, session, workspace or agent, or from a source
     Forget(ForgetArguments),
     /// Write all records as lines of JSON
     Export(ExportArguments),
     /// Read records: lines that `export` wrote, or new ones such as `{"kind": "fact", "text": "…"}`
     Import(ImportMemoryArguments),
-    /// Show how memory does: relevance, use of the budget, confirmations, growth
+    /// Show statistics of memory: relevance, use of the budget, confirmations, growth
     Stats(PlainArguments),
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct SaidArguments {
     /// decision, fact, entity, task, metric, link, procedure, episode or censor
     #[arg(value_parser = kind)]
     pub(crate) kind: MemoryKind,
-    /// What was decided, is so or happened, in one sentence; of a censor why, of a procedure what it is for
+    /// The decision, fact or event in one sentence; the reason of a censor, the purpose of a procedure
     #[arg(default_value = "")]
     pub(crate) text: String,
     /// The name of a procedure, or the pattern of a censor
@@ -91,37 +91,37 @@ pub(crate) struct SaidArguments {
     /// A reason of a decision or a step of a procedure; once for each
     #[arg(long = "point", value_name = "TEXT")]
     pub(crate) points: Vec<String>,
-    /// A few lines in the place of those that are written by themselves
+    /// A few lines instead of the generated summary
     #[arg(long, value_name = "TEXT")]
     pub(crate) summary: Option<String>,
-    /// All there is to say; shown by `memory show` only
+    /// The full text; only `memory show` prints it
     #[arg(long, value_name = "TEXT")]
     pub(crate) full: Option<String>,
-    /// Its id; without one it follows from what it says
+    /// The id; by default it follows from the content
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// Who says so: only the operator's records may act as instructions
+    /// The origin: only the operator's records may act as instructions
     #[arg(long, default_value = "operator")]
     pub(crate) origin: String,
-    /// How sure it is, 0 to 1
+    /// The confidence, 0 to 1
     #[arg(long, value_name = "SHARE")]
     pub(crate) confidence: Option<f32>,
-    /// The ref of the text that it comes from
+    /// The ref of the source text
     #[arg(long, value_name = "REF")]
     pub(crate) source: Option<String>,
     /// A tag; once for each
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
-    /// When it happened: `2026-01-31` or `2026-01-31T14:05:00Z`
+    /// The time of the event: `2026-01-31` or `2026-01-31T14:05:00Z`
     #[arg(long, value_name = "DATE")]
     pub(crate) at: Option<String>,
-    /// When it holds no more
+    /// The time at which it expires
     #[arg(long, value_name = "DATE")]
     pub(crate) expires: Option<String>,
-    /// A censor that blocks rather than warns
+    /// The censor blocks instead of warning
     #[arg(long)]
     pub(crate) block: bool,
-    /// What came of a decision: success, partial or failure
+    /// The outcome of a decision: success, partial or failure
     #[arg(long, value_parser = outcome)]
     pub(crate) outcome: Option<Outcome>,
     #[command(flatten)]
@@ -197,7 +197,7 @@ pub(crate) struct SearchMemoryArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExtractArguments {
-    /// Whose messages are read, and whom the facts are for; without a session all sessions are read
+    /// The messages to read and the scope of the facts; without a session, all sessions
     #[command(flatten)]
     pub(crate) scope: ScopeArguments,
     /// Also let the model of `[cards]` look for facts, by jobs within its quotas; `plimsoll work` does them
@@ -217,7 +217,7 @@ pub(crate) struct OneArguments {
 #[derive(Debug, Args)]
 pub(crate) struct UsedArguments {
     pub(crate) id: String,
-    /// It did not help, or the censor spoke where it should not have
+    /// It did not help, or the censor triggered wrongly
     #[arg(long)]
     pub(crate) wrong: bool,
     #[command(flatten)]
@@ -230,7 +230,7 @@ pub(crate) struct OutcomeArguments {
     /// success, partial or failure
     #[arg(value_parser = outcome)]
     pub(crate) outcome: Outcome,
-    /// What came of it, in a sentence
+    /// The result, in a sentence
     #[arg(default_value = "")]
     pub(crate) result: String,
     #[command(flatten)]
@@ -241,7 +241,7 @@ pub(crate) struct OutcomeArguments {
 pub(crate) struct ForgetArguments {
     #[command(flatten)]
     pub(crate) scope: ScopeArguments,
-    /// The ref of a source: what was taken from it goes, wherever it is
+    /// The ref of a source: every record from it is removed
     #[arg(long, value_name = "REF", conflicts_with_all = ["workspace", "user", "session", "agent"])]
     pub(crate) source: Option<String>,
     #[command(flatten)]
@@ -254,7 +254,7 @@ pub(crate) struct ExportArguments {
     pub(crate) scope: ScopeArguments,
     #[command(flatten)]
     pub(crate) store: StoreArguments,
-    /// Where to; standard output without it
+    /// The output file; by default standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }

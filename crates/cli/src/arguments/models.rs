@@ -15,7 +15,7 @@ pub(crate) struct ModelsArguments {
     /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Ask nobody
+    /// Connect to no provider
     #[arg(long)]
     pub(crate) offline: bool,
     /// Print JSON

@@ -22,7 +22,7 @@ pub(crate) enum PressureFormat {
 pub(crate) struct PressureArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// Read what the agent had in its context after it compacted, instead of all that was said
+    /// Read the agent's context after its compactions, instead of the whole session
     #[arg(long)]
     pub(crate) honour_compaction: bool,
     #[command(flatten)]

@@ -14,13 +14,13 @@ pub(crate) struct RecallArguments {
     /// The question
     #[arg(long, value_name = "TEXT", required_unless_present = "batch", conflicts_with = "batch")]
     pub(crate) query: Option<String>,
-    /// The most tokens of what is recalled, headers included
+    /// The most tokens of recalled messages, headers included
     #[arg(long, value_name = "TOKENS", default_value_t = 4000, conflicts_with = "batch")]
     pub(crate) budget: u64,
-    /// Rank for each question of this file
+    /// Rank the messages for each question of this file
     #[arg(long, value_name = "QUERIES.jsonl", requires = "out")]
     pub(crate) batch: Option<PathBuf>,
-    /// Where the rankings of `--batch` go; an existing file is replaced
+    /// The file for the rankings of `--batch`; an existing one is replaced
     #[arg(long, value_name = "RESULTS.jsonl", requires = "batch")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct RecallArguments {
     /// Print JSON
     #[arg(long, conflicts_with = "batch")]
     pub(crate) json: bool,
-    /// Tell what each score is made of
+    /// Print the parts of each score
     #[arg(long, conflicts_with = "batch")]
     pub(crate) explain: bool,
 }

@@ -12,7 +12,7 @@ pub(crate) struct RefArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RefCommand {
-    /// Print what a ref stands for, or a part of it
+    /// Print the content behind a ref, or a part of it
     Get(RefGetArguments),
     /// List the refs of artefacts, newest first
     List {
@@ -25,7 +25,7 @@ pub(crate) enum RefCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Remove refs whose time to live is over
+    /// Remove expired refs
     Gc {
         #[command(flatten)]
         store: StoreArguments,
@@ -50,10 +50,10 @@ pub(crate) struct RefGetArguments {
     /// Only lines that hold this text
     #[arg(long, value_name = "TEXT", conflicts_with = "slice")]
     pub(crate) search: Option<String>,
-    /// Only so many elements of a list, else characters, `OFFSET:LIMIT`, counted from 0
+    /// Only a slice of a list's elements or a text's characters, `OFFSET:LIMIT`, counted from 0
     #[arg(long, value_name = "OFFSET:LIMIT")]
     pub(crate) slice: Option<String>,
-    /// Print JSON: the text, how much there is in all, and where to go on
+    /// Print JSON: the text, the full size, and the offset of the next part
     #[arg(long)]
     pub(crate) json: bool,
 }

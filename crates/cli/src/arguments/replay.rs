@@ -14,7 +14,7 @@ use super::{PolicyArguments, ReadingArguments};
     after_help = "Several sessions, and those in folders, are summed up for each policy; `--each` tells of each too.\nWhere a session reports its usage, what was billed is the first row, and savings are against it."
 )]
 pub(crate) struct ReplayArguments {
-    /// Recorded sessions, or folders of them; a format is recognised by content
+    /// Recorded sessions, or folders of them; the content decides the format
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
@@ -24,19 +24,19 @@ pub(crate) struct ReplayArguments {
     /// `full`, `window`, `plimsoll`, `clear-tool-uses[:TRIGGER,KEEP]` or `newest[:BUDGET]`; give it again to compare
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Vec<String>,
-    /// As if the agent had never compacted its context: every message is there at every later turn
+    /// Replay as if the agent had never compacted its context: every later turn has every message
     #[arg(long)]
     pub(crate) no_compaction: bool,
-    /// What the cache costs, instead of the model's own: prices of a read and a write, input = 1, and a life in seconds
+    /// The cache's prices instead of the model's: of a read and a write, input = 1, and a life in seconds
     #[arg(long, value_name = "read=R,write=W,life=S")]
     pub(crate) prices: Option<PriceOverrides>,
     /// Never change a message that was sent once
     #[arg(long)]
     pub(crate) append_only: bool,
-    /// A table for each session too
+    /// Print a table for each session too
     #[arg(long)]
     pub(crate) each: bool,
-    /// Hold the model of the cache against what the provider reported, instead of replaying
+    /// Compare the model of the cache with the provider's reported usage, instead of replaying
     #[arg(long, conflicts_with_all = ["policy", "contexts", "html", "missed", "prices", "append_only", "store"])]
     pub(crate) verify_bill: bool,
     /// Write each turn's context as JSON Lines
@@ -48,7 +48,7 @@ pub(crate) struct ReplayArguments {
     /// Write a self-contained page with the picture
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// List what was needed and hidden, with the message it was in
+    /// List needed content that was hidden, with its message
     #[arg(long)]
     pub(crate) missed: bool,
     /// Draw a bar for every turn instead of at most 40

@@ -13,7 +13,7 @@ use super::StoreArguments;
 pub(crate) struct RunArguments {
     /// The cascade, in YAML or JSON
     pub(crate) cascade: PathBuf,
-    /// What it is given: a JSON object, or `@FILE` that holds one
+    /// The input: a JSON object, or `@FILE` that holds one
     #[arg(long, short, value_name = "JSON")]
     pub(crate) input: Option<String>,
     /// The model of phases that name none, `provider/model`; `scripted:FILE` answers everything from a file
@@ -24,19 +24,19 @@ pub(crate) struct RunArguments {
     /// The session's id; by default made of the cascade's and the time
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Go on with a session where its record ends
+    /// Resume a session where its record ends
     #[arg(long, value_name = "SESSION", conflicts_with = "session")]
     pub(crate) resume: Option<String>,
     /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where `images/SESSION/PHASE/` is made, instead of here
+    /// The folder for `images/SESSION/PHASE/`, instead of the current one
     #[arg(long, value_name = "FOLDER")]
     pub(crate) images: Option<PathBuf>,
-    /// Answer for tools and validators that nobody has, instead of refusing the cascade
+    /// Answer for missing tools and validators, instead of refusing the cascade
     #[arg(long)]
     pub(crate) stub_tools: bool,
-    /// Show what each phase would see, and ask no model
+    /// Show the context of each phase without calling a model
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print each event as a line of JSON, and the account as the last

@@ -9,10 +9,10 @@ use super::{PolicyArguments, StoreArguments};
     after_help = "Settings: [gateway] of plimsoll.toml; docs/gateway.md says what each client needs.\nWhere it listens is printed on standard output. It stops on SIGTERM or Ctrl-C, once the answers under way have ended."
 )]
 pub(crate) struct ServeArguments {
-    /// Where clients are awaited, instead of `listen`; port 0 takes a free one
+    /// The address to listen on, instead of `listen`; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<std::net::SocketAddr>,
-    /// What is done with requests, instead of `mode`
+    /// How requests are handled, instead of `mode`
     #[arg(long, value_parser = ["on", "observe", "off"])]
     pub(crate) mode: Option<String>,
     /// The policy, instead of `policy`; as for `replay`

@@ -27,7 +27,7 @@ pub(crate) enum ToolsCommand {
         file: PathBuf,
         #[command(flatten)]
         store: StoreArguments,
-        /// Where the tools come from, instead of the file's name
+        /// The name of the tools' server, instead of the file's name
         #[arg(long, value_name = "NAME")]
         server: Option<String>,
         /// Count tokens by `o200k`, `cl100k`, `claude`, `chars:N` or `o200k:FACTOR` instead of by an estimate
@@ -42,14 +42,14 @@ pub(crate) enum ToolsCommand {
         name: String,
         #[command(flatten)]
         store: StoreArguments,
-        /// The tool of this server, where several have one of the name
+        /// The server of the tool, if several have a tool of this name
         #[arg(long, value_name = "NAME")]
         server: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print what stands for the schemas in a request: names and intents, and what it saves
+    /// Print the directory that replaces schemas in a request: names, intents and savings
     #[command(after_help = "Settings: [lazy_tools] of plimsoll.toml.")]
     Directory {
         #[command(flatten)]

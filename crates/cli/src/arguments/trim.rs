@@ -14,7 +14,7 @@ use super::{PolicyArguments, SessionArguments, WindowArguments};
 pub(crate) struct TrimArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// Read what the agent had in its context after it compacted, instead of all that was said
+    /// Read the agent's context after its compactions, instead of the whole session
     #[arg(long)]
     pub(crate) honour_compaction: bool,
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(crate) struct TrimArguments {
     /// Replace the file of `--out` where it exists
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
-    /// Trim even where it is not due
+    /// Trim even if it is not due
     #[arg(long, conflicts_with = "policy")]
     pub(crate) force: bool,
     /// Write the context of the next request under `plimsoll`, `window`, `clear-tool-uses[:TRIGGER,KEEP]`, `newest[:BUDGET]` or `full` instead of trimming by context.json

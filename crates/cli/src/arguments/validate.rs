@@ -12,7 +12,7 @@ pub(crate) struct ValidateArguments {
     /// Cascades, or folders of them
     #[arg(required_unless_present = "schema")]
     pub(crate) files: Vec<PathBuf>,
-    /// Take an unknown key for an error
+    /// Treat unknown keys as errors
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print JSON

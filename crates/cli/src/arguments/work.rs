@@ -13,13 +13,13 @@ use super::StoreArguments;
 pub(crate) struct WorkArguments {
     #[command(flatten)]
     pub(crate) store: StoreArguments,
-    /// Stop when nothing is due
+    /// Stop when no job is due
     #[arg(long)]
     pub(crate) once: bool,
     /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Print JSON, one line for each time that nothing is due any more
+    /// Print JSON, one line each time the jobs are done
     #[arg(long)]
     pub(crate) json: bool,
 }
