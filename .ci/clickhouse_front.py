@@ -1,8 +1,8 @@
-"""ClickHouse's HTTP interface, as far as the store uses it, on the engine that the package chdb-core brings.
+"""The part of ClickHouse's HTTP interface that the store uses, on the engine of the package chdb-core.
 
-Understood: POST of a form with `query` and its bound parameters `param_<name>`, of a statement alone, or of an INSERT in
-the argument `query` with its rows in the body; `database` and settings as further arguments; GET /ping. The engine binds the parameters itself.
-As the real server does, it answers errors with the code in X-ClickHouse-Exception-Code.
+It accepts a POST of a form with `query` and its bound parameters `param_<name>`, of a statement alone, or of an INSERT in
+the argument `query` with its rows in the body; `database` and settings as further arguments; and GET /ping. The engine binds
+the parameters. Like the real server, it answers errors with the code in X-ClickHouse-Exception-Code.
 
 usage: clickhouse_front.py PORT FOLDER
 """
@@ -19,9 +19,9 @@ from chdb.session import Session
 # The engine has one connection, and so one current database and one set of settings.
 LOCK = threading.Lock()
 NAME = re.compile(r"[A-Za-z0-9_]+\Z")
-# Of the HTTP layer of the server, which the library does not have.
+# Settings of the server's HTTP layer, which the library does not have.
 OF_HTTP = {"wait_end_of_query"}
-# What the real server takes at most as one value of an argument (http_max_field_value_size) and as an address.
+# The real server's limits for one value of an argument (http_max_field_value_size) and for an address.
 LONGEST_VALUE, LONGEST_ADDRESS = 131072, 1048576
 
 

@@ -1,4 +1,4 @@
-"""How each client is pointed at an address, a model and a task."""
+"""The command line of each client, for an address, a model and a task."""
 
 import json
 import os
@@ -12,10 +12,10 @@ PROMPT = ("One case of check.py fails. Find out why, mend meter.py, and say whic
           "other row has.")
 
 
-# Chosen: no plan comes near it, so no client compacts.
+# Chosen: far above every plan, so no client compacts.
 WINDOW = 400000
 
-# Servers of tools (MCP) by name: the program of `e2e/install servers` and its arguments.
+# MCP servers by name: the program of `e2e/install servers` and its arguments.
 SERVERS = {
     "memory": ["mcp-server-memory"],
     "thinking": ["mcp-server-sequential-thinking"],
@@ -38,7 +38,7 @@ def python():
 
 
 def is_bound(model):
-    """Says whether a model binds its thinking: Claude 5.1 and later."""
+    """Returns whether a model binds its thinking: Claude 5.1 and later."""
     numbers = re.findall(r"-(\d{1,2})(?=-|$)", model)
     return model.startswith("claude") and tuple(map(int, numbers)) >= (5, 1)
 
@@ -68,10 +68,10 @@ def of_json(names):
 
 
 def claude(base, home, model, tools=()):
-    # IS_SANDBOX: else the flag that skips questions is refused to root.
+    # IS_SANDBOX lets root use the flag that skips questions.
     variables = {"IS_SANDBOX": "1", "ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": base,
                  "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
-                 # Else it begins before its servers are there, and its list of tools grows from turn to turn.
+                 # Without these it begins before its servers are ready, and its list of tools grows from turn to turn.
                  "MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": str(PATIENCE * 1000)}
     options = []
     if tools:
@@ -87,7 +87,7 @@ def codex(base, home, model, tools=()):
 
 
 def codex_built_in(base, home, model, tools=()):
-    """Its own provider, which writes its tools and its first connection in another way."""
+    """Uses Codex's own provider, which writes tools and opens its first connection differently."""
     folder = home / ".codex"
     folder.mkdir(parents=True)
     (folder / "auth.json").write_text(json.dumps({"OPENAI_API_KEY": "none"}))
@@ -154,7 +154,7 @@ def qwen(base, home, model, tools=()):
     return variables, [program("qwen", "qwen"), "--auth-type", "openai", "--yolo", "-p", PROMPT]
 
 
-# Each with the model that it asks for if none is chosen; Claude Code then takes its own.
+# Each client with its default model; Claude Code has its own default.
 CLIENTS = {
     "anthropic-sdk": (anthropic_sdk, "claude-sonnet-4-5"),
     "openai-chat": (openai_chat, "gpt-5"),
@@ -172,14 +172,14 @@ CLIENTS = {
 }
 
 
-# Clients that start servers of tools.
+# Clients that start MCP servers.
 WITH_SERVERS = ["claude", "codex", "codex-built-in", "opencode-chat", "opencode-anthropic", "gemini", "qwen"]
 
 
 def command(name, base, home, model=None, marks=True, tools=()):
     """Returns the variables and the command line of a client.
 
-    `marks` says whether the SDK's client sets any, `tools` are names of servers (`SERVERS`).
+    `marks` makes the SDK's client set cache marks; `tools` are names of servers (`SERVERS`).
     """
     client, own = CLIENTS[name]
     extra = [marks] if client is anthropic_sdk else [tools] if name in WITH_SERVERS else []

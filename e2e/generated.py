@@ -1,4 +1,4 @@
-"""Text that looks like sources, logs and tables. It says nothing, no two files share much, and it is the same at every run."""
+"""Generates meaningless sources, logs and tables. Files share little text, and every run makes the same ones."""
 
 import json
 import random
@@ -19,7 +19,7 @@ ADJECTIVES = "active blank bright cold daily early empty even fixed fresh idle i
 
 
 def source(seed, size):
-    """A Python source of about `size` bytes."""
+    """Returns a Python source of about `size` bytes."""
     chance = random.Random(f"source {seed}")
     noun, verb, adjective = (lambda words: lambda: chance.choice(words))(NOUNS), lambda: chance.choice(VERBS), lambda: chance.choice(ADJECTIVES)
     parts = [f'"""Keeps every {adjective()} {noun()} of the {noun()} and can {verb()} it."""\n\nimport json\nimport math\n']
@@ -50,7 +50,7 @@ def function(chance, noun, verb, adjective):
 
 
 def build_log(size):
-    """What a build prints: mostly alike, with warnings in between."""
+    """Returns the output of a build: similar lines with warnings between them."""
     chance = random.Random("build")
 
     def line(at):
@@ -63,7 +63,7 @@ def build_log(size):
 
 
 def server_log(size):
-    """What a server writes, a request a line."""
+    """Returns a server's log, one request per line."""
     chance = random.Random("server")
 
     def line(at):
@@ -75,7 +75,7 @@ def server_log(size):
 
 
 def table(seed, size):
-    """A JSON list of rows."""
+    """Returns a JSON list of rows."""
     chance = random.Random(f"table {seed}")
 
     def row(at):

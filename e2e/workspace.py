@@ -1,6 +1,6 @@
-"""The folder in which every client works: small sources, a bulky log, a large table, a test with one failure.
+"""The working folder of every client: small sources, a bulky log, a large table, a test with one failure.
 
-The plans of the scripted provider (`crates/testkit/src/provider/plan.rs`, `plans.rs`) name these files. The same at every run.
+The plans of the scripted provider (`crates/testkit/src/provider/plan.rs`, `plans.rs`) name these files. Every run makes the same ones.
 """
 
 import json
@@ -10,7 +10,7 @@ import generated
 
 # Plans by name, with the tool turns of each.
 PLANS = {"mending": 14, "short": 4, "nine": 26, "mixed": 26, "again": 20}
-# What a plan edits: file and text that stands there at its end.
+# The edits of a plan: a file, and text that it contains at the end.
 EDITS = {"mending": [("meter.py", "CEILING = 251")],
          "mixed": [("src/engine.py", "LIMIT = 41"), ("src/store.py", "RETRIES = 4")],
          "again": [("again/west.py", "LIMIT = 41"), ("again/south.py", "LIMIT = 41")]}
@@ -117,7 +117,7 @@ def make(folder: Path, plan: str = "mending") -> None:
 
 
 def missing(folder: Path, plan: str) -> list[str]:
-    """Says which edits of a plan were not made."""
+    """Returns the edits of a plan that were not made."""
     return [f"{name} was not changed" for name, text in EDITS.get(plan, []) if text not in (folder / name).read_text()]
 
 
@@ -127,7 +127,7 @@ def write(path: Path, text: str) -> None:
 
 
 def common(folder: Path) -> None:
-    """Writes what every plan finds."""
+    """Writes the files of all plans."""
     (folder / "parts").mkdir(parents=True)
     (folder / "meter.py").write_text(METER + methods(60, 8))
     (folder / "parts/__init__.py").write_text("")
@@ -145,7 +145,7 @@ def common(folder: Path) -> None:
 
 
 def methods(count, lines):
-    """Functions to make a source file as long as such files are."""
+    """Returns functions that fill a source file to a usual length."""
     parts = []
     for at in range(count):
         body = "\n".join(f"    step_{at}_{line} = values[{line}] * {at * 13 + line} + {line * 3}" for line in range(lines))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the table of the built-in embedder, and what its tests compare it with.
+"""Makes the table of the built-in embedder and the reference data of its tests.
 
   python3 -m pip install numpy safetensors tokenizers
   python3 -m pip download --no-deps wordllama==0.4.0.post1
@@ -9,7 +9,7 @@
 Reads the static table of wordllama (MIT, see NOTICE), keeps the first 128 of its 256 dimensions (it was trained so that the
 first ones alone are a good vector) and rounds them to 4 bits in groups of 32, each with a scale. Writes
 
-  crates/models/data/word_vectors.bin        what the binary includes
+  crates/models/data/word_vectors.bin        the table in the binary
   crates/models/tests/it/word_vectors.json   sentences with their token ids and vectors, by the reference tokenizer and table
 
 The file, numbers little-endian:
@@ -18,10 +18,10 @@ The file, numbers little-endian:
   u16 x P x D/32   scales, as half floats
   u8 x P x D/2     codes 0..14, low half first; a code c is (c - 7) x scale
   u16 x S          hash table: the piece at each slot, 65535 for none; FNV-1a of the piece's bytes, then the next slots
-  u32 x (P + 1)    where each piece's bytes begin
+  u32 x (P + 1)    the first byte of each piece
   u8 ...           the pieces' bytes; a space is U+2581
-Pieces stand in the order in which the tokenizer merges: of two possible merges the one of the lower number is made first, but
-for runs of spaces, which come last. The first 259 are no pieces of text: three marks, and the 256 bytes.
+Pieces have the order in which the tokenizer merges: of two possible merges it makes the one with the lower number first, except
+runs of spaces, which come last. The first 259 are not pieces of text: three marks, and the 256 bytes.
 """
 import json, os, sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""An agent loop on the OpenAI SDK: two tools, turns streamed and whole in turn.
+"""An agent loop on the OpenAI SDK with two tools; it alternates streamed and whole answers.
 
 Arguments: BASE_URL PROMPT chat|responses MODEL.
 """

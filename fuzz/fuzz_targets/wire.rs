@@ -3,14 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_wire::{Answer, Edits, Limits, Reply, Request, Wire, check};
+use plimsoll_wire::{ProviderAnswer, Edits, DEFAULT_DEPTH, Reply, ProviderRequest, Wire, check};
 
 fuzz_target!(|input: (u8, u16, &[u8])| {
     let (wire, cut, bytes) = input;
     let wire = Wire::ALL[usize::from(wire) % Wire::ALL.len()];
     let _ = check(wire, bytes);
-    let _ = Answer::of_body(wire, bytes);
-    if let Ok(request) = Request::parse(wire, bytes, "", Limits::default()) {
+    let _ = ProviderAnswer::of_body(wire, bytes);
+    if let Ok(request) = ProviderRequest::parse(wire, bytes, "", DEFAULT_DEPTH) {
         request.kind();
         request.own_session();
         assert_eq!(request.rewrite(&Edits::default()).expect("nothing changes"), bytes);

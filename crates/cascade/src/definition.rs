@@ -35,10 +35,12 @@ pub use rules::Rules;
 pub use soundings::{ModelStrategy, SoundingMode, SoundingModel, SoundingModels, Soundings};
 pub use sub_cascade::SubCascade;
 pub use tackle::Tackle;
-pub use template::{Template, Templated};
+pub use template::Templated;
 pub use token_budget::TokenBudget;
 pub use validator::{Language, PromptValidator, Validator};
 pub use ward::{Ward, WardMode, Wards};
+
+use crate::template::Template;
 
 record! {
     /// Phases that run one after another, each seeing the context that is chosen for it.

@@ -1,8 +1,10 @@
-//! Running a cascade: its phases one after another, each with the context that is chosen for it.
+//! Running a cascade: its phases one after another, each with its own context.
 
 mod ask;
 mod auto_context;
+mod calls;
 mod context;
+mod conversation;
 mod dry;
 mod error;
 mod event;
@@ -13,6 +15,7 @@ mod next;
 mod offer;
 mod output;
 mod phase;
+mod policy;
 mod settings;
 mod soundings;
 mod state;
@@ -22,6 +25,7 @@ mod toolbox;
 mod turns;
 mod validate;
 mod values;
+mod visit;
 mod wards;
 
 use std::sync::Arc;
@@ -36,31 +40,32 @@ use serde_json::{Map, Value};
 pub use context::PhaseContext;
 pub use dry::{DryPhase, dry_run};
 pub use error::RunError;
-pub use event::{Event, Observer, Unobserved};
+pub use event::{Observer, RunEvent, Unobserved};
 pub use settings::RunSettings;
-pub use state::{Ran, RunState};
+pub use state::{PhaseRun, RunState};
 pub use toolbox::{Human, Nobody};
 
 use crate::definition::Cascade;
 use journal::Journal;
 use toolbox::Toolbox;
+use visit::Visit;
 
 /// Finds models by name.
 pub trait ModelSource: Send + Sync + std::fmt::Debug {
     /// Returns the model of this name, or the usual one.
     fn model(&self, name: Option<&str>) -> Result<Arc<dyn ChatModel>, ModelError>;
 
-    /// Is told that an answer of the model was taken from the record.
+    /// Notes that an answer of the model was taken from the record.
     fn passed_over(&self, _name: Option<&str>) {}
 }
 
-/// Finds cascades by the names that other cascades have for them.
+/// Finds cascades that other cascades refer to.
 pub trait Library: Send + Sync + std::fmt::Debug {
     /// Returns a cascade, or why there is none.
     fn cascade(&self, reference: &str) -> Result<Arc<Cascade>, String>;
 }
 
-/// What runs need from outside.
+/// The stores, models and tools of runs.
 #[derive(Debug, Clone)]
 pub struct Runner {
     pub tenant: TenantId,
@@ -78,77 +83,84 @@ pub struct Runner {
     pub settings: RunSettings,
 }
 
-/// What a run gave.
+/// The outcome of a run.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The output of the last phase.
     pub output: String,
     pub past: RunState,
 }
 
-/// A run that is going on.
+/// A run of one cascade.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
+pub(crate) struct CascadeRun {
     pub(crate) runner: Runner,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) cascade: Arc<Cascade>,
-    /// Cascades around this one.
+    /// The number of cascades around this one.
     pub(crate) depth: u32,
-    /// Which attempt of soundings this is, from 0.
+    /// The number of the attempt, from 0, in a run of soundings.
     pub(crate) sounding: Option<usize>,
 }
 
 impl Runner {
-    /// Runs a cascade to its end; a session that was begun before goes on where its record ends.
+    /// Runs a cascade to its end; a session with a record goes on where the record ends.
     pub async fn run(
         &self,
         cascade: Arc<Cascade>,
         input: Map<String, Value>,
         session: &SessionId,
-    ) -> Result<Outcome, RunError> {
-        let toolbox = Toolbox::gather(
-            &self.tools,
-            self.history.clone(),
-            self.knowledge.clone(),
-            self.human.clone(),
-            self.settings.stubs,
-        )
-        .await
-        .map_err(|error| RunError::Missing { what: error.to_string() })?;
+    ) -> Result<RunOutcome, RunError> {
+        let toolbox = Toolbox::gather(self).await;
+        let toolbox = toolbox.map_err(|error| RunError::Missing { what: error.to_string() })?;
         let toolbox = Arc::new(toolbox);
-        let run = Run { runner: self.clone(), toolbox, cascade, depth: 0, sounding: None };
+        let run = CascadeRun { runner: self.clone(), toolbox, cascade, depth: 0, sounding: None };
         run.check()?;
         images::check(session)?;
         run.start(input, Map::new(), session).await
     }
 }
 
-impl Run {
-    /// Runs the cascade in a session of its own, or so often as its soundings say.
+impl CascadeRun {
+    /// Runs the cascade in a session of its own, several times where it has soundings.
     pub(crate) async fn start(
         &self,
         input: Map<String, Value>,
         state: Map<String, Value>,
         session: &SessionId,
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<RunOutcome, RunError> {
         let mut journal = self.journal(session).await?;
         let is_resumed = journal.is_recorded();
-        self.tell(&Event::RunBegan {
+        self.tell(&RunEvent::RunBegan {
             session: session.to_string(),
             cascade: self.cascade.cascade_id.to_string(),
             is_resumed,
         });
-        let mut past =
-            RunState { input: self.cascade.with_defaults(input), state, ran: Vec::new() };
-        let outcome = if let Some(soundings) = self.cascade_soundings(&past)? {
-            self.sound_cascade(soundings, past, &mut journal).await?
-        } else {
-            self.phases(&mut past, &mut journal).await?;
-            let output = past.ran.last().map(|ran| ran.output.clone()).unwrap_or_default();
-            Outcome { output, past }
-        };
-        self.tell(&Event::RunEnded { output: outcome.output.clone() });
+        let input = self.cascade.with_defaults(input);
+        let mut past = RunState { input, state, runs: Vec::new() };
+        let outcome = self.outcome(&mut past, &mut journal).await?;
+        self.tell(&RunEvent::RunEnded { output: outcome.output.clone() });
         Ok(outcome)
+    }
+
+    async fn outcome(
+        &self,
+        past: &mut RunState,
+        journal: &mut Journal,
+    ) -> Result<RunOutcome, RunError> {
+        // An attempt of soundings is not tried several times itself.
+        if let (Some(soundings), None) = (&self.cascade.soundings, self.sounding)
+            && let Some(first) = self.cascade.phases.first()
+        {
+            let mut visit = Visit::new(self, first, past, journal);
+            let factor = visit.count(Some(&soundings.factor))?.unwrap_or(1);
+            if factor > 1 {
+                return visit.sound_cascade(soundings, factor).await;
+            }
+        }
+        self.phases(past, journal).await?;
+        let output = past.runs.last().map(|run| run.output.clone()).unwrap_or_default();
+        Ok(RunOutcome { output, past: std::mem::take(past) })
     }
 
     pub(crate) async fn journal(&self, session: &SessionId) -> Result<Journal, RunError> {
@@ -156,15 +168,11 @@ impl Run {
         Journal::open(history.clone(), clock.clone(), tenant.clone(), session.clone()).await
     }
 
-    pub(crate) fn tell(&self, event: &Event) {
+    pub(crate) fn tell(&self, event: &RunEvent) {
         self.runner.observer.tell(event);
     }
 
-    pub(crate) fn note(&self, phase: &str, note: impl Into<String>) {
-        self.tell(&Event::Noted { phase: phase.to_owned(), note: note.into() });
-    }
-
-    /// Checks that everything the cascade names is there, before anything is done.
+    /// Checks that all tools and validators of the cascade are there, before it runs.
     pub(crate) fn check(&self) -> Result<(), RunError> {
         for phase in &self.cascade.phases {
             let called = phase.tool.iter().map(String::as_str);
@@ -190,14 +198,14 @@ impl Run {
     }
 }
 
-/// Makes the session id of a part of a run: readable while it fits, else by its hash.
+/// Returns the session id of a part of a run: readable while it fits, else with a hash.
 pub(crate) fn part_of(session: &SessionId, part: &str) -> Result<SessionId, RunError> {
     let plain: String = part
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "_-.:".contains(c) { c } else { '_' })
         .collect();
     let whole = format!("{session}:{plain}");
-    // What was replaced or is too long is told apart by the hash of all of it.
+    // The hash keeps apart ids in which characters were replaced or cut.
     let id = if plain == part && whole.len() <= 120 {
         whole
     } else {

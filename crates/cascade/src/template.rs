@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use minijinja::machinery::ast::Stmt;
 use minijinja::machinery::{CodeGenerator, Token, eval, make_string_output, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
-use crate::definition::Template;
-pub(crate) use uses::{FILTERS, Use, uses};
+use crate::problem::Place;
+pub(crate) use uses::{FILTERS, Use};
 
 /// Steps of one rendering (chosen: a loop over 10,000 values takes about half of it, and 2 ms).
 const FUEL: u64 = 100_000;
@@ -69,7 +70,35 @@ impl Values {
     }
 }
 
+/// A Jinja template and its place in the cascade's file; its syntax was checked when the cascade was read.
+#[derive(Debug, Clone)]
+pub struct Template {
+    source: Arc<str>,
+    place: Place,
+}
+
+/// Templates are equal if their texts are.
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
 impl Template {
+    pub(crate) fn new(source: &str, place: Place) -> Self {
+        Self { source: source.into(), place }
+    }
+
+    /// Returns the text with its braces.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Returns where it stands in its file.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
     /// Renders the template; what is not defined is empty, also the parts of it.
     ///
     /// Errors: [`TemplateError`], also where it took more than 100,000 steps or made more than 2 MiB of values and output.
@@ -92,12 +121,17 @@ impl Template {
     }
 }
 
+/// Reads a template and lists what it asks for.
+pub(crate) fn uses(source: &str) -> Result<Vec<Use>, TemplateError> {
+    read(source).map(|(_, uses)| uses)
+}
+
 fn render(source: &str, values: &Values) -> Result<String, TemplateError> {
-    let tree = read(source)?;
-    let tree = bounded::bounded(&tree).map_err(|error| told(source, &error))?;
+    let (tree, _) = read(source)?;
     let mut generator = CodeGenerator::new("template", source);
     generator.compile_stmt(&tree);
     let (instructions, blocks) = generator.finish();
+    let instructions = bounded::bounded(&instructions);
     let allowance = Arc::new(functions::Allowance::new(ALLOWANCE));
     let environment = environment(&allowance);
     let mut text = String::new();
@@ -113,7 +147,7 @@ fn render(source: &str, values: &Values) -> Result<String, TemplateError> {
 }
 
 /// Reads a template without rendering it.
-fn read(source: &str) -> Result<minijinja::machinery::ast::Stmt<'_>, TemplateError> {
+fn read(source: &str) -> Result<(Stmt<'_>, Vec<Use>), TemplateError> {
     if source.len() > LONGEST {
         return Err(TemplateError {
             line: None,
@@ -123,7 +157,9 @@ fn read(source: &str) -> Result<minijinja::machinery::ast::Stmt<'_>, TemplateErr
         });
     }
     shallow(source)?;
-    parse(source, "template", SyntaxConfig::default()).map_err(|error| told(source, &error))
+    parse(source, "template", SyntaxConfig::default())
+        .and_then(|tree| uses::uses(&tree).map(|uses| (tree, uses)))
+        .map_err(|error| told(source, &error))
 }
 
 /// Refuses what the engine would read by recursion without a bound: chains of operators and of `elif`.
@@ -228,6 +264,19 @@ mod tests {
             ),
             ("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(1) }}", "<1>"),
             ("{% raw %}{{ x }}{% endraw %}", "{{ x }}"),
+            ("{% for i in [1, 2, 3] if i != 2 %}{{ i }}{% else %}none{% endfor %}", "13"),
+            (
+                "{% for i in [[1, [2]], 3] recursive %}{% if i is iterable %}({{ loop(i) }}){% else %}{{ i }}{% endif %}{% endfor %}",
+                "(1(2))3",
+            ),
+            ("{% macro m() %}[{{ caller() }}]{% endmacro %}{% call m() %}x{% endcall %}", "[x]"),
+            ("{% macro m(a, b=2) %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}{{ m(*[3, 4]) }}", "1234"),
+            (
+                "{% for i in range(9) %}{% if i == 1 %}{% continue %}{% endif %}{% if i == 3 %}{% break %}{% endif %}{{ i }}{% endfor %}",
+                "02",
+            ),
+            ("{% set a | upper %}x{{ 1 < 2 < 3 }}{% endset %}{{ a }}{{ 'b' if false }}", "XTRUE"),
+            ("{{ '-' * 3 }}{{ 2 * 3 + 1 }}{{ [1] * 2 }}", "---7[1, 1]"),
         ] {
             assert_eq!(said(source), expected, "{source}");
         }
@@ -308,6 +357,12 @@ mod tests {
             &kept,
             "{% for i in range(99999) %}{% for j in range(99999) %}{{ i }}{% endfor %}{% endfor %}",
             "{{ 'x' | indent(99999999, true) }}",
+            "{{ 'x' | indent(first=true, width=99999999) }}",
+            "{% filter indent(99999999, true) %}x{% endfilter %}",
+            "{% set a | indent(99999999, true) %}x{% endset %}",
+            "{{ [1] | batch(*[99999999, 'x']) | list }}",
+            "{{ ('x' * 9999) * 9999 }}",
+            "{{ ([1] * 9999) * 9999 }}",
             "{{ '%99999999d' | format(1) }}",
             "{{ '{:>99999999}'.format(1) }}",
             "{{ [1] | batch(99999999, 'x') | list }}",
@@ -324,6 +379,8 @@ mod tests {
                 bomb.chars().take(80).collect::<String>()
             );
         }
+        // The engine computes constants when it compiles, so they are refused before that.
+        assert!(super::uses("{{ ('x' * 9999) * 9999 }}").is_err_and(|error| error.is_runaway));
         let nested = "{% if true %}".repeat(5500) + &"{% endif %}".repeat(5500);
         assert!(said(&nested).starts_with("error: "));
         let parens = "{{ ".to_owned() + &"(".repeat(50_000) + " }}";

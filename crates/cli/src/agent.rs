@@ -1,4 +1,4 @@
-//! `plimsoll run-agent`: a client behind a gateway, and what that saved.
+//! `plimsoll run-agent`: runs a client behind a gateway and prints the savings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,8 +15,8 @@ use crate::arguments::{RunAgentArguments, StoreArguments};
 use crate::client::{Client, usual_variables};
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
-use crate::output::{self, thousands};
-use crate::pricing::mark;
+use crate::figures::{dollars, mark, thousands};
+use crate::output;
 use crate::probe;
 use crate::serve::{LOG, log, open, runtime};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &RunAgentArguments) -> Result<ExitCode, CommandErro
     let before = Figures::read(address);
     let status = child(program, rest, address)?;
     if let (Some(before), Some(after)) = (before, Figures::read(address)) {
-        // A gateway that ran before has them in its log.
+        // A gateway that was already running has logged them.
         for warning in own.iter().flat_map(|own| own.gateway.unlisted()) {
             output::warning(&warning);
         }
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &RunAgentArguments) -> Result<ExitCode, CommandErro
     Ok(code(status))
 }
 
-/// A gateway of our own, for as long as the client runs.
+/// A gateway that runs as long as the client.
 struct Own {
     runtime: Runtime,
     gateway: Arc<Gateway>,
@@ -60,11 +60,11 @@ struct Own {
 
 impl Own {
     fn start(mut config: Config, store: &StoreArguments) -> Result<Self, CommandError> {
-        // Its lines would stand in the middle of what the client draws.
+        // Log lines would interrupt the client's own screen.
         if environment(LOG).is_some() {
             log(&config.gateway)?;
         }
-        // Any free port: the usual one may be somebody else's.
+        // Take any free port: another program may hold the usual one.
         config.gateway.listen.set_port(0);
         let runtime = runtime()?;
         let (gateway, listener) = runtime.block_on(open(config, store))?;
@@ -81,7 +81,7 @@ impl Own {
         Ok(Self { runtime, gateway, address, stop, server })
     }
 
-    /// Lets what is under way end.
+    /// Stops the gateway after the responses in progress.
     fn end(self) {
         let _ = self.stop.send(());
         let _ = self.runtime.block_on(self.server);
@@ -106,7 +106,7 @@ fn child(program: &str, rest: &[String], address: SocketAddr) -> Result<ExitStat
     command.spawn().map_err(failed)?.wait().map_err(failed)
 }
 
-/// Returns the exit code that says of us what the status says of the child.
+/// Returns the exit code of the child process; a signal gives 128 plus its number.
 fn code(status: ExitStatus) -> ExitCode {
     #[cfg(unix)]
     {
@@ -118,7 +118,7 @@ fn code(status: ExitStatus) -> ExitCode {
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// What a gateway has counted.
+/// Counters of a gateway.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Figures {
     turns: u64,
@@ -180,7 +180,7 @@ impl Figures {
             thousands(self.full),
             share(self.sent, self.full),
         );
-        let dollars = |millionths: u64| millionths as f64 / 1e6;
+        let dollars = |millionths: u64| dollars(millionths as f64 / 1e6, 4);
         if self.without > 0 {
             let saved = share(self.billed, self.without);
             let is_estimate = self.billed_estimate > 0;
@@ -188,14 +188,14 @@ impl Figures {
             let (word, percent) = if saved < 0 { ("dearer", -saved) } else { ("cheaper", saved) };
             let _ = write!(
                 told,
-                "; input billed {mark}${:.4}, about ${:.4} without ({percent} % {word})",
+                "; input billed {mark}{}, about {} without ({percent} % {word})",
                 dollars(self.billed),
                 dollars(self.without),
             );
             if is_estimate {
                 let _ = write!(
                     told,
-                    "; {mark}: ${:.4} of it is for models without a known price",
+                    "; {mark}: {} of it is for models without a known price",
                     dollars(self.billed_estimate),
                 );
             }

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use assemble::AssembleArguments;
-pub(crate) use bill::{BillArguments, By};
+pub(crate) use bill::BillArguments;
 pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
 pub(crate) use cards::CardsArguments;
 pub(crate) use config::{ConfigArguments, ConfigCommand};

@@ -1,4 +1,4 @@
-//! `plimsoll assemble`: what a model would see for a turn, and why.
+//! `plimsoll assemble`: prints the context that a model would see for a turn.
 
 mod page;
 
@@ -25,7 +25,7 @@ use crate::load::tokenizer;
 use crate::memory::{Desk, scope};
 use crate::output;
 
-/// What was assembled: all of a request, or what is known alone.
+/// An assembled request, or its memory alone.
 #[derive(Debug)]
 enum Assembled {
     Memory(AssembledMemory),

@@ -1,47 +1,74 @@
 //! `plimsoll bill`: where the money of recorded sessions went, and which settings would have saved some.
 
-mod files;
-mod gather;
 mod html;
 mod json;
 mod page;
 mod words;
 
-use plimsoll_core::safety::{Action, Handling};
+use std::collections::HashSet;
+use std::path::Path;
+
+use plimsoll_core::bill::{BilledSession, RecordedBill};
+use plimsoll_formats::{ReadOptions, Session};
 
 use crate::arguments::BillArguments;
 use crate::error::CommandError;
 use crate::output;
 use crate::progress::Progress;
+use crate::sessions;
 
-/// Names of models come from files; a secret in one is not printed.
-pub(super) const NAMES: Handling = Handling { personal: Action::Ignore, secrets: Action::Redact };
+/// A longer file is not read: it would take its size several times in memory (chosen: far above any recorded).
+const LARGEST: u64 = 256 << 20;
 
 pub(crate) fn run(arguments: &BillArguments) -> Result<(), CommandError> {
     if let Some(path) = &arguments.html {
         crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
     }
     let pricing = crate::pricing::pricing(arguments.pricing.as_deref())?;
-    let found = files::find(&arguments.paths)?;
-    let mut progress = Progress::new("reading", found.files.len() as u64);
-    let mut gathered = gather::Gathered::new(&pricing, arguments.since);
-    for file in &found.files {
-        gathered.read(file);
+    let (home, places) = sessions::places()?;
+    let files = sessions::billed(&arguments.paths, &places)?;
+    let mut progress = Progress::new("reading", files.len() as u64);
+    let mut bill = RecordedBill::new(&pricing, arguments.since);
+    for file in &files {
+        match read(file) {
+            Ok(session) => add(&mut bill, file, &session),
+            Err(why) => bill.add_unreadable(|| format!("{}: {why}", file.display())),
+        }
         progress.step();
     }
     drop(progress);
-    let bill = gathered.finish();
     for warning in words::warnings(&bill) {
         output::warning(&warning);
     }
     if bill.total.requests == 0 {
-        return Err(words::nothing(&bill, &found.places));
+        let searched = arguments.paths.is_empty().then(|| sessions::named(&home, &places));
+        return Err(words::nothing(&bill, searched.as_deref()));
     }
     if let Some(path) = &arguments.html {
         html::write(path, &bill)?;
     }
-    if arguments.json {
-        return output::json(&json::Document::new(&bill));
-    }
-    output::data(&page::page(&bill, arguments.by, arguments.all))
+    output::show(arguments.json, &json::BillDocument::new(&bill), || {
+        page::page(&bill, arguments.by, arguments.all)
+    })
+}
+
+fn read(path: &Path) -> anyhow::Result<Session> {
+    let bytes = path.metadata()?.len();
+    anyhow::ensure!(bytes <= LARGEST, "it is larger than {} MiB", LARGEST >> 20);
+    Ok(plimsoll_formats::read(&std::fs::read(path)?, &ReadOptions::default())?)
+}
+
+fn add(bill: &mut RecordedBill<'_>, path: &Path, session: &Session) {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let calls = session.messages.iter().flat_map(|message| message.calls());
+    let header = &session.header;
+    bill.add(&BilledSession {
+        client: session.format.as_str(),
+        id: header.id.as_deref().unwrap_or(&name),
+        folder: header.working_directory.as_deref(),
+        started: header.started,
+        model: header.model.as_deref(),
+        requests: &session.requests,
+        tools_used: calls.map(|call| &*call.name).collect::<HashSet<_>>().len(),
+    });
 }

@@ -1,4 +1,4 @@
-//! `plimsoll cache`: answers that are kept, and the guard that decides whom they are served to.
+//! `plimsoll cache`: lists, shows and evicts cached answers, and checks the guard.
 
 mod check;
 
@@ -16,7 +16,8 @@ use crate::arguments::{CacheArguments, CacheCommand};
 use crate::clock;
 use crate::config;
 use crate::error::CommandError;
-use crate::output::{self, thousands};
+use crate::figures::thousands;
+use crate::output;
 use crate::store::Store;
 
 /// Digits of a key that a list shows; more than enough to tell ten thousand apart.
@@ -105,11 +106,11 @@ fn list(found: &[Answer]) -> String {
     out
 }
 
-/// What is kept, in figures.
+/// Statistics of the cached answers.
 #[derive(Debug, Default, Serialize)]
 struct Stats {
     answers: u64,
-    /// Past their time; they go when the next one is kept.
+    /// Expired answers; the next stored one removes them.
     expired: u64,
     bytes: u64,
     hits: u64,

@@ -1,4 +1,4 @@
-//! `plimsoll cards`: what each message of a store is about, and what a task would be given of it.
+//! `plimsoll cards`: lists context cards, and shows what would be selected for a task.
 
 use std::fmt::Write as _;
 
@@ -11,8 +11,9 @@ use crate::arguments::CardsArguments;
 use crate::clock;
 use crate::config::{self, Config};
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::models::{self, chat, embedder};
-use crate::output::{self, BOLD, DIM, RESET, thousands};
+use crate::output::{self, BOLD, DIM, RESET};
 use crate::store::{Store, session_id};
 use crate::work::Staff;
 

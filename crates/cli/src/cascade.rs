@@ -1,4 +1,4 @@
-//! Cascades from files, and how their problems are told.
+//! Reads cascade files and prints their problems.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use plimsoll_cascade::{Cascade, Problem, Severity};
 use crate::error::CommandError;
 use crate::output;
 
-/// Reads a cascade file; what cannot be read as text is an error of its own.
+/// Reads a cascade file. Errors: the file is not readable text.
 pub(crate) fn read(path: &Path) -> Result<(Option<Cascade>, Vec<Problem>), CommandError> {
     let bytes = std::fs::read(path).map_err(|error| {
         let said = format!("cannot read {}", path.display());

@@ -1,8 +1,8 @@
-//! Clients: what each needs so that it speaks to the gateway.
+//! Clients: the variables, arguments and files that point each at the gateway.
 
 use clap::ValueEnum;
 
-/// An agent that is known.
+/// A supported agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Client {
     /// Claude Code
@@ -42,7 +42,7 @@ impl Client {
         Self::ALL.into_iter().find(|client| client.program() == name)
     }
 
-    /// Returns the variables that point it at a gateway.
+    /// Returns the environment variables that point it at a gateway.
     pub(crate) fn variables(self, base: &str) -> Vec<(&'static str, String)> {
         match self {
             Self::Claude => vec![("ANTHROPIC_BASE_URL", base.to_owned())],
@@ -53,7 +53,7 @@ impl Client {
         }
     }
 
-    /// Returns arguments that have to stand behind the program's name.
+    /// Returns the arguments that must follow the program's name.
     pub(crate) fn arguments(self, base: &str) -> Vec<String> {
         match self {
             // Its own provider no longer reads the variable.
@@ -62,7 +62,7 @@ impl Client {
         }
     }
 
-    /// Returns what has to stand in a file of its own, with the file's name.
+    /// Returns the name and the content of a file that it needs.
     pub(crate) fn file(self, base: &str) -> Option<(&'static str, String)> {
         (self == Self::Pi).then(|| {
             let text = format!(
@@ -73,7 +73,7 @@ impl Client {
     }
 }
 
-/// Returns what points any program at a gateway that was written with the providers' own libraries.
+/// Returns the variables that point programs with the providers' own libraries at a gateway.
 pub(crate) fn usual_variables(base: &str) -> Vec<(&'static str, String)> {
     vec![
         ("ANTHROPIC_BASE_URL", base.to_owned()),

@@ -12,13 +12,13 @@ pub(crate) fn now() -> MillisSinceEpoch {
     MillisSinceEpoch(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Begins to measure how long something takes.
+/// Starts a stopwatch.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
 pub(crate) fn stopwatch() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-/// Writes a time to the minute, `2026-01-31 14:05 UTC`; what no calendar holds as its number.
+/// Writes a time to the minute, `2026-01-31 14:05 UTC`; a time outside the calendar as its number.
 pub(crate) fn date(time: MillisSinceEpoch) -> String {
     jiff::Timestamp::from_millisecond(time.0).map_or_else(
         |_| format!("{} ms", time.0),

@@ -246,7 +246,7 @@ mod tests {
             include_str!("../../../README.md").split_once("```toml\n").expect("a block");
         let mut shown: Config =
             toml::from_str(rest.split_once("```").expect("its end").0).expect("sound");
-        // What is left open by default is shown as what it comes to.
+        // Options without a default are shown with their effective values.
         let usual = SelectionConfig::default();
         assert_eq!(shown.selection.strategy(), usual.strategy());
         assert_eq!(shown.selection.selector_model(), usual.selector_model());

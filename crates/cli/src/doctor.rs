@@ -1,6 +1,5 @@
-//! `plimsoll doctor`: whether a gateway would work here, and what is in its way.
+//! `plimsoll doctor`: checks whether a gateway would work here.
 
-use std::fmt::Write as _;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +12,13 @@ use crate::arguments::DoctorArguments;
 use crate::client::Client;
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
+use crate::figures::aligned;
 use crate::output::{self, BAD, GOOD, RESET};
 use crate::probe;
 use crate::serve::runtime;
 use crate::store::{self, Addresses};
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Finding {
     what: String,
@@ -86,11 +86,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
     let clients =
         if found.is_empty() { "none of those that are known".to_owned() } else { found.join(", ") };
     note("clients", Ok(clients));
-    if arguments.json {
-        output::json(&findings)?;
-    } else {
-        output::data(&table(&findings))?;
-    }
+    output::show(arguments.json, &findings, || table(&findings))?;
     match findings.iter().filter(|finding| !finding.fine).count() {
         0 => Ok(()),
         bad => {
@@ -131,12 +127,10 @@ fn is_on_path(program: &str) -> bool {
 }
 
 fn table(findings: &[Finding]) -> String {
-    let width = findings.iter().map(|finding| finding.what.chars().count()).max().unwrap_or(0);
-    let mut out = String::new();
-    for Finding { what, fine, told } in findings {
+    let row = |Finding { what, fine, told }: &Finding| {
         let mark =
             if *fine { format!("{GOOD}fine{RESET}") } else { format!("{BAD}not fine{RESET}") };
-        let _ = writeln!(out, "{what:width$}  {mark}  {}", output::line(told, 160));
-    }
-    out
+        [what.clone(), format!("{mark}  {}", output::line(told, 160))]
+    };
+    aligned(&findings.iter().map(row).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! `plimsoll env`: what a client needs so that it speaks to the gateway, ready for a shell.
+//! `plimsoll env`: prints a client's settings for the gateway, ready for a shell.
 
 use std::fmt::Write as _;
 

@@ -1,15 +1,16 @@
-//! The command line's one error: what failed, for which exit code, and what to do about it.
+//! The error of a command: its message, its exit code and a hint.
 
 use std::fmt;
+use std::path::Path;
 
-/// Who has to act.
+/// The kind of an error, which sets the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The input or the arguments are not what they should be: exit code 2.
+    /// The input or the arguments are wrong: exit code 2.
     Usage,
-    /// Something else failed: exit code 1.
+    /// Any other failure: exit code 1.
     Failure,
-    /// Nothing failed, and what was asked for was not done: exit code 1, told as a note.
+    /// The command worked and has something to report, such as a failed check: exit code 1, printed as a note.
     Finding,
 }
 
@@ -34,6 +35,11 @@ impl CommandError {
         Self { kind: Kind::Finding, error: error.into(), hint: None }
     }
 
+    /// Says that a file or a folder that the user named cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: std::io::Error) -> Self {
+        Self::usage(anyhow::Error::new(error).context(format!("cannot read {}", path.display())))
+    }
+
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -43,7 +49,7 @@ impl CommandError {
 
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // One line, whatever a cause holds: a log or a terminal shows it whole.
+        // Everything on one line, as a log shows it; a cause may hold several.
         let mut line = format!("{:#}", self.error);
         if let Some(hint) = &self.hint {
             line.push_str("; ");

@@ -1,4 +1,4 @@
-//! `plimsoll explain`: every message of one turn, and why it is sent as it is.
+//! `plimsoll explain`: lists every message of one turn with its treatment and reason.
 
 use std::fmt::Write as _;
 
@@ -11,8 +11,9 @@ use serde::Serialize;
 use crate::arguments::ExplainArguments;
 use crate::config::config;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::load::load;
-use crate::output::{self, BOLD, DIM, RESET, thousands};
+use crate::output::{self, BOLD, DIM, RESET};
 
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     let policy = config(&arguments.settings)?.policy(&arguments.policy)?;
@@ -25,7 +26,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     let mut found: Option<(Context, Receipt)> = None;
     // Turns are counted over all stretches, as `replay` counts them; a plan counts those of its own.
     let (mut turns, mut turns_before) = (0, 0);
-    'session: for stretch in loaded.stretches() {
+    'session: for stretch in loaded.counted.stretches() {
         let transcript = stretch.transcript;
         let mut positions = transcript.requests().filter(|at| *at >= stretch.known).peekable();
         if positions.peek().is_some() {
@@ -52,9 +53,9 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
         .hint("turns are counted from 0"));
     };
     if let Some(wanted) = &arguments.show {
-        return show(loaded.transcript_of(receipt.turn), &state, wanted);
+        return show(loaded.counted.transcript_of(receipt.turn), &state, wanted);
     }
-    let transcript = loaded.transcript_of(receipt.turn);
+    let transcript = loaded.counted.transcript_of(receipt.turn);
     let rows = rows(transcript, &state, turns_before);
     if arguments.json {
         #[derive(Serialize)]

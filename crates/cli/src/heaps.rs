@@ -1,10 +1,10 @@
-//! The heaps of the system's allocator, fewer than it would make. The one module with `unsafe`: the call is C's and has no safe form.
+//! Limits the heaps of the system's allocator. The one module with `unsafe`: the C function has no safe form.
 
 /// Makes the allocator share one heap between every two processors.
 ///
 /// glibc gives each of up to eight threads a processor a heap of its own, and what one thread frees of another's stays there: under
 /// three times the load that it could bear, the gateway took 483 MiB with them and 229 MiB with one heap (measured on one processor).
-/// Whoever sets `MALLOC_ARENA_MAX` has decided otherwise. It is to be called before there are other threads.
+/// Does nothing where `MALLOC_ARENA_MAX` is set. Call it before other threads start.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(
     unsafe_code,
@@ -20,6 +20,6 @@ pub(crate) fn share() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, heaps) };
 }
 
-/// Elsewhere the allocator is left as it is.
+/// Does nothing with other allocators.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn share() {}

@@ -12,11 +12,12 @@ use serde::Serialize;
 use crate::arguments::ImportArguments;
 use crate::config;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::load::{read_file, read_session, warn};
 use crate::output;
 use crate::store::{Store, id_of, session_id};
 
-/// What became of one file.
+/// The result of importing one file.
 #[derive(Debug, Serialize)]
 struct Report {
     file: String,
@@ -74,9 +75,9 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
     let mut text = String::new();
     for report in &reports {
         let file = output::plain(&report.file);
-        let _ = write!(text, "{file}: {} messages added", output::thousands(report.added as u64));
+        let _ = write!(text, "{file}: {} messages added", thousands(report.added as u64));
         if report.known > 0 {
-            let _ = write!(text, ", {} known", output::thousands(report.known as u64));
+            let _ = write!(text, ", {} known", thousands(report.known as u64));
         }
         text.push('\n');
     }

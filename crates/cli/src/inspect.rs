@@ -1,11 +1,10 @@
-//! `plimsoll inspect`: a session at a glance, or the sessions that there are.
+//! `plimsoll inspect`: shows one session at a glance, or lists sessions.
 
 mod glance;
 mod list;
 mod page;
 
 pub(crate) use glance::session_tokens;
-pub(crate) use list::sessions_in;
 
 use std::path::Path;
 
@@ -34,8 +33,5 @@ fn session(path: &Path, arguments: &InspectArguments) -> Result<(), CommandError
     let loaded = load_bytes(path, &reading, compaction, &read_file(path)?)?;
     let budget = recorded_budget(arguments.window, &loaded.session);
     let glance = glance::glance(path, &loaded, &budget);
-    if arguments.json {
-        return output::json(&glance);
-    }
-    output::data(&page::page(&glance, &loaded, arguments.verbose))
+    output::show(arguments.json, &glance, || page::page(&glance, &loaded, arguments.verbose))
 }

@@ -1,14 +1,13 @@
 //! Loading: a file to a transcript, counted and priced.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use plimsoll_core::calibrate::{RequestOverhead, reported, unshown};
 use plimsoll_core::cost::{Prices, Pricing};
-use plimsoll_core::replay::Stretch;
+use plimsoll_core::counted_session::{CountedSession, MessageStretch};
+use plimsoll_core::message_label::message_label;
 use plimsoll_core::terms::Terms;
-use plimsoll_core::{Calibration, Message, Tokenizer, Transcript, tokens};
-use plimsoll_formats::{Compaction, ReadOptions, Session, SessionFormat, SessionNote};
+use plimsoll_core::{Message, Position, Tokenizer, Transcript};
+use plimsoll_formats::{Compaction, ReadOptions, Session, SessionNote};
 
 use crate::arguments::{PriceOverrides, ReadingArguments};
 use crate::error::CommandError;
@@ -19,13 +18,7 @@ use crate::pricing::{Unlisted, pricing};
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) session: Session,
-    /// What the agent had in its context before each compaction, where those are honoured.
-    pub(crate) earlier: Vec<Counted>,
-    pub(crate) transcript: Transcript,
-    /// What the reported usage said, where it was asked.
-    pub(crate) calibration: Option<Calibration>,
-    /// What requests hold beside the messages.
-    pub(crate) unshown: RequestOverhead,
+    pub(crate) counted: CountedSession,
     /// The price family and its prices.
     pub(crate) family: String,
     /// Whether they are those of another model, so that figures in money are estimates.
@@ -37,74 +30,11 @@ pub(crate) struct Loaded {
     overrides: PriceOverrides,
 }
 
-/// A transcript that ended with a compaction.
-#[derive(Debug)]
-pub(crate) struct Counted {
-    transcript: Transcript,
-    known: usize,
-}
-
 impl Loaded {
-    /// Returns the session's stretches between compactions, oldest first.
-    pub(crate) fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
-        let last = Stretch { transcript: &self.transcript, known: self.session.known };
-        stretches(&self.earlier).chain([last])
-    }
-
-    /// Returns the transcript that holds a turn, counted from 0 over all stretches.
-    pub(crate) fn transcript_of(&self, turn: u32) -> &Transcript {
-        let mut turns = 0;
-        for counted in &self.earlier {
-            let requests = counted.transcript.requests().filter(|at| *at >= counted.known);
-            turns += requests.count() as u32;
-            if turn < turns {
-                return &counted.transcript;
-            }
-        }
-        &self.transcript
-    }
-
-    /// Returns all turns of all stretches.
-    pub(crate) fn turns(&self) -> u64 {
-        let turns =
-            |one: Stretch<'_>| one.transcript.requests().filter(|at| *at >= one.known).count();
-        self.stretches().map(turns).sum::<usize>() as u64
-    }
-
-    /// Returns all messages, each once.
-    pub(crate) fn messages(&self) -> usize {
-        let fresh = |one: Stretch<'_>| {
-            one.transcript.entries().len() - one.known.min(one.transcript.entries().len())
-        };
-        self.stretches().map(fresh).sum()
-    }
-
-    /// Returns the tokens of all messages, each once.
-    pub(crate) fn tokens(&self) -> u64 {
-        let fresh = |one: Stretch<'_>| -> u64 {
-            one.transcript
-                .entries()
-                .iter()
-                .skip(one.known)
-                .map(|entry| u64::from(entry.tokens))
-                .sum()
-        };
-        self.stretches().map(fresh).sum()
-    }
-
-    /// Returns all that was said, what compactions left out included, in the order of the file.
-    pub(crate) fn history(&self) -> Transcript {
-        let mut history = Transcript::new(self.transcript.tokenizer());
-        let mut seen = std::collections::HashSet::new();
-        for stretch in self.stretches() {
-            for (position, entry) in stretch.transcript.entries().iter().enumerate() {
-                // What a compaction kept is there already; its summary is not.
-                if seen.insert(entry.hash) || position >= stretch.known {
-                    history.push_known(entry.message.clone(), entry.hash, entry.tokens);
-                }
-            }
-        }
-        history
+    /// Returns a printable label of a message.
+    pub(crate) fn label(&self, transcript: &Transcript, at: Position, most: usize) -> String {
+        let folder = self.session.header.working_directory.as_deref();
+        output::plain(&message_label(transcript, at, folder, most))
     }
 
     /// Returns the model that is priced where a message names none.
@@ -132,10 +62,6 @@ impl Loaded {
     }
 }
 
-fn stretches(earlier: &[Counted]) -> impl Iterator<Item = Stretch<'_>> {
-    earlier.iter().map(|one| Stretch { transcript: &one.transcript, known: one.known })
-}
-
 /// Reads, counts and prices a session.
 pub(crate) fn load(
     path: &Path,
@@ -161,28 +87,19 @@ pub(crate) fn load_bytes(
     Unlisted::default().warn(model.as_deref(), &priced);
     let (family, estimate) = (priced.name.to_owned(), priced.is_estimate());
     let prices = priced.prices;
-    let (mut earlier, mut transcript, calibration) = count(&session, arguments, model.as_deref())?;
-    let usual = usual_before(&session, transcript.tokenizer());
-    let find = |earlier: &[Counted], transcript: &Transcript| {
-        let last = Stretch { transcript, known: session.known };
-        unshown(&reported(stretches(earlier).chain([last])), usual)
-    };
-    let mut unshown = find(&earlier, &transcript);
-    if let (Some(found), true) = (calibration, unshown.scale < 1.0) {
-        let factor = (f64::from(found.factor) * unshown.scale) as f32;
-        transcript = transcript.calibrated(factor);
-        for one in &mut earlier {
-            one.transcript = one.transcript.clone().calibrated(factor);
-        }
-        unshown = find(&earlier, &transcript);
-    }
-    let terms = Terms { around: unshown.surroundings(), ..Terms::new(prices) };
+    let tokenizer = arguments.tokens.as_deref().map(tokenizer).transpose()?;
+    let earlier: Vec<MessageStretch<'_>> = session
+        .earlier
+        .iter()
+        .map(|one| MessageStretch { messages: &one.messages, known: one.known })
+        .collect();
+    let last = MessageStretch { messages: &session.messages, known: session.known };
+    let usual = |tokenizer| session.usual_overhead(tokenizer);
+    let counted = CountedSession::count(&earlier, last, tokenizer, model.as_deref(), usual);
+    let terms = Terms { around: counted.overhead.surroundings(), ..Terms::new(prices) };
     Ok(Loaded {
         session,
-        earlier,
-        transcript,
-        calibration,
-        unshown,
+        counted,
         family,
         estimate,
         terms,
@@ -197,26 +114,10 @@ pub(crate) fn compaction(honour: bool) -> Compaction {
     if honour { Compaction::Honour } else { Compaction::PassOver }
 }
 
-/// Returns the tokens of system prompt and tools that a client has before its messages, where no usage tells.
-///
-/// The medians of first requests of recorded sessions; else what the session itself says of its system prompt.
-fn usual_before(session: &Session, tokenizer: Tokenizer) -> f64 {
-    match session.format {
-        SessionFormat::ClaudeCode => 42_000.0,
-        SessionFormat::Codex => 18_000.0,
-        SessionFormat::Pi => 1700.0,
-        _ => {
-            let instructions = session.header.instructions.as_deref();
-            instructions.map_or(0.0, |text| f64::from(tokenizer.count(text)))
-        }
-    }
-}
-
 /// Reads a file's bytes.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
     std::fs::read(path).map_err(|error| {
-        let error = anyhow::Error::new(error).context(format!("cannot read {}", path.display()));
-        CommandError::usage(error).hint("give the path of a recorded session")
+        CommandError::unreadable(path, error).hint("give the path of a recorded session")
     })
 }
 
@@ -237,7 +138,7 @@ pub(crate) fn read_session(
     })
 }
 
-/// Tells on standard error what was skipped or repaired.
+/// Warns of records that were skipped or repaired.
 pub(crate) fn warn(path: &Path, notes: &[SessionNote], verbose: bool) {
     let path = output::plain(&path.display().to_string());
     if verbose {
@@ -262,53 +163,4 @@ pub(crate) fn tokenizer(name: &str) -> Result<Tokenizer, CommandError> {
         CommandError::usage(anyhow::Error::new(error))
             .hint("one of o200k, cl100k, claude, estimate, chars:N, o200k:FACTOR")
     })
-}
-
-fn count(
-    session: &Session,
-    arguments: &ReadingArguments,
-    model: Option<&str>,
-) -> Result<(Vec<Counted>, Transcript, Option<Calibration>), CommandError> {
-    let fill = |tokenizer| {
-        let filled = |messages: &[Arc<Message>]| {
-            let mut transcript = Transcript::new(tokenizer);
-            for message in messages {
-                transcript.push(Arc::clone(message));
-            }
-            transcript
-        };
-        let earlier = session
-            .earlier
-            .iter()
-            .map(|stretch| Counted { transcript: filled(&stretch.messages), known: stretch.known });
-        (earlier.collect::<Vec<_>>(), filled(&session.messages))
-    };
-    if let Some(name) = &arguments.tokens {
-        let (earlier, transcript) = fill(tokenizer(name)?);
-        return Ok((earlier, transcript, None));
-    }
-    let chosen = model.map_or(Tokenizer::O200k { factor: 1.0 }, Tokenizer::for_model);
-    let exact = matches!(chosen, Tokenizer::Cl100k)
-        || model.is_some_and(|model| model.contains("gpt") || model.contains("/o"));
-    match chosen {
-        Tokenizer::O200k { factor } if !exact => {
-            let (earlier, transcript) = fill(Tokenizer::O200k { factor: 1.0 });
-            let last = Stretch { transcript: &transcript, known: session.known };
-            let reported: Vec<(u32, u64)> = reported(stretches(&earlier).chain([last]))
-                .iter()
-                .map(|one| (one.counted as u32, one.usage.prompt_tokens))
-                .collect();
-            let calibration = tokens::calibrate(&reported);
-            let factor = calibration.map_or(factor, |found| found.factor);
-            let earlier = earlier
-                .into_iter()
-                .map(|one| Counted { transcript: one.transcript.calibrated(factor), ..one })
-                .collect();
-            Ok((earlier, transcript.calibrated(factor), calibration))
-        }
-        other => {
-            let (earlier, transcript) = fill(other);
-            Ok((earlier, transcript, None))
-        }
-    }
 }

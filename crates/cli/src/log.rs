@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::arguments::LogArguments;
 use crate::config;
 use crate::error::CommandError;
-use crate::output::{self, BOLD, DIM, RESET, thousands};
-use crate::pricing::mark;
+use crate::figures::{cost, thousands};
+use crate::output::{self, BOLD, DIM, RESET};
 use crate::store::{Store, session_id};
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<(), CommandError> {
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<(), CommandError> {
         };
         let rows = store.history(async |history, tenant| history.efficiency(tenant, by).await)?;
         let rows: Vec<Row> = rows.into_iter().map(Row::of).collect();
-        return output::data(&if arguments.json { json(&rows)? } else { stats(&rows, by) });
+        return output::show(arguments.json, &rows, || stats(&rows, by));
     }
     let query = LogQuery {
         session: arguments.session.as_deref().map(session_id).transpose()?,
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<(), CommandError> {
     for row in &mut rows {
         row.text = safe(&row.text, handling);
     }
-    output::data(&if arguments.json { json(&rows)? } else { table(&rows) })
+    output::show(arguments.json, &rows, || table(&rows))
 }
 
 /// Redacts a line. One that the log cut may end within a secret that is no longer known as one: that word goes.
@@ -43,12 +43,6 @@ fn safe(line: &str, handling: Handling) -> String {
     let is_cut = line.chars().count() == LogRow::LINE && handling.secrets == Action::Redact;
     let end = line.rfind(char::is_whitespace).filter(|_| is_cut).unwrap_or(line.len());
     redact(&line[..end], handling).0.into_owned()
-}
-
-fn json<T: serde::Serialize>(rows: &[T]) -> Result<String, CommandError> {
-    let mut text = serde_json::to_string_pretty(rows).map_err(CommandError::failure)?;
-    text.push('\n');
-    Ok(text)
 }
 
 fn table(rows: &[LogRow]) -> String {
@@ -96,13 +90,9 @@ impl Row {
         let Some(saved) = self.dollars_saved else {
             return ["0", "", "", ""].map(str::to_owned);
         };
-        let mark = mark(bills.bills_estimated > 0);
-        let dollars = |dollars: f64| {
-            let sign = if dollars < 0.0 { "-" } else { "" };
-            format!("{mark}{sign}${:.4}", dollars.abs())
-        };
-        let [billed, without] = [bills.dollars_billed, bills.dollars_without].map(dollars);
-        [bills.requests_billed.to_string(), billed, without, dollars(saved)]
+        let cost = |dollars| cost(dollars, bills.bills_estimated > 0);
+        let [billed, without] = [bills.dollars_billed, bills.dollars_without].map(cost);
+        [bills.requests_billed.to_string(), billed, without, cost(saved)]
     }
 }
 
@@ -174,10 +164,10 @@ mod tests {
             dollars_without: 0.25,
             bills_estimated: 0,
         };
-        assert_eq!(row(bills).bills(), ["2", "$0.5000", "$0.2500", "-$0.2500"]);
+        assert_eq!(row(bills).bills(), ["2", "$0.5000", "$0.2500", "−$0.2500"]);
         assert_eq!(row(Bills::default()).bills(), ["0", "", "", ""], "nothing was reported");
         let estimate = Bills { bills_estimated: 1, ..bills };
-        assert_eq!(row(estimate).bills(), ["2", "~$0.5000", "~$0.2500", "~-$0.2500"]);
+        assert_eq!(row(estimate).bills(), ["2", "~$0.5000", "~$0.2500", "~−$0.2500"]);
         assert!(stats(&[row(estimate)], Gathering::Cascade).contains("~: a model's price"));
         let json = serde_json::to_value(row(bills)).expect("JSON");
         assert_eq!(json["dollars_saved"], -0.25);

@@ -15,11 +15,12 @@ mod doctor;
 mod environment;
 mod error;
 mod explain;
+mod figures;
 mod graph;
 mod heaps;
+mod html;
 mod import;
 mod inspect;
-mod label;
 mod load;
 mod log;
 mod memory;
@@ -35,6 +36,7 @@ mod replay;
 mod run;
 mod search;
 mod serve;
+mod sessions;
 mod settings;
 mod store;
 mod system;
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
         Err(error) => return output::usage(&error),
     };
     let done = match arguments.command {
-        // Its exit status is the client's.
+        // The exit code is that of the client.
         Command::RunAgent(agent) => agent::run(&agent),
         command => execute(command).map(|()| ExitCode::SUCCESS),
     };

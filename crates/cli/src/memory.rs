@@ -1,4 +1,4 @@
-//! `plimsoll memory`: what is known, written, asked for and forgotten.
+//! `plimsoll memory`: writes, searches, changes and forgets records.
 
 mod add;
 mod list;
@@ -21,6 +21,7 @@ use plimsoll_engine::{
 use crate::clock;
 use crate::config::Config;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::models::{self, embedder};
 use crate::output;
 use crate::store::{Store, session_id};
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &MemoryArguments) -> Result<(), CommandError> {
     }
 }
 
-/// The store and all that memory needs beside it.
+/// The store, the settings and the embedder of a memory command.
 pub(crate) struct Desk {
     pub(crate) store: Store,
     pub(crate) config: Config,
@@ -115,7 +116,7 @@ impl Desk {
     }
 }
 
-/// Says what is wrong and whose turn it is.
+/// Makes the error of a memory command: wrong input, or a failure.
 pub(crate) fn refused(error: MemoryError) -> CommandError {
     match error {
         MemoryError::Refused(_)
@@ -223,10 +224,10 @@ fn extract(arguments: &ExtractArguments) -> Result<(), CommandError> {
     }
     output::data(&format!(
         "{} messages: {} facts new, {} confirmed, {} known\n",
-        output::thousands(found.messages),
-        output::thousands(found.new),
-        output::thousands(found.confirmed),
-        output::thousands(found.known)
+        thousands(found.messages),
+        thousands(found.new),
+        thousands(found.confirmed),
+        thousands(found.known)
     ))
 }
 
@@ -254,7 +255,7 @@ fn forget(arguments: &ForgetArguments) -> Result<(), CommandError> {
     ))
 }
 
-/// Tells a record's details in words.
+/// Returns the details of a record.
 fn details(record: &MemoryRecord) -> Details {
     Details::of(record)
 }

@@ -1,4 +1,4 @@
-//! `plimsoll models`: which providers are configured, which have their key, which answer; and what models cost.
+//! `plimsoll models`: lists providers with their keys and models, and the prices of models.
 
 mod prices;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use plimsoll_engine::{ChatModel, Embedder, ModelError};
 use plimsoll_models::{
-    Api, BuiltInEmbedder, EmbedderConfig, Models, ModelsConfig, Provider, SpendingConfig,
+    BuiltInEmbedder, EmbedderConfig, ModelApi, Models, ModelsConfig, Provider, SpendingConfig,
 };
 use serde::Serialize;
 use tokio::runtime::Builder;
@@ -19,11 +19,12 @@ use tokio::task::JoinSet;
 use crate::arguments::{ModelsArguments, ModelsCommand};
 use crate::config::{self, environment};
 use crate::error::CommandError;
+use crate::figures::aligned;
 use crate::output::{self, BAD, DIM, GOOD, RESET};
 use crate::pricing::pricing;
 use crate::system::outside;
 
-/// Whoever looks at a list does not wait longer (chosen).
+/// The longest wait for a provider's list of models (chosen).
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Opens the models of a configuration, with keys from the environment.
@@ -32,7 +33,7 @@ pub(crate) fn open(config: &ModelsConfig) -> Result<Models, CommandError> {
         .map_err(CommandError::usage)
 }
 
-/// Returns the chat model of a name; `None` for an empty name, and with a warning where it can't be had.
+/// Returns the chat model of a name; `None` for an empty name, and with a warning for a model that cannot be used.
 pub(crate) fn chat(models: &Models, name: &str, without: &str) -> Option<Arc<dyn ChatModel>> {
     if name.is_empty() {
         return None;
@@ -67,15 +68,10 @@ pub(crate) fn run(arguments: &ModelsArguments) -> Result<(), CommandError> {
     let mut found = if arguments.offline { BTreeMap::new() } else { ask(&models)? };
     let rows: Vec<Row> =
         models.providers().map(|provider| row(provider, found.remove(&provider.name))).collect();
-    if arguments.json {
-        output::json(&Listing {
-            providers: &rows,
-            embedder: &config.embedder,
-            spending: config.spending,
-        })?;
-    } else {
-        output::data(&table(&rows, &config.embedder))?;
-    }
+    let (embedder, spending) = (&config.embedder, config.spending);
+    output::show(arguments.json, &Listing { providers: &rows, embedder, spending }, || {
+        table(&rows, embedder)
+    })?;
     let failed: Vec<&str> =
         rows.iter().filter(|row| row.is_failed()).map(|row| &*row.provider).collect();
     if failed.is_empty() {
@@ -114,7 +110,7 @@ struct Listing<'a> {
 #[derive(Serialize)]
 struct Row {
     provider: String,
-    api: Api,
+    api: ModelApi,
     base_url: String,
     configured: bool,
     key_env: Option<String>,
@@ -147,7 +143,7 @@ fn row(provider: &Provider, list: Option<Result<Vec<String>, ModelError>>) -> Ro
 }
 
 impl Row {
-    /// Tells whether somebody meant to use it and can't.
+    /// Returns whether a configured provider cannot be used.
     fn is_failed(&self) -> bool {
         self.configured && (self.key_present == Some(false) || self.reachable == Some(false))
     }
@@ -171,22 +167,20 @@ impl Row {
 }
 
 fn table(rows: &[Row], embedder: &EmbedderConfig) -> String {
-    let width = |text: fn(&Row) -> usize| rows.iter().map(text).max().unwrap_or(0);
-    let name = width(|row| row.provider.chars().count());
-    let url = width(|row| row.base_url.chars().count());
-    let key = width(|row| row.key().chars().count());
+    let cells: Vec<[String; 5]> = rows
+        .iter()
+        .map(|row| {
+            let api = format!("{:9}", row.api.as_str());
+            let [name, url, key] =
+                [&row.provider, &row.base_url, &row.key()].map(|it| output::plain(it));
+            [name, api, url, key, row.state()]
+        })
+        .collect();
     let mut out = String::new();
-    for row in rows {
-        let _ = writeln!(
-            out,
-            "{:name$}  {:9}  {:url$}  {:key$}  {}",
-            output::plain(&row.provider),
-            row.api.as_str(),
-            output::plain(&row.base_url),
-            output::plain(&row.key()),
-            row.state(),
-        );
-        // A server that nobody configured and nobody runs is no news.
+    let name = cells.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    for (line, row) in aligned(&cells).lines().zip(rows) {
+        let _ = writeln!(out, "{line}");
+        // An error of a server that is not configured says nothing.
         if let Some(problem) = row.problem.as_ref().filter(|_| row.configured) {
             let _ = writeln!(out, "{:name$}  {DIM}{}{RESET}", "", output::line(problem, 160));
         }

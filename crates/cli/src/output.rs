@@ -3,14 +3,17 @@
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use plimsoll_core::safety::{Action, Handling, redact};
+use plimsoll_core::safety::{Handling, redact};
 
 use crate::error::{CommandError, Kind};
 
-/// Writes data, colours stripped where nobody looks; a closed pipe is no failure.
+/// Writes data, without colours where nobody sees them; a closed pipe is no failure.
 pub(crate) fn data(text: &str) -> Result<(), CommandError> {
-    let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    write(anstream::stdout().lock(), text.as_bytes())
+}
+
+fn write(mut out: impl std::io::Write, bytes: &[u8]) -> Result<(), CommandError> {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(CommandError::failure(anyhow::Error::new(error).context("cannot write the output")))
         }
@@ -18,17 +21,14 @@ pub(crate) fn data(text: &str) -> Result<(), CommandError> {
     }
 }
 
-/// What of the words of an error is printed: an address may hold a password, and an answer a key.
-const SPOKEN: Handling = Handling { personal: Action::Ignore, secrets: Action::Redact };
-
-/// Returns `text` with each secret in it redacted.
+/// Returns `text` with each secret in it redacted: an address may hold a password, and a response a key.
 pub(crate) fn without_secrets(text: &str) -> String {
-    redact(text, SPOKEN).0.into_owned()
+    redact(text, Handling::SECRETS).0.into_owned()
 }
 
 /// Writes one line of warning.
 pub(crate) fn warning(text: &str) {
-    // Nothing can be done about a standard error that cannot be written.
+    // Nothing helps if standard error cannot be written.
     let _ = writeln!(
         anstream::stderr().lock(),
         "{WARN}warning{RESET}: {}",
@@ -41,7 +41,7 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
 }
 
-/// Writes one line of progress with its colours; whoever makes it cleans what comes from outside ([`plain`], `line`).
+/// Writes one line of progress with its colours; the caller cleans foreign text ([`plain`], [`line`]).
 pub(crate) fn progress(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
@@ -53,18 +53,21 @@ pub(crate) fn json(document: &impl serde::Serialize) -> Result<(), CommandError>
     data(&text)
 }
 
-/// Writes bytes as they are; a closed pipe is no failure.
-pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(CommandError::failure(anyhow::Error::new(error).context("cannot write the output")))
-        }
-        _ => Ok(()),
-    }
+/// Writes a document as JSON where that is asked for, else as text.
+pub(crate) fn show(
+    is_json: bool,
+    document: &impl serde::Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<(), CommandError> {
+    if is_json { json(document) } else { data(&text()) }
 }
 
-/// Tells whether colours written to standard output will be seen.
+/// Writes bytes as they are; a closed pipe is no failure.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
+    write(std::io::stdout().lock(), bytes)
+}
+
+/// Returns whether colours written to standard output will be seen.
 pub(crate) fn is_coloured() -> bool {
     anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
@@ -84,7 +87,7 @@ pub(crate) fn failure(error: &CommandError) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Prints what the argument parser says: help to standard output, mistakes as one line to standard error.
+/// Prints a message of the argument parser: help to standard output, errors as one line to standard error.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let code = ExitCode::from(error.exit_code().clamp(0, 2) as u8);
     if !error.use_stderr()
@@ -117,22 +120,9 @@ pub(crate) const BAD: &str = "\x1b[31m";
 pub(crate) const GOOD: &str = "\x1b[32m";
 pub(crate) const WARN: &str = "\x1b[33m";
 
-/// Writes a number with a comma at each thousand.
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// Returns `text` with each control character replaced, so that no session can move the cursor or colour the terminal.
 ///
-/// Marks that turn the direction of writing go too: they can make a line read as what it is not.
+/// Marks that change the direction of writing go too: they can make a line look like another.
 pub(crate) fn plain(text: &str) -> String {
     let replaced = |c: char| match c {
         '\t' => ' ',
@@ -158,12 +148,5 @@ mod tests {
         assert_eq!(line("123456", 6), "123456");
         assert_eq!(line("1234567", 6), "12345…");
         assert_eq!(plain("a\u{202e}b\0"), "a\u{fffd}b\u{fffd}");
-    }
-
-    #[test]
-    fn thousands_are_set_apart() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_234_567), "1,234,567");
     }
 }

@@ -5,6 +5,7 @@ use plimsoll_core::{PressureLevel, pressure, statistics};
 use crate::arguments::{PressureArguments, PressureFormat};
 use crate::context_config::context_budget;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::inspect::session_tokens;
 use crate::load::{compaction, load};
 use crate::output;
@@ -16,7 +17,7 @@ pub(crate) fn run(arguments: &PressureArguments) -> Result<(), CommandError> {
         compaction(arguments.honour_compaction),
     )?;
     let budget = context_budget(&arguments.window, &loaded.session)?;
-    let tokens = session_tokens(&statistics(&loaded.transcript));
+    let tokens = session_tokens(&statistics(&loaded.counted.transcript));
     let found = pressure(tokens, &budget);
     if !(loaded.session.compactions.is_empty() || arguments.honour_compaction) {
         output::note(
@@ -32,7 +33,7 @@ pub(crate) fn run(arguments: &PressureArguments) -> Result<(), CommandError> {
             output::note(&format!(
                 "{}% of {} tokens, shown from {:.0}% on",
                 found.percent,
-                output::thousands(found.total_tokens),
+                thousands(found.total_tokens),
                 100.0 * budget.show_pressure_above
             ));
             Ok(())

@@ -1,4 +1,4 @@
-//! Prices: the shipped table, the user's over it, that of `--pricing` over both; and a word on models that none lists.
+//! Prices: the shipped table, the user's over it, that of `--pricing` over both; and warnings about unlisted models.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -82,9 +82,4 @@ impl Unlisted {
             output::warning(&warning);
         }
     }
-}
-
-/// Returns what stands before a figure that is an estimate.
-pub(crate) fn mark(estimate: bool) -> &'static str {
-    if estimate { "~" } else { "" }
 }

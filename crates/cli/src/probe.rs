@@ -1,4 +1,4 @@
-//! Asking a gateway that runs: one small request, without a client library.
+//! Asks a running gateway by one small request, and tests whether hosts can be reached.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::config::environment;
 
-/// Whoever looks whether somebody is there does not wait longer (chosen).
+/// The longest wait for a gateway or an upstream (chosen).
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// `PLIMSOLL_KEY`: the key that a gateway with keys asks for.
 pub(crate) const KEY: &str = "PLIMSOLL_KEY";
 
-/// Returns the body of an answer of status 200, or nothing.
+/// Returns the body of a response with status 200, or nothing.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -26,14 +26,14 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> Option<String> {
     head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
 }
 
-/// Tells whether a gateway is there.
+/// Returns whether a gateway answers at an address.
 pub(crate) fn is_gateway(address: SocketAddr) -> bool {
     get(address, "/healthz").is_some_and(|body| body.trim() == "alive")
 }
 
 /// Tries to reach the host of a URL.
 ///
-/// Errors: in words, why not.
+/// Errors: the reason, in words.
 pub(crate) fn reach(url: &str) -> Result<(), String> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
     let host = rest.split('/').next().unwrap_or(rest);

@@ -1,10 +1,10 @@
-//! A bar for work that takes longer than a moment, where somebody sits at the terminal.
+//! A progress bar on a terminal, for work that takes longer than a second.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Work that is done sooner shows no bar: one that flashes up tells nothing.
+/// Shorter work shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A bar on standard error; silent where that is no terminal.
@@ -37,7 +37,7 @@ impl Progress {
 }
 
 impl Progress {
-    /// Tells that `done` steps are over, of work whose end nobody knows.
+    /// Shows `done` finished steps of work whose total is unknown.
     pub(crate) fn at(&mut self, done: u64) {
         self.bar.set_length(done);
         self.bar.set_position(done);

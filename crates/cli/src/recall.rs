@@ -1,4 +1,4 @@
-//! `plimsoll recall`: the messages of a store that a question asks for.
+//! `plimsoll recall`: finds the messages of a store that answer a question.
 
 mod batch;
 mod page;
@@ -25,7 +25,7 @@ struct Answer<'a> {
     query: &'a str,
     budget: u64,
     tokens: u64,
-    /// Messages that have to do with the question.
+    /// Messages that match the question.
     ranked: usize,
     /// Better messages that did not fit.
     passed_over: usize,
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &RecallArguments) -> Result<(), CommandError> {
     let tokenizer = tokenizer(&arguments.tokens)?;
     let session = arguments.session.as_deref().map(session_id).transpose()?;
     let store = Store::open(&arguments.store, arguments.config.as_deref())?;
-    // The process ends with it: taking an index of thousands of messages apart would be a tenth of its time.
+    // The process ends here: freeing an index of thousands of messages would take a tenth of its time.
     let recall = ManuallyDrop::new(Recall::new(settings, Some(Arc::new(BuiltInEmbedder))));
     if let (Some(queries), Some(out)) = (&arguments.batch, &arguments.out) {
         return batch::run(&store, &recall, session.as_ref(), queries, out);

@@ -1,4 +1,4 @@
-//! `plimsoll ref`: what a ref stands for, from the store.
+//! `plimsoll ref`: reads, lists and removes refs of a store.
 
 use std::fmt::Write as _;
 
@@ -91,7 +91,7 @@ fn options(arguments: &RefGetArguments) -> Result<ExpandOptions, CommandError> {
     Ok(ExpandOptions { fields: arguments.fields.clone(), part })
 }
 
-/// Returns what a list says of an artefact: all but its content.
+/// Returns the fields of an artefact that a list shows: all but its content.
 fn listed(artefact: &Artefact) -> serde_json::Value {
     serde_json::json!({
         "ref": artefact.reference.print(),

@@ -10,16 +10,18 @@ mod verify;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::policy::Policy;
-use plimsoll_core::replay::{Replay, replay_stretches};
+use plimsoll_core::replay::{Replay, ReplaySum, replay_stretches};
 use plimsoll_formats::Compaction;
+
+use sum::SessionFigures;
 
 use crate::arguments::ReplayArguments;
 use crate::config::config;
 use crate::error::CommandError;
-use crate::inspect::sessions_in;
 use crate::load::{Loaded, load};
 use crate::output;
 use crate::progress::Progress;
+use crate::sessions::{self, ENDINGS};
 use crate::store;
 
 /// A policy's name and what it gave.
@@ -64,19 +66,13 @@ fn policies(arguments: &ReplayArguments) -> Result<Vec<Named>, CommandError> {
     Ok(policies)
 }
 
-/// Lists the files that are named, and the sessions in folders that are.
+/// Lists the sessions that are named and those in folders that are.
 fn files(arguments: &ReplayArguments) -> Result<Vec<PathBuf>, CommandError> {
-    let mut files = Vec::new();
-    for path in &arguments.files {
-        if path.is_dir() {
-            files.extend(sessions_in(path)?);
-        } else {
-            files.push(path.clone());
-        }
-    }
+    let files = sessions::files(&arguments.files)?;
     if files.is_empty() {
-        return Err(CommandError::usage(anyhow::anyhow!("there is no session in the folder"))
-            .hint("sessions are files that end with .jsonl, .json or .traj"));
+        return Err(
+            CommandError::usage(anyhow::anyhow!("there is no session in the folder")).hint(ENDINGS)
+        );
     }
     Ok(files)
 }
@@ -98,7 +94,7 @@ fn one(arguments: &ReplayArguments, path: &Path, policies: &[Named]) -> Result<(
         html::write(path, &arguments.files[0], &loaded, &full, &runs)?;
     }
     if arguments.json {
-        return output::data(&report::json(&loaded, &full, &runs)?);
+        return report::json(&loaded, &full, &runs);
     }
     let mut text = report::text(&loaded, &full, &runs);
     if let [one] = runs.as_slice() {
@@ -129,7 +125,8 @@ fn several(
             return Err(CommandError::usage(error));
         }
     }
-    let mut sum = sum::Sum::new(policies.iter().map(|(name, _)| name.clone()));
+    let mut sum = ReplaySum::new(policies.iter().map(|(name, _)| name.clone()));
+    let mut each = Vec::new();
     for path in files {
         let loaded = match session(arguments, path) {
             Ok(loaded) => loaded,
@@ -145,9 +142,12 @@ fn several(
             let name = output::plain(&path.display().to_string());
             output::data(&format!("{name}\n{}\n", report::text(&loaded, &full, &runs)))?;
         }
-        sum.add(path, &loaded, &full, &runs, arguments.each);
+        sum.add(loaded.estimate, &full, runs.iter().map(|run| &run.replay));
+        if arguments.each {
+            each.push(SessionFigures::of(path, &loaded, &full, &runs));
+        }
     }
-    if arguments.json { output::json(&sum.document()) } else { output::data(&sum.text()) }
+    output::show(arguments.json, &sum::document(&sum, &each), || sum::text(&sum))
 }
 
 fn replayed(
@@ -157,9 +157,10 @@ fn replayed(
 ) -> Result<(Replay, Vec<Run>), CommandError> {
     let recording =
         store::record(&arguments.reading, arguments.settings.config.as_deref(), loaded)?;
-    let mut progress = Progress::new("replaying", loaded.turns() * (policies.len() as u64 + 1));
+    let mut progress =
+        Progress::new("replaying", loaded.counted.turns() * (policies.len() as u64 + 1));
     let terms = |message: &plimsoll_core::Message| loaded.terms_of(message);
-    let shared = loaded.unshown.shared;
+    let shared = loaded.counted.overhead.shared;
     let mut runs = Vec::new();
     for (name, policy) in policies {
         let mut contexts = match &arguments.contexts {
@@ -167,7 +168,7 @@ fn replayed(
             None => None,
         };
         let mut records = Vec::new();
-        let replay = replay_stretches(loaded.stretches(), policy, shared, terms, |turn| {
+        let replay = replay_stretches(loaded.counted.stretches(), policy, shared, terms, |turn| {
             if let Some(recording) = &recording {
                 records.push(recording.receipt(name, &turn));
             }
@@ -184,7 +185,8 @@ fn replayed(
         }
         runs.push(Run { policy: name.clone(), replay });
     }
-    let full =
-        replay_stretches(loaded.stretches(), &Policy::Full, shared, terms, |_| progress.step());
+    let full = replay_stretches(loaded.counted.stretches(), &Policy::Full, shared, terms, |_| {
+        progress.step()
+    });
     Ok((full, runs))
 }

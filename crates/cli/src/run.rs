@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Reads a cascade that can be run: its problems are told, and an error ends it.
+/// Reads a cascade and prints its problems; an error ends the command.
 pub(crate) fn read(path: &Path) -> Result<Cascade, CommandError> {
     let (cascade, problems) = cascade::read(path)?;
     for problem in &problems {
@@ -131,12 +131,12 @@ fn failed(error: RunError, session: &SessionId, arguments: &RunArguments) -> Com
         .hint(format!("`plimsoll run {file} --resume {session}` goes on where it stopped"))
 }
 
-/// Models by name, and one that stands for those that are not named.
+/// Models by name, with a default for phases that name none.
 #[derive(Debug)]
 struct Sources {
     models: Arc<Models>,
     usual: Option<String>,
-    /// A script answers for every model, whatever its name.
+    /// A script answers for every model.
     script: Option<Arc<ScriptedModel>>,
     pricing: Arc<Pricing>,
     unlisted: Unlisted,
@@ -188,7 +188,7 @@ impl ModelSource for Sources {
     }
 }
 
-/// The person at the terminal; nobody where input is none.
+/// The person at the terminal; nobody answers if input is not a terminal.
 #[derive(Debug)]
 struct Terminal;
 

@@ -1,4 +1,4 @@
-//! `plimsoll search`: the messages of a store that hold some words.
+//! `plimsoll search`: finds the messages of a store that hold some words.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `plimsoll serve`: the gateway, from its settings to its end.
+//! `plimsoll serve`: starts the gateway from its settings and runs it until it is stopped.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ pub(crate) async fn open(
     Ok((gateway, listener))
 }
 
-/// Takes all descriptors that the system lets a process have: an answer under way needs two, and the usual limit is 1,024.
+/// Raises the limit of open files to the most that the system allows: each response in progress needs two, and the usual limit is 1,024.
 fn raise_descriptors() {
     #[cfg(unix)]
     {
@@ -115,7 +115,7 @@ fn raise_descriptors() {
     }
 }
 
-/// Says why a gateway ended before its time.
+/// Makes the error of a gateway that could not serve.
 pub(crate) fn failed(error: ServeError) -> CommandError {
     match error {
         ServeError::Open { .. } => CommandError::usage(error)
@@ -124,7 +124,7 @@ pub(crate) fn failed(error: ServeError) -> CommandError {
     }
 }
 
-/// Policies as the settings of the command line mean them.
+/// Policies by name, with the settings of the command line.
 #[derive(Debug)]
 struct Configured(Config);
 

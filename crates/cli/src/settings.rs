@@ -1,4 +1,4 @@
-//! `plimsoll config`: where settings come from, which are in force, what is wrong with them.
+//! `plimsoll config`: shows the settings in force and their origins, and checks the files.
 
 mod check;
 mod show;
@@ -14,6 +14,7 @@ use crate::arguments::{ConfigArguments, ConfigCommand, PolicyArguments};
 use crate::config::{BUDGET, HISTORY, STORE, environment, environment_budget, files};
 use crate::context_config;
 use crate::error::CommandError;
+use crate::figures::counted;
 use crate::output;
 use crate::pricing;
 use crate::probe::KEY;
@@ -132,7 +133,8 @@ fn check(arguments: &PolicyArguments, json: bool) -> Result<(), CommandError> {
     } else {
         output::data(&findings.iter().map(line).collect::<String>())?;
     }
-    let (files, errors) = (counted(checked, "file"), counted(findings.len(), "error"));
+    let (files, errors) =
+        (counted(checked as u64, "file"), counted(findings.len() as u64, "error"));
     let summary = format!("{files} of settings checked, {errors}");
     if !findings.is_empty() {
         return Err(CommandError::finding(anyhow::anyhow!(summary)));
@@ -155,10 +157,6 @@ fn placed(path: &Path, error: &str) -> Problem {
 
 fn chain(error: impl Into<anyhow::Error>) -> String {
     format!("{:#}", error.into())
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn line(finding: &Finding) -> String {

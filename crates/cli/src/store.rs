@@ -1,4 +1,4 @@
-//! The store as the command line uses it: opened by address, spoken to from a runtime of its own.
+//! The store of a command: opened by address, called from a runtime of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,12 +164,12 @@ impl Store {
     }
 }
 
-/// Tells why a store does not do what it is asked.
+/// Makes the error of a store that cannot be opened.
 pub(crate) fn failure(error: StoreError) -> CommandError {
     failed(error, "the store cannot be opened")
 }
 
-/// Tells why an open store does not do what it is asked.
+/// Makes the error of a request to an open store.
 pub(crate) fn unanswered(error: StoreError) -> CommandError {
     failed(error, "the store did not answer")
 }
@@ -201,17 +201,17 @@ fn usual_file() -> Result<PathBuf, CommandError> {
     Ok(folder.join("plimsoll.db"))
 }
 
-/// A session that is being kept.
+/// A session whose receipts are recorded in a store.
 #[derive(Debug)]
 pub(crate) struct Recording {
     store: Store,
     session: SessionId,
 }
 
-/// Keeps a session's messages where a store was asked for, by flag, by the environment or by the settings.
+/// Stores a session's messages where a flag or the environment names a store.
 ///
-/// `[safety.ingestion]` of the settings says what becomes of personal data and secrets in them. A message that is redacted is
-/// another one: nothing gives back the words that it had.
+/// `[safety.ingestion]` of the settings decides about personal data and secrets in them. A redacted message is
+/// another message: the original is not stored.
 pub(crate) fn record(
     reading: &ReadingArguments,
     settings: Option<&Path>,
@@ -226,7 +226,7 @@ pub(crate) fn record(
     }
     let store = Store::at(&Addresses::new(&StoreArguments { store, history }, &config.store)?)?;
     let session = id_of(&loaded.session)?;
-    let mut messages = message_records(&session, &loaded.history(), clock::now());
+    let mut messages = message_records(&session, &loaded.counted.history(), clock::now());
     let flags = handle(&mut messages, config.safety.ingestion);
     if !flags.is_empty() {
         output::warning(&format!(
@@ -240,7 +240,7 @@ pub(crate) fn record(
     Ok(Some(Recording { store, session }))
 }
 
-/// Handles personal data and secrets in what is about to be kept.
+/// Redacts or flags personal data and secrets in records before they are stored.
 fn handle(messages: &mut [MessageRecord], handling: Handling) -> Flags {
     let mut flags = Flags::new();
     if handling.personal == Action::Ignore && handling.secrets == Action::Ignore {
@@ -275,7 +275,7 @@ impl Recording {
         ReceiptRecord::of_context(&self.session, policy, receipt, context, plan, clock::now())
     }
 
-    /// Keeps receipts; those that are there already stay.
+    /// Stores receipts; existing ones stay.
     pub(crate) fn keep_receipts(&self, receipts: Vec<ReceiptRecord>) -> Result<(), CommandError> {
         self.store.history(async |history, tenant| {
             history.append(tenant, HistoryBatch { receipts, ..HistoryBatch::default() }).await

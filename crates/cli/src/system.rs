@@ -1,4 +1,4 @@
-//! The real clock and the real chance: built here, and given to all that waits or draws.
+//! The system's clock and random numbers, behind the ports of engine and models.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;

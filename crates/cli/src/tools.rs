@@ -15,8 +15,9 @@ use crate::arguments::{StoreArguments, ToolsArguments, ToolsCommand};
 use crate::clock;
 use crate::config;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::load::tokenizer;
-use crate::output::{self, thousands};
+use crate::output;
 use crate::store::Store;
 
 pub(crate) fn run(arguments: &ToolsArguments) -> Result<(), CommandError> {

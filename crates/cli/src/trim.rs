@@ -2,21 +2,25 @@
 
 use plimsoll_core::context::{State, bound};
 use plimsoll_core::plan::{Treatment, sent_tokens};
-use plimsoll_core::{ContextBudget, Message, Role, TrimSettings, statistics, trim};
+use plimsoll_core::{ContextBudget, Message, Role, TrimSettings, TrimmedSession, statistics, trim};
+use plimsoll_engine::session_summary::with_model_summary;
 use plimsoll_formats::{ContextMessage, Session, SessionFormat, SessionNote};
 use serde::Serialize;
+use tokio::runtime::Builder;
 
 use crate::arguments::TrimArguments;
-use crate::config::config;
+use crate::config::{self, config};
 use crate::context_config::context_budget;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::inspect::session_tokens;
 use crate::load::{self, Loaded, load_bytes, read_file};
-use crate::output::{self, thousands};
+use crate::models;
+use crate::output;
 use crate::progress::Progress;
 use crate::write_file::{Existing, refuse, write_file};
 
-/// What was done.
+/// The result of a trim.
 #[derive(Debug, Serialize)]
 struct Report {
     /// `trim` or the policy.
@@ -46,12 +50,7 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
     let policy = match &arguments.policy {
         Some(name) => Some((name, config(&arguments.settings)?.policy(name)?)),
         // Settings that do nothing would be taken for settings that did.
-        None if arguments.settings.config.is_some() || arguments.settings.budget.is_some() => {
-            return Err(CommandError::usage(anyhow::anyhow!(
-                "`--config` and `--budget` are settings of a policy, and none is named"
-            ))
-            .hint("add `--policy plimsoll`, or give shares with `--context-config`"));
-        }
+        None if arguments.settings.budget.is_some() => return Err(no_policy()),
         None => None,
     };
     let original = read_file(&arguments.session.file)?;
@@ -79,7 +78,7 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
         by_policy(name, &policy, &loaded)
     } else {
         let budget = context_budget(&arguments.window, &loaded.session)?;
-        by_shares(&budget, &loaded, arguments.force)?
+        by_shares(&budget, &loaded, arguments)?
     };
     let bytes = plimsoll_formats::write(&loaded.session, &original, &context).map_err(|error| {
         let hint = error.hint();
@@ -102,14 +101,26 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
+fn no_policy() -> CommandError {
+    CommandError::usage(anyhow::anyhow!(
+        "`--config` and `--budget` are settings of a policy, and none is named"
+    ))
+    .hint("add `--policy plimsoll`, or give shares with `--context-config`")
+}
+
 /// Trims to the shares of `context.json`.
 fn by_shares(
     budget: &ContextBudget,
     loaded: &Loaded,
-    force: bool,
+    arguments: &TrimArguments,
 ) -> Result<(Vec<ContextMessage>, Report), CommandError> {
-    let tokens = session_tokens(&statistics(&loaded.transcript));
-    if !force && !budget.trimming_due(tokens) {
+    let config = arguments.settings.config.as_deref();
+    // Only the model of the summary is configured there.
+    if config.is_some() && !budget.use_llm_summarization {
+        return Err(no_policy());
+    }
+    let tokens = session_tokens(&statistics(&loaded.counted.transcript));
+    if !arguments.force && !budget.trimming_due(tokens) {
         let threshold = (budget.total_tokens as f64 * budget.compression_threshold).ceil() as u64;
         return Err(CommandError::finding(anyhow::anyhow!(
             "nothing to trim: {} tokens are {:.0}% of {}, it is due from {} tokens on",
@@ -120,10 +131,10 @@ fn by_shares(
         ))
         .hint("`--force` trims all the same"));
     }
-    if budget.use_llm_summarization {
-        output::note("no model is asked here: the summary is made of first sentences");
+    let mut trimmed = trim(&loaded.counted.transcript, &TrimSettings::from(budget));
+    if trimmed.wants_model_summary {
+        trimmed = summarised(trimmed, loaded, config::read(config)?)?;
     }
-    let trimmed = trim(&loaded.transcript, &TrimSettings::from(budget));
     let mut context: Vec<ContextMessage> = trimmed
         .kept
         .iter()
@@ -150,13 +161,37 @@ fn by_shares(
     Ok((context, report))
 }
 
+/// Asks the configured model for the summary; without its answer the summary stays as it is.
+fn summarised(
+    trimmed: TrimmedSession,
+    loaded: &Loaded,
+    config: config::Config,
+) -> Result<TrimmedSession, CommandError> {
+    const WITHOUT: &str = "the summary is made of first sentences";
+    let name = &config.cards.summarizer_model;
+    if name.is_empty() {
+        output::note(&format!("`cards.summarizer_model` names no model: {WITHOUT}"));
+    }
+    let Some(model) = models::chat(&models::open(&config.models)?, name, WITHOUT) else {
+        return Ok(trimmed);
+    };
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(CommandError::failure)?;
+    let plain = trimmed.clone();
+    let asked = with_model_summary(trimmed, &loaded.counted.transcript, &*model, config.safety);
+    Ok(runtime.block_on(asked).unwrap_or_else(|error| {
+        output::warning(&format!("{name}: {error}; {WITHOUT}"));
+        plain
+    }))
+}
+
 /// Bounds the request that would come next, as the policy would bound it live.
 fn by_policy(
     name: &str,
     policy: &plimsoll_core::policy::Policy,
     loaded: &Loaded,
 ) -> (Vec<ContextMessage>, Report) {
-    let (transcript, mut state) = (&loaded.transcript, State::default());
+    let (transcript, mut state) = (&loaded.counted.transcript, State::default());
     // The policy decides as it goes: what it would send next follows from what it sent before.
     let mut progress = Progress::new("bounding", transcript.requests().count() as u64);
     for position in transcript.requests() {
@@ -192,7 +227,7 @@ fn by_policy(
 
 /// Reads the written session again: what our own reader would have to repair, an agent would refuse.
 ///
-/// What the recording lacked already, such as the result of a call that was broken off, it may still lack.
+/// It may lack the same records as the recording, such as the result of an interrupted call.
 fn check(bytes: &[u8], session: &Session, context: &[ContextMessage]) -> Result<(), CommandError> {
     let wrong = |what: String| {
         CommandError::failure(anyhow::anyhow!("the trimmed session does not read back: {what}"))

@@ -1,4 +1,4 @@
-//! `plimsoll validate`: what is wrong with cascades, one line each.
+//! `plimsoll validate`: prints the problems of cascades, one line each.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,10 @@ use serde::Serialize;
 use crate::arguments::ValidateArguments;
 use crate::cascade::{line, read};
 use crate::error::CommandError;
+use crate::figures::counted;
 use crate::output;
 
-/// Folders inside folders that are looked into (chosen: what goes round by links ends here).
+/// Levels of folders that are searched (chosen; it ends loops of links).
 const DEEPEST: usize = 16;
 
 #[derive(Debug, Serialize)]
@@ -47,11 +48,11 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), CommandError> {
     }
     let count = |severity: Severity| {
         let problems = checked.iter().flat_map(|one| &one.problems);
-        problems.filter(|problem| problem.severity == severity).count()
+        problems.filter(|problem| problem.severity == severity).count() as u64
     };
     let said = format!(
         "{}, {} and {}",
-        counted(checked.len(), "cascade"),
+        counted(checked.len() as u64, "cascade"),
         counted(count(Severity::Error), "error"),
         counted(count(Severity::Warning), "warning"),
     );
@@ -62,10 +63,6 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), CommandError> {
         output::note(&said);
     }
     Ok(())
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn file(path: &Path, strict: bool) -> Result<Checked, CommandError> {
@@ -104,7 +101,7 @@ fn folder(
     Ok(())
 }
 
-/// Tells whether a file of a folder is meant: by its extension, and by the keys that only cascades have.
+/// Returns whether a file looks like a cascade, by its extension and the keys that only cascades have.
 fn is_cascade(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("json" | "yaml" | "yml"))

@@ -1,4 +1,4 @@
-//! `plimsoll work`: the workers, until nothing is due or for as long as they are let.
+//! `plimsoll work`: runs the workers until no job is due, or until it is stopped.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,15 +16,16 @@ use serde::Serialize;
 use crate::arguments::WorkArguments;
 use crate::config::{self, Config};
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::models;
-use crate::output::{self, thousands};
+use crate::output;
 use crate::progress::Progress;
 use crate::store::Store;
 use crate::system::outside;
 
 /// How long the workers rest when nothing is due (`context-strategy.md` 5.3).
 const REST: Duration = Duration::from_secs(5);
-/// The most parked jobs that are told of.
+/// The most parked jobs that are listed.
 const PARKED: usize = 20;
 
 pub(crate) fn run(arguments: &WorkArguments) -> Result<(), CommandError> {
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: &WorkArguments) -> Result<(), CommandError> {
     }
 }
 
-/// Whom the work is given to.
+/// The models, rules and clock that the workers use.
 pub(crate) struct Staff {
     settings: CardSettings,
     safety: Safety,
@@ -66,7 +67,7 @@ pub(crate) struct Staff {
 }
 
 impl Staff {
-    /// Opens the models that the settings name; one that can't be had is told of and done without.
+    /// Opens the models that the settings name; a missing one gives a warning and is left out.
     pub(crate) fn hire(config: &Config) -> Result<Self, CommandError> {
         let models = models::open(&config.models)?;
         Ok(Self {
@@ -131,7 +132,7 @@ impl Staff {
     }
 }
 
-/// What the workers did, and what nobody can do.
+/// The finished work, and jobs that failed for good.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     #[serde(flatten)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::CommandError;
 
-/// What to do with a file that is there already.
+/// The handling of a file that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Existing {
     /// Leave it and say so.

@@ -7,6 +7,7 @@
 
 mod bound;
 mod guard;
+mod guard_check;
 mod lexicon;
 mod reading;
 mod scope;
@@ -16,6 +17,7 @@ mod split;
 
 pub use bound::upper_bound;
 pub use guard::{Refusal, Verdict, same_question};
+pub use guard_check::{GuardLevel, GuardScore, LabelledPair, guard_scores};
 pub use reading::Reading;
 pub use scope::{AnswerScope, cache_key};
 pub use servable::{AnswerFacts, CacheExclusion, RequestFacts, keepable, servable};

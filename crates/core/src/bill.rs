@@ -6,6 +6,7 @@
 
 mod predict;
 mod rate;
+mod recorded;
 mod savings;
 mod split;
 
@@ -18,7 +19,8 @@ use crate::message::{MillisSinceEpoch, Usage};
 
 pub use predict::{Prediction, predict};
 pub use rate::{Rate, rate};
-pub use savings::{Estimate, Saving, Savings, savings};
+pub use recorded::{BilledSession, Division, FileCounts, RecordedBill, ShortAnswers};
+pub use savings::{Estimate, Saving, SavingVerdict, Savings, savings};
 pub use split::{Split, SplitTokens, split};
 
 /// Characters that were added to a conversation, by kind, as far as the file shows them.
@@ -100,7 +102,7 @@ pub struct Request {
     /// The cause of a cache miss, where the provider reported it.
     pub told: Option<Cause>,
     /// Content that was added since that request, its answer included.
-    pub said: AddedContent,
+    pub added: AddedContent,
     /// Characters of the answer that the file shows, thinking apart.
     pub answered: u64,
     /// The index of the answer among the session's messages; `None` outside of the main conversation.

@@ -103,6 +103,7 @@ pub fn bound(
     let mut lookups = terms.around.put_back.clone();
     let own = own_tools + lookup_tokens(&lookups);
     let mut over_budget = 0;
+    let mut applied = policy.ceiling();
     let mut warnings = Vec::new();
     state.plan.extend(transcript, position);
     let everything = match policy {
@@ -129,6 +130,7 @@ pub fn bound(
                     &mut state.plan,
                 );
                 let ceiling = bounds.budget.tokens(terms, state.plan.turn());
+                applied = Some(ceiling);
                 let budget = ceiling.saturating_sub(own);
                 passes::fit(transcript, position, budget, &mut state.plan);
                 over_budget = (state.plan.tokens() + own).saturating_sub(ceiling);
@@ -141,6 +143,7 @@ pub fn bound(
                 }
                 passes::protect_head(transcript, position, &mut state.plan);
                 let ceiling = bounds.budget.tokens(terms, state.plan.turn());
+                applied = Some(ceiling);
                 let given = Given { bounds, terms, prices, attempts: &state.attempts, cold };
                 let (settled, said, plan) = (&mut state.settled, &mut state.said, &mut state.plan);
                 cut_giants(transcript, position, &given, seen, said, plan);
@@ -220,6 +223,7 @@ pub fn bound(
         charge,
         cost: terms.prices.input_cost(&charge),
         over_budget,
+        budget: applied.filter(|ceiling| *ceiling < u64::MAX),
         lookups_left_out: terms.around.put_back.len() - lookups.0,
         warnings,
         changes: state.plan.changes().to_vec(),

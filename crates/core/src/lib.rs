@@ -16,6 +16,7 @@ pub mod choose;
 mod compression;
 pub mod context;
 pub mod cost;
+pub mod counted_session;
 mod excerpt;
 mod file_access;
 mod hash;
@@ -26,6 +27,7 @@ pub mod lazy_tools;
 pub mod lookup;
 pub mod memory;
 mod message;
+pub mod message_label;
 pub mod names;
 mod passes;
 pub mod payload;
@@ -50,6 +52,7 @@ pub mod text;
 pub mod tokens;
 mod transcript;
 mod trim;
+mod value_or_word;
 pub mod verify;
 
 pub use allocation::{
@@ -71,3 +74,4 @@ pub use text::words;
 pub use tokens::{Calibration, Tokenizer};
 pub use transcript::{Entry, Exchange, Position, Transcript};
 pub use trim::{KEPT_PRIORITY, KeptTurn, SummaryBy, TrimSettings, TrimmedSession, trim};
+pub use value_or_word::ValueOrWord;

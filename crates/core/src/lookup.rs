@@ -7,6 +7,7 @@ use crate::hash::Ref;
 use crate::recall::{IndexedMessage, RecallIndex, RecallSettings};
 use crate::text::words;
 use crate::text::{Limit, head, left_out, push_shortened};
+use crate::tokens::Tokenizer;
 use crate::transcript::{Position, Transcript};
 
 /// A tool as it is described to a model.
@@ -65,6 +66,26 @@ pub fn not_found(reference: &str) -> String {
 /// The answer to a lookup above the limit of a turn.
 pub const NO_MORE: &str = "No more lookups are answered in this turn. Go on with what you have; ask again later if need be.";
 
+/// The answer to a lookup for which the context has no room.
+pub const NO_ROOM: &str = "The context has no room for this lookup. Go on with the shortened text, or ask for fewer lines.";
+
+/// Tokens below which an answer is not cut but refused (chosen: a few lines and the note behind them).
+const LEAST_ROOM: u64 = 60;
+
+/// Returns an answer of at most `room` tokens: whole, or its first lines with a note; `None` if not even these fit.
+pub fn fit_answer(text: &str, tokenizer: Tokenizer, room: u64) -> Option<String> {
+    if u64::from(tokenizer.count(text)) <= room {
+        return Some(text.to_owned());
+    }
+    let note = |left| left_out(left, "line", Some(&"the context has no room for more"));
+    let reserved = u64::from(tokenizer.count(&note(text.lines().count()))) + 2;
+    let most = room.checked_sub(reserved).filter(|_| room >= LEAST_ROOM)?;
+    let shown = head(text, Limit::Tokens(tokenizer, most));
+    let shown = shown.rfind('\n').map_or(shown, |line| &shown[..=line]);
+    let left = text[shown.len()..].lines().count();
+    Some(format!("{}\n{}", shown.trim_end(), note(left)))
+}
+
 /// Answers a search in the messages before `end`.
 pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
     let entries = &transcript.entries()[..end.min(transcript.entries().len())];
@@ -107,7 +128,6 @@ pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
 mod tests {
     use super::*;
     use crate::message::{Message, Role};
-    use crate::tokens::Tokenizer;
 
     #[test]
     fn a_search_tells_lines_and_refs() {
@@ -121,6 +141,19 @@ mod tests {
             format!("ref:message:{hash} (user, message 0)\n  into the harbour\n")
         );
         assert!(search(&transcript, 3, "zebra").starts_with("Nothing"));
+    }
+
+    #[test]
+    fn an_answer_fits_the_room_or_is_refused() {
+        let text = "a line of the file\n".repeat(200);
+        for room in [0, 30, 60, 100, 500, 10_000] {
+            let answer = fit_answer(&text, Tokenizer::Estimate, room);
+            assert_eq!(answer.is_some(), room >= LEAST_ROOM, "{room}");
+            let Some(answer) = answer else { continue };
+            assert!(u64::from(Tokenizer::Estimate.count(&answer)) <= room, "{room}: {answer}");
+            let shown = answer.lines().filter(|line| *line == "a line of the file").count();
+            assert_eq!(answer.contains(&format!("{} lines", 200 - shown)), shown < 200, "{answer}");
+        }
     }
 
     #[test]

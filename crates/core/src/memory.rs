@@ -18,7 +18,7 @@ pub mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use quote::said as quoted_line;
+pub(crate) use quote::quoted_line;
 
 /// The kind of a record; the kinds of a fact are those of the facts ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

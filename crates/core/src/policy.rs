@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocation::ContextBudget;
 use crate::terms::Terms;
+use crate::value_or_word::ValueOrWord;
 
 pub use request::RequestSettings;
 
@@ -21,7 +22,8 @@ pub enum Cadence {
 }
 
 /// The treatment of errors in old messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "ValueOrWord<bool>", into = "ValueOrWord<bool>")]
 pub enum PreserveErrors {
     /// Nothing.
     Off,
@@ -32,32 +34,25 @@ pub enum PreserveErrors {
     Keyword,
 }
 
-impl Serialize for PreserveErrors {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Off => serializer.serialize_bool(false),
-            Self::Lines => serializer.serialize_bool(true),
-            Self::Keyword => serializer.serialize_str("keyword"),
+impl From<PreserveErrors> for ValueOrWord<bool> {
+    fn from(preserve: PreserveErrors) -> Self {
+        match preserve {
+            PreserveErrors::Off => Self::Value(false),
+            PreserveErrors::Lines => Self::Value(true),
+            PreserveErrors::Keyword => "keyword".into(),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for PreserveErrors {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Switch(bool),
-            Word(String),
-        }
-        match Written::deserialize(deserializer)? {
-            Written::Switch(true) => Ok(Self::Lines),
-            Written::Switch(false) => Ok(Self::Off),
-            Written::Word(word) if word == "keyword" => Ok(Self::Keyword),
-            Written::Word(word) => Err(serde::de::Error::custom(format!(
-                "`preserve_errors` is true, false or \"keyword\", not \"{word}\""
-            ))),
-        }
+impl TryFrom<ValueOrWord<bool>> for PreserveErrors {
+    type Error = String;
+
+    fn try_from(written: ValueOrWord<bool>) -> Result<Self, String> {
+        Ok(match written.value_unless("keyword", "`preserve_errors` is true, false")? {
+            Some(true) => Self::Lines,
+            Some(false) => Self::Off,
+            None => Self::Keyword,
+        })
     }
 }
 
@@ -192,7 +187,8 @@ pub enum BoundThinking {
 }
 
 /// The most tokens of a context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "ValueOrWord<u64>", into = "ValueOrWord<u64>")]
 pub enum Budget {
     /// Below the size at which the model's price jumps or its window is full.
     #[default]
@@ -237,30 +233,21 @@ impl From<u64> for Budget {
     }
 }
 
-impl Serialize for Budget {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => serializer.serialize_str("auto"),
-            Self::Tokens(tokens) => serializer.serialize_u64(*tokens),
+impl From<Budget> for ValueOrWord<u64> {
+    fn from(budget: Budget) -> Self {
+        match budget {
+            Budget::Auto => "auto".into(),
+            Budget::Tokens(tokens) => Self::Value(tokens),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Budget {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Tokens(u64),
-            Word(String),
-        }
-        match Written::deserialize(deserializer)? {
-            Written::Tokens(tokens) => Ok(Self::Tokens(tokens)),
-            Written::Word(word) if word == "auto" => Ok(Self::Auto),
-            Written::Word(word) => Err(serde::de::Error::custom(format!(
-                "`budget` is a number of tokens or \"auto\", not \"{word}\""
-            ))),
-        }
+impl TryFrom<ValueOrWord<u64>> for Budget {
+    type Error = String;
+
+    fn try_from(written: ValueOrWord<u64>) -> Result<Self, String> {
+        let tokens = written.value_unless("auto", "`budget` is a number of tokens")?;
+        Ok(tokens.map_or(Self::Auto, Self::Tokens))
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::hash::Ref;
 use crate::json_text::each_text_mut;
 use crate::message::{Block, Message, Role, ToolCall, ToolResult};
+use crate::policy::IntraPhase;
 use crate::text::{Limit, error_lines, head, left_out, one_line, plural, push_shortened, tail};
 
 /// Replaces the result of a call that was never answered.
@@ -191,14 +192,27 @@ pub struct Attempt {
     pub reason: String,
 }
 
-/// Characters of an attempt's output in the context of a retry (`auto-context.md`, `_build_loop_retry_context`).
-const ATTEMPT_KEPT: usize = 500;
+/// Characters of an attempt's output in a retry's context (`auto-context.md`, `_build_loop_retry_context`).
+const ATTEMPT_SHOWN: usize = 500;
 
-/// Builds the context of a loop's retry: system prompt, original task, the last attempts with the validator's reasons, and
-/// the request to try again.
+/// Returns the sentence that asks for another attempt, after `failed` attempts.
+pub fn retry_request(failed: usize) -> String {
+    let next = failed + 1;
+    format!("Please try again (Attempt #{next}). Address the validation issues noted above.")
+}
+
+/// Builds the short context of a loop's retry; `None` where `settings` send the whole history instead.
 ///
-/// Shape: messages in the order and wording of `auto-context.md`; `limit` attempts at most, the newest.
-pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32) -> Vec<Message> {
+/// Shape: system prompt, original task, the newest failed attempts with the validator's words, and the sentence that asks
+/// again. Source: `auto-context.md`, `_build_loop_retry_context`.
+pub fn retry_context(
+    history: &[Arc<Message>],
+    attempts: &[Attempt],
+    settings: &IntraPhase,
+) -> Option<Vec<Message>> {
+    if !(settings.enabled && settings.compress_loops) {
+        return None;
+    }
     let mut context = Vec::new();
     if let Some(system) = history.first().filter(|message| message.role == Role::System) {
         context.push((**system).clone());
@@ -206,21 +220,17 @@ pub fn retry_context(history: &[Arc<Message>], attempts: &[Attempt], limit: u32)
     if let Some(task) = history.iter().find(|message| message.role == Role::User) {
         context.push(Message::text(Role::User, format!("[Original Task]\n{}", task.shown())));
     }
-    let skipped = attempts.len().saturating_sub(limit as usize);
+    let skipped = attempts.len().saturating_sub(settings.loop_history_limit as usize);
     for attempt in &attempts[skipped..] {
-        let kept = head(&attempt.output, Limit::Characters(ATTEMPT_KEPT));
-        let more = if kept.len() < attempt.output.len() { "..." } else { "" };
-        let output = format!("{kept}{more}");
-        let told = format!("[Attempt #{}]\n{output}", attempt.number);
-        context.push(Message::text(Role::Assistant, told));
+        let shown = head(&attempt.output, Limit::Characters(ATTEMPT_SHOWN));
+        let more = if shown.len() < attempt.output.len() { "..." } else { "" };
+        let output = format!("[Attempt #{}]\n{shown}{more}", attempt.number);
+        context.push(Message::text(Role::Assistant, output));
         let verdict = format!("[Validation Failed]\n{}", attempt.reason);
         context.push(Message::text(Role::User, verdict));
     }
-    let next = attempts.len() + 1;
-    let ask =
-        format!("Please try again (Attempt #{next}). Address the validation issues noted above.");
-    context.push(Message::text(Role::User, ask));
-    context
+    context.push(Message::text(Role::User, retry_request(attempts.len())));
+    Some(context)
 }
 
 #[cfg(test)]
@@ -283,7 +293,9 @@ mod tests {
             reason: format!("test {number} fails"),
         };
         let attempts = [attempt(1), attempt(2), attempt(3)];
-        let texts: Vec<String> = retry_context(&history, &attempts, 2)
+        let limit = |loop_history_limit| IntraPhase { loop_history_limit, ..IntraPhase::default() };
+        let context = |settings| retry_context(&history, &attempts, &settings).expect("compressed");
+        let texts: Vec<String> = context(limit(2))
             .iter()
             .map(|message| format!("{}: {:.40}", message.role.as_str(), message.shown()))
             .collect();
@@ -301,7 +313,13 @@ mod tests {
         test 3 fails
         user: Please try again (Attempt #4). Address t
         ");
-        assert_eq!(retry_context(&history, &attempts, 1).len(), 5);
+        assert_eq!(context(limit(1)).len(), 5);
+        for off in [
+            IntraPhase { compress_loops: false, ..limit(2) },
+            IntraPhase { enabled: false, ..limit(2) },
+        ] {
+            assert_eq!(retry_context(&history, &attempts, &off), None, "the whole history is sent");
+        }
     }
 
     #[test]

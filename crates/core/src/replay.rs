@@ -1,5 +1,7 @@
 //! Replay: a recorded session under a policy, turn by turn, through the same [`bound`] that a live request takes.
 
+mod sum;
+
 use serde::Serialize;
 
 use crate::context::{Receipt, State, bound};
@@ -10,6 +12,8 @@ use crate::policy::Policy;
 use crate::reuse::{MissedContent, Score, Scorer};
 use crate::terms::Terms;
 use crate::transcript::{Position, Transcript};
+
+pub use sum::{PolicyFigures, ReplaySum, ratio};
 
 /// A session, or the part of it between two compactions of its agent.
 #[derive(Debug, Clone, Copy)]

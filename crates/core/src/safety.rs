@@ -117,6 +117,9 @@ impl Handling {
     /// Everything redacted.
     pub const REDACT: Self = Self { personal: Action::Redact, secrets: Action::Redact };
 
+    /// Secrets redacted, personal data left: for a name or an error that is printed.
+    pub const SECRETS: Self = Self { personal: Action::Ignore, secrets: Action::Redact };
+
     /// Returns the action on `kind`.
     pub fn of(self, kind: SensitiveKind) -> Action {
         if kind.is_personal() { self.personal } else { self.secrets }

@@ -2,7 +2,7 @@
 
 use crate::message::Role;
 use crate::priority::ScoredTurn;
-use crate::text::{Limit, head};
+use crate::text::{Limit, head, push_shortened, tail};
 use crate::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 
 /// The first line of a summary made of sentences of the turns.
@@ -15,6 +15,11 @@ pub const MODEL_HEADER: &str = "[Earlier conversation summary — written by a m
 const MOST_LINES: usize = 30;
 /// Shorter first sentences ("Done.") say nothing.
 const SHORTEST_SENTENCE: usize = 10;
+
+/// Characters of the turns in a prompt for a summary (chosen: about 15,000 tokens, which fit every model), and the fewest of
+/// one turn (chosen: a sentence).
+const PROMPT_TURNS: usize = 60_000;
+const PROMPT_TURN: usize = 120;
 
 patterns! {
     FIRST_SENTENCE r"^[^.!?\n]+[.!?]?";
@@ -36,6 +41,25 @@ pub fn heuristic_summary<'a>(turns: impl IntoIterator<Item = &'a ScoredTurn>) ->
             .then(|| format!("\n[{speaker}] {}", sentence.trim()))
     });
     HEURISTIC_HEADER.to_owned() + &lines.take(MOST_LINES).collect::<String>()
+}
+
+/// Returns the prompt that asks a model to summarise `turns` in at most `room` tokens.
+///
+/// Shape: instructions, then each turn, all shortened alike so that they fit; of too many turns the newest.
+pub(crate) fn summary_prompt(turns: &[&ScoredTurn], room: u64) -> String {
+    let each = (PROMPT_TURNS / turns.len().max(1)).max(PROMPT_TURN);
+    let mut shown = String::new();
+    for turn in turns {
+        shown.push_str(if turn.role == Role::User { "\n[User] " } else { "\n[Agent] " });
+        push_shortened(&mut shown, turn.content.trim(), each);
+        shown.push('\n');
+    }
+    // Three words in four tokens, as in English text.
+    let words = room * 3 / 4;
+    format!(
+        "Summarise these earlier turns of a conversation between a user and an agent in at most {words} words. Keep decisions with their reasons, open tasks, errors, and the exact names of files, functions and commands. Answer with the summary alone.\n{}",
+        tail(&shown, Limit::Characters(PROMPT_TURNS + PROMPT_TURNS / 10))
+    )
 }
 
 /// Returns the beginning of `summary` that costs at most `room` tokens as a message, [`MESSAGE_OVERHEAD`] included.

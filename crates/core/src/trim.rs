@@ -13,7 +13,7 @@ use crate::message::Message;
 use crate::priority::{LAST_TURNS, ScoredTurn, first_turn, score_turns};
 use crate::statistics::thinking_tokens;
 use crate::summary::{
-    HEURISTIC_HEADER, MODEL_HEADER, fit_summary, heuristic_summary, summary_tokens,
+    HEURISTIC_HEADER, MODEL_HEADER, fit_summary, heuristic_summary, summary_prompt, summary_tokens,
 };
 use crate::tokens::Tokenizer;
 use crate::transcript::{Position, Transcript};
@@ -176,6 +176,16 @@ pub fn trim(transcript: &Transcript, settings: &TrimSettings) -> TrimmedSession 
 }
 
 impl TrimmedSession {
+    /// Returns the prompt that asks a model for the summary; `None` where the settings want none.
+    ///
+    /// `transcript` is the one that was trimmed.
+    pub fn summary_prompt(&self, transcript: &Transcript) -> Option<String> {
+        let scores = self.wants_model_summary.then(|| score_turns(transcript))?;
+        let turns: Vec<&ScoredTurn> =
+            self.summarized.iter().filter_map(|at| scores.get(*at)).collect();
+        Some(summary_prompt(&turns, self.summary_room))
+    }
+
     /// Returns the session with a model's summary of the summarized turns, marked as such and cut to `summary_room`.
     ///
     /// `tokenizer` is that of the transcript.
@@ -487,6 +497,13 @@ mod tests {
         assert!(trimmed.wants_model_summary);
         assert!(!trim(&transcript, &SETTINGS).wants_model_summary);
         assert!(!trim(&session(chat(8)), &settings).wants_model_summary, "too few turns");
+        let prompt = trimmed.summary_prompt(&transcript).expect("a prompt");
+        assert!(prompt.contains(&format!("at most {} words", trimmed.summary_room * 3 / 4)));
+        assert_eq!(
+            prompt.matches("\n[User] ").count() + prompt.matches("\n[Agent] ").count(),
+            trimmed.summarized.len()
+        );
+        assert_eq!(trim(&transcript, &SETTINGS).summary_prompt(&transcript), None);
         let written = trimmed.clone().with_model_summary(" They talked. ", Tokenizer::Estimate);
         assert_eq!(
             written.summary,

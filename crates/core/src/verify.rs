@@ -37,6 +37,56 @@ pub struct Verification {
     pub modelled: Sums,
 }
 
+/// By how much the model of the cache is off, as a part of what was reported.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct VerifyErrors {
+    pub cached: Option<f64>,
+    pub written: Option<f64>,
+    pub plain: Option<f64>,
+    pub dollars: Option<f64>,
+}
+
+impl Verification {
+    /// Returns the errors of the model; none where nothing was reported.
+    pub fn errors(&self) -> VerifyErrors {
+        let part = |of: fn(&Sums) -> f64| {
+            let (reported, modelled) = (of(&self.reported), of(&self.modelled));
+            (reported > 0.0).then(|| (modelled - reported) / reported)
+        };
+        VerifyErrors {
+            cached: part(|sums| sums.cached),
+            written: part(|sums| sums.written),
+            plain: part(|sums| sums.plain),
+            dollars: part(|sums| sums.dollars),
+        }
+    }
+}
+
+/// Half of the sessions are off by no more than `median`, a quarter by no more than `first`, three by no more than `third`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Quartiles {
+    pub sessions: usize,
+    pub first: f64,
+    pub median: f64,
+    pub third: f64,
+}
+
+impl Quartiles {
+    /// Returns the quartiles of the sizes of errors.
+    pub fn of(errors: impl Iterator<Item = Option<f64>>) -> Option<Self> {
+        let mut sizes: Vec<f64> = errors.flatten().map(f64::abs).collect();
+        sizes.sort_by(f64::total_cmp);
+        let most = sizes.len().checked_sub(1)?;
+        // Between two sessions, the line between them.
+        let at = |part: f64| {
+            let place = part * most as f64;
+            let (below, above) = (sizes[place as usize], sizes[(place.ceil() as usize).min(most)]);
+            below + (above - below) * place.fract()
+        };
+        Some(Self { sessions: sizes.len(), first: at(0.25), median: at(0.5), third: at(0.75) })
+    }
+}
+
 /// One request of a session, as reported and as modelled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VerifiedRequest {
@@ -151,5 +201,21 @@ mod tests {
         assert_eq!(cold, 1);
         assert!(found.modelled.written > found.reported.written);
         assert!(found.modelled.dollars > found.reported.dollars);
+    }
+
+    #[test]
+    fn quartiles_are_those_of_sizes() {
+        let errors = [Some(-0.4), None, Some(0.1), Some(0.2), Some(-0.3), Some(0.0)];
+        let found = Quartiles::of(errors.into_iter()).expect("five");
+        assert_eq!((found.sessions, found.first, found.median, found.third), (5, 0.1, 0.2, 0.3));
+        assert_eq!(Quartiles::of([None].into_iter()), None);
+    }
+
+    #[test]
+    fn errors_are_parts_of_what_was_reported() {
+        let sums = |cached| Sums { cached, ..Sums::default() };
+        let verified = Verification { requests: 1, reported: sums(10.0), modelled: sums(8.0) };
+        let errors = verified.errors();
+        assert_eq!((errors.cached, errors.written), (Some(-0.2), None));
     }
 }

@@ -34,6 +34,7 @@ mod record;
 pub mod remember;
 mod search;
 pub mod selection;
+pub mod session_summary;
 pub mod tool_registry;
 mod tools;
 mod valid;

@@ -36,7 +36,10 @@ pub use dialogue::{Dialogue, DialogueLine, read_dialogue};
 pub use error::{ReadError, WriteError};
 pub use format::SessionFormat;
 pub use note::{NoteKind, RecordPlace, SessionNote};
-pub use places::{FoundSession, UsualPlace, sessions_under, usual_places};
+pub use places::{
+    FoundSession, UsualPlace, candidates_in, newest_first, sessions_under, sub_agents_first,
+    sub_agents_under, usual_places,
+};
 pub use prices::{
     ListedBand, ListedModel, Maker, OmitReason, PriceChanges, PriceList, PriceListError,
     PriceSource, merge as merge_prices, read_prices,

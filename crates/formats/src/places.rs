@@ -52,13 +52,55 @@ pub fn usual_places(home: &Path) -> Vec<UsualPlace> {
     ]
 }
 
+/// What the names of session files in any folder end with.
+const SUFFIXES: [&str; 3] = [".jsonl", ".json", ".traj"];
+
+/// Lists the files in a folder, and at most `depth` levels below it, that may be sessions: only their content tells.
+pub fn candidates_in(folder: &Path, depth: usize) -> Vec<FoundSession> {
+    let place = |suffix| UsualPlace {
+        // The format is a stand-in.
+        format: SessionFormat::Pi,
+        root: folder.to_owned(),
+        depth,
+        prefix: "",
+        suffix,
+        parent: None,
+    };
+    let mut found: Vec<_> =
+        SUFFIXES.into_iter().flat_map(|suffix| sessions_under(&place(suffix))).collect();
+    newest_first(&mut found);
+    found
+}
+
+/// Lists the files in which the agent of a place keeps the conversations of its sub-agents.
+pub fn sub_agents_under(place: &UsualPlace) -> Vec<FoundSession> {
+    if place.format != SessionFormat::ClaudeCode {
+        return Vec::new();
+    }
+    // PROJECT/SESSION/subagents/agent-ID.jsonl
+    let (depth, parent) = (place.depth + 2, Some("subagents"));
+    sessions_under(&UsualPlace { depth, prefix: "agent-", parent, ..place.clone() })
+}
+
+/// Puts the files of sub-agents before all others: they say more than what the main session's file repeats of them.
+pub fn sub_agents_first(files: &mut [PathBuf]) {
+    let is_main =
+        |path: &Path| path.parent().and_then(Path::file_name) != Some("subagents".as_ref());
+    files.sort_by(|a, b| (is_main(a), a).cmp(&(is_main(b), b)));
+}
+
+/// Sorts files by the time of their last change, then by path.
+pub fn newest_first(files: &mut [FoundSession]) {
+    files.sort_by(|a, b| (b.modified, &a.path).cmp(&(a.modified, &b.path)));
+}
+
 /// Lists the session files of a directory, newest first.
 ///
 /// Shape: leaves out entries that cannot be read; does not follow symbolic links to directories.
 pub fn sessions_under(place: &UsualPlace) -> Vec<FoundSession> {
     let mut found = Vec::new();
     walk(place, &place.root, place.depth, &mut found);
-    found.sort_by(|a: &FoundSession, b| (b.modified, &a.path).cmp(&(a.modified, &b.path)));
+    newest_first(&mut found);
     found
 }
 
@@ -134,5 +176,21 @@ mod tests {
                 "pi .pi/agent/sessions/--work--/three.jsonl",
             ]
         );
+        let names = |files: Vec<FoundSession>| -> Vec<String> {
+            let name = |file: &FoundSession| file.path.file_name().unwrap().to_owned();
+            let mut names: Vec<_> =
+                files.iter().map(|file| name(file).into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        let places = usual_places(home.path());
+        let agents: Vec<_> = places.iter().flat_map(sub_agents_under).collect();
+        let mut paths = vec![home.path().join("a.jsonl"), agents[0].path.clone()];
+        sub_agents_first(&mut paths);
+        assert_eq!(paths[0], agents[0].path);
+        assert_eq!(names(agents), ["agent-1.jsonl"]);
+        let all = candidates_in(&home.path().join(".gemini"), 4);
+        assert_eq!(names(all), ["logs.json", "session-4.json"]);
+        assert_eq!(names(candidates_in(&home.path().join(".gemini"), 3)), ["logs.json"]);
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn push_branches(branches: Vec<BranchRequest>, requests: &mut Vec<Req
             continues: branch.continues.and_then(|line| by_line.get(&line).copied()),
             compacted: branch.compacted,
             told: reported.told,
-            said: branch.said,
+            added: branch.said,
             answered: 0,
             message: None,
         });
@@ -126,7 +126,7 @@ fn of_thread<M: Borrow<Message>>(
             after_user,
             compacted: is_compacted,
             told: reported.told,
-            said,
+            added: said,
             answered: answer.map_or(0, |answer| characters_by_kind(answer).visible()),
             message: Some(end),
         });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::bill::Request;
-use plimsoll_core::{Message, MillisSinceEpoch};
+use plimsoll_core::{Message, MillisSinceEpoch, Tokenizer};
 
 use crate::format::SessionFormat;
 use crate::note::SessionNote;
@@ -86,6 +86,23 @@ pub struct Session {
     pub earlier: Vec<EarlierContext>,
     /// How many leading `messages` stood in an earlier context or summarise one.
     pub known: usize,
+}
+
+impl Session {
+    /// Returns the tokens of system prompt and tools that its client usually sends before the messages.
+    ///
+    /// The figures are medians of the first requests of recorded sessions; other formats may record the system prompt.
+    pub fn usual_overhead(&self, tokenizer: Tokenizer) -> f64 {
+        match self.format {
+            SessionFormat::ClaudeCode => 42_000.0,
+            SessionFormat::Codex => 18_000.0,
+            SessionFormat::Pi => 1700.0,
+            _ => {
+                let instructions = self.header.instructions.as_deref();
+                instructions.map_or(0.0, |text| f64::from(tokenizer.count(text)))
+            }
+        }
+    }
 }
 
 /// The context of an agent until it compacted.

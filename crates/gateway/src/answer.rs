@@ -1,44 +1,45 @@
-//! An answer on its way to the client: watched, our own calls answered, and its end held until what was said is kept.
+//! An answer on its way to the client: its calls of our own tools are answered here, and its end waits until it is kept.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
-use plimsoll_core::lookup::NO_MORE;
+use plimsoll_core::lookup::{NO_MORE, NO_ROOM, fit_answer};
+use plimsoll_core::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 use plimsoll_core::{Message, ToolCall, ToolResult};
 use plimsoll_wire::{
-    AnswerUsage, Continuation, Edits, Ending, Progress, Reply, Request, Wire, Withheld,
+    AnswerUsage, Continuation, Edits, Ending, Progress, ProviderRequest, Reply, Wire, WithheldCalls,
 };
 use tokio::task::JoinHandle;
 
 use crate::answer_cache::Awaited;
 use crate::gateway::Gateway;
-use crate::handle::{ask, incoming};
-use crate::lookup::{self, Place};
+use crate::lookup::{self, LookupPlace};
 use crate::own_calls;
-use crate::prepare::{Open, Prepared};
+use crate::prepare::{FailOpen, Prepared};
 use crate::relay::Incoming;
 use crate::traces::Trace;
-use crate::turn::{Turn, TurnOutcome};
-use crate::upstream::Upstream;
-use crate::warm::Sent;
+use crate::turn::{SessionTurn, TurnOutcome};
+use crate::upstream::UpstreamRequest;
+use crate::warm::SentRequest;
 
 /// The turn that an answer ends, where it has one.
 #[derive(Debug)]
 pub(crate) enum PendingTurn {
-    Now(Turn),
+    Now(SessionTurn),
     /// It was not ready when the request had to go.
-    Later(JoinHandle<Result<Prepared, Open>>),
+    Later(JoinHandle<Result<Prepared, FailOpen>>),
     None,
 }
 
 impl PendingTurn {
     /// Ends the turn, as soon as there is one.
-    pub(crate) async fn end(&mut self, said: TurnOutcome) -> Result<(), String> {
+    pub(crate) async fn end(&mut self, outcome: TurnOutcome) -> Result<(), String> {
         match std::mem::replace(self, Self::None) {
-            Self::Now(mut turn) => turn.end(said).await,
+            Self::Now(mut turn) => turn.end(outcome).await,
             Self::Later(task) => match task.await {
-                Ok(Ok(mut prepared)) => prepared.turn.end(TurnOutcome { late: true, ..said }).await,
+                Ok(Ok(mut prepared)) => {
+                    prepared.turn.end(TurnOutcome { late: true, ..outcome }).await
+                }
                 _ => Ok(()),
             },
             Self::None => Ok(()),
@@ -46,16 +47,14 @@ impl PendingTurn {
     }
 }
 
-/// What is needed to ask the upstream again within one request of the client.
+/// The means to ask the upstream again within one request of the client.
 #[derive(Debug)]
 pub(crate) struct FollowUp {
-    pub(crate) upstream: Arc<Upstream>,
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) headers: HeaderMap,
-    pub(crate) request: Arc<Request>,
+    /// The first request, with any body.
+    pub(crate) upstream: UpstreamRequest,
+    pub(crate) request: Arc<ProviderRequest>,
     pub(crate) edits: Edits,
-    pub(crate) place: Place,
+    pub(crate) place: LookupPlace,
 }
 
 /// An answer, put together from one or several of the provider's.
@@ -64,80 +63,62 @@ pub(crate) struct RelayedAnswer {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) wire: Wire,
     pub(crate) reply: Reply,
-    ender: PendingTurn,
-    again: Option<FollowUp>,
-    /// Of the answers before the last.
+    turn: PendingTurn,
+    follow_up: Option<FollowUp>,
+    /// The usage of the answers before the last.
     usage: AnswerUsage,
     rounds: usize,
-    /// What the answer cache is told when it is kept.
-    awaited: Option<Awaited>,
-    trace: Trace,
-    /// What was sent, where its cache entry may be kept warm.
-    sent: Option<Box<Sent>>,
+    /// The question under which the answer cache keeps the answer.
+    pub(crate) awaited: Option<Awaited>,
+    /// The span that ends with the answer.
+    pub(crate) trace: Trace,
+    /// The request, where its cache entry may be kept warm.
+    pub(crate) sent: Option<Box<SentRequest>>,
 }
 
 impl RelayedAnswer {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
         wire: Wire,
-        ender: PendingTurn,
-        again: Option<FollowUp>,
+        turn: PendingTurn,
+        follow_up: Option<FollowUp>,
     ) -> Self {
         // Without a way to ask again, nothing of ours was offered.
-        let own = again.iter().flat_map(|again| &again.edits.add_tools);
+        let own = follow_up.iter().flat_map(|follow_up| &follow_up.edits.add_tools);
         let reply = Reply::new(wire, own.map(|tool| tool.name.clone()));
         let (usage, trace) = (AnswerUsage::default(), Trace::default());
-        Self {
-            gateway,
-            wire,
-            reply,
-            ender,
-            again,
-            usage,
-            rounds: 0,
-            awaited: None,
-            trace,
-            sent: None,
-        }
+        let (awaited, sent) = (None, None);
+        Self { gateway, wire, reply, turn, follow_up, usage, rounds: 0, awaited, trace, sent }
     }
 
-    /// Lets the answer cache have the answer.
-    pub(crate) fn awaited(mut self, awaited: Option<Awaited>) -> Self {
-        self.awaited = awaited;
-        self
-    }
-
-    /// Ends a span with the answer.
-    pub(crate) fn traced(mut self, trace: Trace) -> Self {
-        self.trace = trace;
-        self
-    }
-
-    /// Lets the cache entry of the request be kept warm when it is answered.
-    pub(crate) fn sent(mut self, sent: Option<Box<Sent>>) -> Self {
-        self.sent = sent;
-        self
-    }
-
-    async fn results(&self, calls: &[ToolCall]) -> Vec<ToolResult> {
+    async fn results(&mut self, calls: &[ToolCall]) -> Vec<ToolResult> {
         let mut results = Vec::new();
-        let Some(again) = &self.again else { return results };
+        let Some(FollowUp { place, request, .. }) = &mut self.follow_up else { return results };
+        let tokenizer = Tokenizer::for_model(request.model().unwrap_or_default());
         for call in calls {
-            results.push(lookup::answer(&self.gateway, &again.place, &again.request, call).await);
+            let mut result = lookup::answer(&self.gateway, place, request, call).await;
+            let count = |text: &str| u64::from(tokenizer.count(text) + MESSAGE_OVERHEAD);
+            place.room = place.room.saturating_sub(count(&call.name) + count(&call.arguments));
+            match fit_answer(&result.text, tokenizer, place.room) {
+                Some(text) => result.text = text.into(),
+                None => result = refused(call, NO_ROOM),
+            }
+            place.room = place.room.saturating_sub(count(&result.text));
+            results.push(result);
         }
         results
     }
 
-    /// Answers the calls that are ours and asks the upstream again.
+    /// Answers the calls of our tools and asks the upstream again.
     ///
-    /// Errors: in words for the client, where the upstream does not go on.
+    /// Errors: a text for the client, where the upstream does not go on.
     pub(crate) async fn go_on(&mut self) -> Result<Incoming, String> {
         let calls = self.reply.own_calls();
         let most = self.gateway.config.limits.expansions;
         let results = match self.rounds {
             rounds if rounds < most => self.results(&calls).await,
-            // Told once that this is all; a model that goes on all the same is left.
-            rounds if rounds == most => calls.iter().map(no_more).collect(),
+            // The model is told once that there is no more; if it asks again, the answer ends with an error.
+            rounds if rounds == most => calls.iter().map(|call| refused(call, NO_MORE)).collect(),
             _ => return Err(format!("the model asked {most} times for what was left out")),
         };
         self.rounds += 1;
@@ -147,73 +128,62 @@ impl RelayedAnswer {
     }
 
     async fn ask_further(&self, continuations: Vec<Continuation>) -> Result<Incoming, String> {
-        let Some(again) = &self.again else { return Err("nobody to ask".to_owned()) };
-        let edits = Edits { continuations, ..again.edits.clone() };
-        let body = again.request.rewrite(&edits).map_err(|error| error.to_string())?;
-        let response = ask(
-            &self.gateway,
-            &again.upstream,
-            again.method.clone(),
-            &again.path,
-            again.headers.clone(),
-            Bytes::from(body),
-        )
-        .await
-        .map_err(|refusal| refusal.to_string())?;
+        let Some(FollowUp { upstream, request, edits, .. }) = &self.follow_up else {
+            return Err("nobody to ask".to_owned());
+        };
+        let edits = Edits { continuations, ..edits.clone() };
+        let body = Bytes::from(request.rewrite(&edits).map_err(|error| error.to_string())?);
+        let upstream = UpstreamRequest { body, ..upstream.clone() };
+        let response = self.gateway.ask(&upstream).await.map_err(|refusal| refusal.to_string())?;
         if !response.status().is_success() {
             return Err(format!(
                 "the upstream answered {} when it was asked further",
                 response.status().as_u16()
             ));
         }
-        Ok(incoming(&self.gateway, response))
+        Ok(self.gateway.incoming(response))
     }
 
     fn add_usage(&mut self) {
         if let Some(usage) = self.reply.answer().usage {
-            self.usage.input += usage.input;
-            self.usage.cached += usage.cached;
-            self.usage.written += usage.written;
-            self.usage.written_long += usage.written_long;
-            self.usage.dropped_thinking += usage.dropped_thinking;
-            self.usage.cleared_tool_uses += usage.cleared_tool_uses;
-            self.usage.output += usage.output;
+            self.usage += usage;
         }
     }
 
-    /// Keeps what was said; returns when it is kept.
+    /// Keeps the answer; returns when it is kept.
     ///
-    /// Errors: the store did not take it, in its words.
+    /// Errors: the text of the store's error.
     pub(crate) async fn keep(&mut self) -> Result<(), String> {
         self.add_usage();
         let usage = self.counted();
         let answer = self.reply.answer();
-        self.trace.said(answer, usage);
+        self.trace.ended(answer, usage);
         let message = answer.message.clone();
         if answer.ending != Ending::Complete {
             return self
-                .ender
+                .turn
                 .end(TurnOutcome { usage, rounds: self.rounds, ..TurnOutcome::default() })
                 .await;
         }
-        // Calls of ours beside the client's: answered now, and put into the next request.
+        // Calls of our tools beside the client's are answered now, and put into the next request.
         let results = self.results(&self.reply.own_calls()).await;
-        let at = self.again.as_ref().map_or(0, |again| again.place.end);
-        let held_back = self.reply.withheld(&results).map(|held_back| Withheld { at, ..held_back });
+        let at = self.follow_up.as_ref().map_or(0, |follow_up| follow_up.place.end);
+        let held_back =
+            self.reply.withheld(&results).map(|held_back| WithheldCalls { at, ..held_back });
         let shown = held_back.as_ref().map(|held_back| held_back.shown.clone());
         let shown = shown.filter(|shown| !shown.blocks.is_empty());
         let message: Option<Arc<Message>> = shown.or(message);
-        let said = TurnOutcome {
+        let outcome = TurnOutcome {
             message: message.map(|message| (*message).clone()),
             usage,
             carried: held_back.iter().map(own_calls::write).collect(),
             cached: None,
             rounds: self.rounds,
             late: false,
-            // Where it was asked further, the newest entry is of another request.
+            // After further rounds, the newest cache entry belongs to another request.
             sent: self.sent.take().filter(|_| self.rounds == 0),
         };
-        self.ender.end(said).await?;
+        self.turn.end(outcome).await?;
         if let Some(awaited) = self.awaited.take() {
             awaited.keep(&self.gateway, self.wire, self.reply.answer()).await;
         }
@@ -224,9 +194,9 @@ impl RelayedAnswer {
         (self.usage != AnswerUsage::default()).then_some(self.usage)
     }
 
-    /// Takes a whole body: returns what the client gets, asking again as often as the model wants.
+    /// Takes a whole body, asks again as often as the model wants, and returns the body for the client.
     ///
-    /// Errors: in words for the client.
+    /// Errors: a text for the client.
     pub(crate) async fn whole(&mut self, mut body: Bytes) -> Result<Bytes, String> {
         loop {
             let shown = self.reply.body(&body);
@@ -246,11 +216,6 @@ impl RelayedAnswer {
     }
 }
 
-fn no_more(call: &ToolCall) -> ToolResult {
-    ToolResult {
-        call_id: call.id.clone(),
-        text: NO_MORE.into(),
-        images: Vec::new(),
-        is_error: true,
-    }
+fn refused(call: &ToolCall, why: &str) -> ToolResult {
+    ToolResult { call_id: call.id.clone(), text: why.into(), images: Vec::new(), is_error: true }
 }

@@ -1,86 +1,58 @@
-//! The answer cache: asked before the upstream is, and given whole answers once they are in the history.
+//! The answer cache: the gateway asks it before the upstream, and gives it whole answers once they are in the history.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response};
-use plimsoll_core::answer::AnswerFacts;
 use plimsoll_core::{Message, Role};
 use plimsoll_engine::TenantId;
-use plimsoll_wire::{Answer, AnswerUsage, Question, Request, SyntheticAnswer, Wire};
+use plimsoll_wire::{
+    AnswerUsage, CacheQuestion, ProviderAnswer, ProviderRequest, SyntheticAnswer, Wire,
+};
 
 use crate::gateway::Gateway;
 use crate::headers;
-use crate::refusal::Refusal;
+use crate::metrics::Counter;
+use crate::ports::KeptAnswer;
+use crate::refusal::RequestRefusal;
 use crate::relay::{Body, whole};
 use crate::report::Report;
-use crate::turn::{Turn, TurnOutcome};
+use crate::turn::{SessionTurn, TurnOutcome};
 
-/// Answers that were given before.
-///
-/// Whatever fails in it stays its own business: then nothing is found and nothing kept, and no request fails for it.
-#[async_trait]
-pub trait Answers: Send + Sync + std::fmt::Debug {
-    /// Tells whether a question may be answered from what is kept at all; the same holds for keeping its answer.
-    fn takes(&self, question: &Question) -> bool;
-
-    /// Returns what answers a question, of this tenant and in equal surroundings only.
-    async fn find(&self, tenant: &TenantId, question: &Question) -> Option<KeptAnswer>;
-
-    /// Keeps an answer that may be kept, and tells whether it did.
-    async fn keep(
-        &self,
-        tenant: &TenantId,
-        question: &Question,
-        answer: &str,
-        facts: &AnswerFacts,
-    ) -> bool;
-}
-
-/// An answer that is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptAnswer {
-    /// By which it is shown and evicted.
-    pub key: String,
-    pub text: String,
-    /// Whether it was asked in the very same words.
-    pub is_exact: bool,
-}
-
-/// A question whose answer is awaited.
+/// A question that awaits its answer.
 #[derive(Debug)]
 pub(crate) struct Awaited {
     pub(crate) tenant: TenantId,
-    pub(crate) question: Question,
+    pub(crate) question: CacheQuestion,
 }
 
 impl Awaited {
-    /// Looks for an answer that is there already.
+    /// Looks for an answer in the cache.
     pub(crate) async fn find(&self, gateway: &Gateway) -> Option<KeptAnswer> {
         let find = gateway.answers.as_ref()?.find(&self.tenant, &self.question);
         let found = in_time(gateway, find).await.flatten();
-        gateway.metrics.cached(match &found {
+        let result = match &found {
             Some(answer) if answer.is_exact => "exact",
             Some(_) => "similar",
             None => "miss",
-        });
+        };
+        gateway.metrics.add(Counter::Cached, result);
         found
     }
 
     /// Keeps an answer.
-    pub(crate) async fn keep(self, gateway: &Gateway, wire: Wire, answer: &Answer) {
+    pub(crate) async fn keep(self, gateway: &Gateway, wire: Wire, answer: &ProviderAnswer) {
         let Some(answers) = &gateway.answers else { return };
         let (text, facts) = (answer.text(), answer.facts(wire));
         let keep = answers.keep(&self.tenant, &self.question, &text, &facts);
         let is_kept = in_time(gateway, keep).await == Some(true);
-        gateway.metrics.cached(if is_kept { "kept" } else { "not_kept" });
+        gateway.metrics.add(Counter::Cached, if is_kept { "kept" } else { "not_kept" });
     }
 }
 
-/// Gives the cache half of the time that our own work may take: the client waits for it, and what comes behind it takes time too.
+/// Gives the cache half of the time for our own work, since the client waits and other work follows.
 async fn in_time<T>(gateway: &Gateway, work: impl Future<Output = T>) -> Option<T> {
     let most = Duration::from_millis(gateway.config.timeouts.deadline_ms / 2);
     tokio::select! {
@@ -93,29 +65,29 @@ async fn in_time<T>(gateway: &Gateway, work: impl Future<Output = T>) -> Option<
     }
 }
 
-/// Answers a request with what is kept; the history has it before the client does.
+/// Answers a request from the cache; the history has the answer before the client does.
 pub(crate) async fn serve(
     gateway: &Gateway,
     found: KeptAnswer,
-    request: &Request,
-    mut turn: Turn,
+    request: &ProviderRequest,
+    mut turn: SessionTurn,
     report: Report,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, RequestRefusal> {
     let now = gateway.clock.now();
-    let said = TurnOutcome {
+    let outcome = TurnOutcome {
         message: Some(Message::text(Role::Assistant, &*found.text)),
         usage: Some(AnswerUsage::default()),
         cached: Some(Arc::from(&*found.key)),
         ..TurnOutcome::default()
     };
-    turn.end(said).await.map_err(Refusal::NotKept)?;
-    // Another one each time: clients take two answers of one id for one.
+    turn.end(outcome).await.map_err(RequestRefusal::NotKept)?;
+    // Each answer has another id: clients take two answers of one id for one.
     let id = format!("{}{:x}", found.key.get(..16).unwrap_or(&found.key), now.0);
     let body = request.answered(&SyntheticAnswer { id: &id, text: &found.text, at: now });
     let mut answer = Response::new(whole(Bytes::from(body)));
     let outcome = "cached";
-    gateway.metrics.outcome(outcome);
-    report.count(gateway);
+    gateway.metrics.add(Counter::Outcomes, outcome);
+    report.count(&gateway.metrics);
     report.log(outcome);
     let head = answer.headers_mut();
     report.show(head);

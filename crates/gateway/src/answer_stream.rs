@@ -1,4 +1,4 @@
-//! A stream on its way to the client: every event goes on at once, but its end only when what was said is kept.
+//! A stream on its way to the client: every event goes on at once, but the end only when the answer is kept.
 
 use std::collections::VecDeque;
 
@@ -6,15 +6,16 @@ use bytes::{Bytes, BytesMut};
 use plimsoll_wire::{Progress, error_event};
 
 use crate::answer::RelayedAnswer;
-use crate::relay::{Cut, Incoming, Pieces};
+use crate::metrics::Counter;
+use crate::relay::{Incoming, Pieces, RelayError};
 
 /// A stream.
 #[derive(Debug)]
 pub(crate) struct AnswerStream<T> {
-    answering: RelayedAnswer,
+    answer: RelayedAnswer,
     incoming: Incoming,
-    ready: VecDeque<Result<Bytes, Cut>>,
-    /// The end, held back.
+    ready: VecDeque<Result<Bytes, RelayError>>,
+    /// The end of the stream, until the answer is kept.
     end: Option<BytesMut>,
     stage: Stage,
     _held: T,
@@ -22,23 +23,23 @@ pub(crate) struct AnswerStream<T> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The model speaks.
+    /// The model still writes.
     Open,
-    /// It has ended, and what was said is kept.
+    /// The answer has ended and is kept.
     Kept,
     Closed,
 }
 
 impl<T: Send> AnswerStream<T> {
     /// Watches a stream; `held` is dropped with it.
-    pub(crate) fn new(answering: RelayedAnswer, incoming: Incoming, held: T) -> Self {
+    pub(crate) fn new(answer: RelayedAnswer, incoming: Incoming, held: T) -> Self {
         let (ready, end, stage) = (VecDeque::new(), None, Stage::Open);
-        Self { answering, incoming, ready, end, stage, _held: held }
+        Self { answer, incoming, ready, end, stage, _held: held }
     }
 
-    /// Takes in a piece: what may go on, and what is held back.
+    /// Takes in a chunk, and holds back the end of the answer.
     fn take(&mut self, chunk: &[u8]) {
-        let forward = self.answering.reply.push(chunk);
+        let forward = self.answer.reply.push(chunk);
         self.put(Bytes::from(forward.now));
         if !forward.last.is_empty() {
             self.end.get_or_insert_default().extend_from_slice(&forward.last);
@@ -51,45 +52,45 @@ impl<T: Send> AnswerStream<T> {
         }
     }
 
-    /// Keeps what was said, then lets the end go.
+    /// Keeps the answer, then sends its end.
     async fn release(&mut self, end: Bytes) {
         if self.stage == Stage::Open {
             self.stage = Stage::Kept;
-            if let Err(why) = self.answering.keep().await {
+            if let Err(why) = self.answer.keep().await {
                 self.tell(503, &format!("what was said could not be kept: {why}"));
-                self.cut(Cut::NotKept(why));
+                self.cut(RelayError::NotKept(why));
                 return;
             }
         }
         self.put(end);
     }
 
-    /// Tells the client of a failure in the provider's shape; it is no end of an answer.
+    /// Sends a failure in the provider's shape, which does not end the answer.
     fn tell(&mut self, status: u16, message: &str) {
-        let event = error_event(self.answering.wire, status, message, 0);
+        let event = error_event(self.answer.wire, status, message, 0);
         self.put(Bytes::from(event));
     }
 
-    fn cut(&mut self, cut: Cut) {
-        self.answering.gateway.metrics.cut();
+    fn cut(&mut self, cut: RelayError) {
+        self.answer.gateway.metrics.add(Counter::Answers, "cut");
         self.ready.push_back(Err(cut));
         self.stage = Stage::Closed;
     }
 
-    /// The upstream has closed its stream in order; what that means, its events say.
+    /// Handles the proper end of the upstream's stream.
     async fn close(&mut self) {
-        let rest = Bytes::from(self.answering.reply.end().now);
+        let rest = Bytes::from(self.answer.reply.end().now);
         if self.stage == Stage::Kept {
             self.put(rest);
             self.stage = Stage::Closed;
             return;
         }
-        match self.answering.reply.progress() {
-            Progress::Asks => match self.answering.go_on().await {
+        match self.answer.reply.progress() {
+            Progress::Asks => match self.answer.go_on().await {
                 Ok(incoming) => self.incoming = incoming,
                 Err(why) => {
                     self.tell(502, &why);
-                    self.cut(Cut::Upstream(why));
+                    self.cut(RelayError::Upstream(why));
                 }
             },
             Progress::Ended => {
@@ -98,7 +99,7 @@ impl<T: Send> AnswerStream<T> {
             }
             Progress::Open | Progress::Failed => {
                 self.put(rest);
-                self.answering.gateway.metrics.cut();
+                self.answer.gateway.metrics.add(Counter::Answers, "cut");
                 self.stage = Stage::Closed;
             }
         }
@@ -106,11 +107,11 @@ impl<T: Send> AnswerStream<T> {
 }
 
 impl<T: Send> Pieces for AnswerStream<T> {
-    async fn next(&mut self) -> Option<Result<Bytes, Cut>> {
+    async fn next(&mut self) -> Option<Result<Bytes, RelayError>> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
                 if piece.is_err() {
-                    // What stands before a cut is written only while there is nothing to read.
+                    // The bytes before an error are written only while there is nothing to read.
                     tokio::task::yield_now().await;
                 }
                 return Some(piece);
@@ -127,9 +128,9 @@ impl<T: Send> Pieces for AnswerStream<T> {
                 Some(Ok(chunk)) => self.take(&chunk),
                 None => Box::pin(self.close()).await,
                 Some(Err(cut)) => {
-                    let rest = self.answering.reply.end().now;
+                    let rest = self.answer.reply.end().now;
                     self.put(Bytes::from(rest));
-                    if cut == Cut::Stopping {
+                    if cut == RelayError::Stopping {
                         self.tell(503, "the gateway is shutting down");
                     }
                     self.cut(cut);

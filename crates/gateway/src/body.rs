@@ -12,9 +12,9 @@ use http_body::Body;
 use http_body_util::BodyExt as _;
 use plimsoll_engine::Clock;
 
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 
-/// What all bodies together may hold.
+/// The memory that all bodies together may take.
 #[derive(Debug, Clone)]
 pub(crate) struct InFlight {
     used: Arc<AtomicUsize>,
@@ -23,7 +23,7 @@ pub(crate) struct InFlight {
 
 /// A share of it, given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct BodyShare {
     all: InFlight,
     bytes: usize,
 }
@@ -38,26 +38,26 @@ impl InFlight {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn share(&self) -> Share {
-        Share { all: self.clone(), bytes: 0 }
+    fn share(&self) -> BodyShare {
+        BodyShare { all: self.clone(), bytes: 0 }
     }
 }
 
-impl Share {
+impl BodyShare {
     /// Makes sure that the share has so many bytes; at once, for a queue would only hide that there is no room.
-    fn reach(&mut self, bytes: usize) -> Result<(), Refusal> {
+    fn reach(&mut self, bytes: usize) -> Result<(), RequestRefusal> {
         let more = bytes.saturating_sub(self.bytes);
         let most = self.all.most;
         let grown = self.all.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, |used| {
             used.checked_add(more).filter(|sum| *sum <= most)
         });
-        grown.map_err(|_| Refusal::Busy)?;
+        grown.map_err(|_| RequestRefusal::Busy)?;
         self.bytes += more;
         Ok(())
     }
 }
 
-impl Drop for Share {
+impl Drop for BodyShare {
     fn drop(&mut self) {
         self.all.used.fetch_sub(self.bytes, Ordering::AcqRel);
     }
@@ -65,16 +65,16 @@ impl Drop for Share {
 
 /// A request's body.
 #[derive(Debug)]
-pub(crate) struct Received {
-    /// As it came.
+pub(crate) struct ReceivedBody {
+    /// The bytes as they came.
     pub(crate) bytes: Bytes,
-    /// Without its encoding, where it had one.
+    /// The bytes without their encoding, where they had one.
     pub(crate) decoded: Option<Bytes>,
     /// Held as long as the body is.
-    pub(crate) share: Share,
+    pub(crate) share: BodyShare,
 }
 
-impl Received {
+impl ReceivedBody {
     /// Returns the body to read.
     pub(crate) fn plain(&self) -> &Bytes {
         self.decoded.as_ref().unwrap_or(&self.bytes)
@@ -89,14 +89,14 @@ pub(crate) async fn receive<B>(
     idle: Duration,
     in_flight: &InFlight,
     clock: &dyn Clock,
-) -> Result<Received, Refusal>
+) -> Result<ReceivedBody, RequestRefusal>
 where
     B: Body<Data = Bytes> + Unpin,
 {
     let mut share = in_flight.share();
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > most) {
-        return Err(Refusal::TooLarge { most });
+        return Err(RequestRefusal::TooLarge { most });
     }
     // Taken at once, so that a crowd is refused at its door and not in the middle of its bodies.
     share.reach(announced.unwrap_or(0))?;
@@ -114,11 +114,11 @@ where
         }
         Some("zstd") => {
             let decoder = zstd::stream::read::Decoder::new(&*bytes);
-            Some(decode(decoder.map_err(|_| Refusal::Encoding)?, most, &mut share)?)
+            Some(decode(decoder.map_err(|_| RequestRefusal::Encoding)?, most, &mut share)?)
         }
-        Some(_) => return Err(Refusal::Encoding),
+        Some(_) => return Err(RequestRefusal::Encoding),
     };
-    Ok(Received { bytes, decoded, share })
+    Ok(ReceivedBody { bytes, decoded, share })
 }
 
 async fn collect<B>(
@@ -126,9 +126,9 @@ async fn collect<B>(
     announced: Option<usize>,
     most: usize,
     idle: Duration,
-    share: &mut Share,
+    share: &mut BodyShare,
     clock: &dyn Clock,
-) -> Result<Bytes, Refusal>
+) -> Result<Bytes, RequestRefusal>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -138,14 +138,14 @@ where
         let frame = tokio::select! {
             biased;
             frame = body.frame() => frame,
-            () = clock.sleep(idle) => return Err(Refusal::SlowBody),
+            () = clock.sleep(idle) => return Err(RequestRefusal::SlowBody),
         };
         let Some(frame) = frame else { break };
-        let frame = frame.map_err(|_| Refusal::BrokenBody)?;
+        let frame = frame.map_err(|_| RequestRefusal::BrokenBody)?;
         let Ok(data) = frame.into_data() else { continue };
         let length = first.as_ref().map_or(0, Bytes::len) + whole.len() + data.len();
         if length > most {
-            return Err(Refusal::TooLarge { most });
+            return Err(RequestRefusal::TooLarge { most });
         }
         share.reach(length)?;
         if whole.is_empty() && first.is_none() {
@@ -153,7 +153,7 @@ where
             continue;
         }
         if let Some(first) = first.take() {
-            // What is announced is not believed beyond what one more piece of a body may cost.
+            // The announced length is trusted only as far as one more piece of a body may cost.
             whole.reserve(announced.unwrap_or(0).clamp(length, length.max(4 << 20)));
             whole.extend_from_slice(&first);
         }
@@ -162,17 +162,21 @@ where
     Ok(first.unwrap_or_else(|| whole.freeze()))
 }
 
-fn decode(mut from: impl Read, most: usize, share: &mut Share) -> Result<Bytes, Refusal> {
+fn decode(
+    mut from: impl Read,
+    most: usize,
+    share: &mut BodyShare,
+) -> Result<Bytes, RequestRefusal> {
     let encoded = share.bytes;
     let mut whole = Vec::new();
     let mut piece = [0; 16 << 10];
     loop {
-        let read = from.read(&mut piece).map_err(|_| Refusal::Encoding)?;
+        let read = from.read(&mut piece).map_err(|_| RequestRefusal::Encoding)?;
         if read == 0 {
             return Ok(Bytes::from(whole));
         }
         if whole.len() + read > most {
-            return Err(Refusal::TooLarge { most });
+            return Err(RequestRefusal::TooLarge { most });
         }
         share.reach(encoded + whole.len() + read)?;
         whole.extend_from_slice(&piece[..read]);

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use plimsoll_core::ValueOrWord;
 use plimsoll_core::keep_warm::KeepWarm;
 use serde::{Deserialize, Serialize};
 
-/// What is done with requests.
+/// How requests are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -37,7 +38,8 @@ impl Mode {
 }
 
 /// When a model is offered tools of ours; they cost tokens in every request, and break the prefix where they appear.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "ValueOrWord<bool>", into = "ValueOrWord<bool>")]
 pub enum OwnTools {
     /// Where something can be hidden and they are small beside the session's first request, or the first after a pause that
     /// outlived the cache.
@@ -47,32 +49,25 @@ pub enum OwnTools {
     Off,
 }
 
-impl Serialize for OwnTools {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => serializer.serialize_str("auto"),
-            Self::On => serializer.serialize_bool(true),
-            Self::Off => serializer.serialize_bool(false),
+impl From<OwnTools> for ValueOrWord<bool> {
+    fn from(tools: OwnTools) -> Self {
+        match tools {
+            OwnTools::Auto => "auto".into(),
+            OwnTools::On => Self::Value(true),
+            OwnTools::Off => Self::Value(false),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for OwnTools {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Switch(bool),
-            Word(String),
-        }
-        match Written::deserialize(deserializer)? {
-            Written::Switch(true) => Ok(Self::On),
-            Written::Switch(false) => Ok(Self::Off),
-            Written::Word(word) if word == "auto" => Ok(Self::Auto),
-            Written::Word(word) => Err(serde::de::Error::custom(format!(
-                "`tools` is true, false or \"auto\", not \"{word}\""
-            ))),
-        }
+impl TryFrom<ValueOrWord<bool>> for OwnTools {
+    type Error = String;
+
+    fn try_from(written: ValueOrWord<bool>) -> Result<Self, String> {
+        Ok(match written.value_unless("auto", "`tools` is true, false")? {
+            Some(true) => Self::On,
+            Some(false) => Self::Off,
+            None => Self::Auto,
+        })
     }
 }
 

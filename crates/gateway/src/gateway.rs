@@ -1,59 +1,28 @@
-//! The gateway: what all requests share.
+//! The gateway: the state that all requests share.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use async_trait::async_trait;
-use plimsoll_core::Message;
 use plimsoll_core::cost::{ModelPrice, Pricing, UnlistedModels};
 use plimsoll_core::lazy_tools::LazySettings;
-use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
+use plimsoll_engine::{Clock, HistoryStore};
 use tokio::sync::watch;
 
-use crate::answer_cache::Answers;
 use crate::body::InFlight;
-use crate::config::GatewayConfig;
+use crate::config::{GatewayConfig, Timeouts};
 use crate::guard::Guard;
 use crate::keys::{KeyError, Keys};
-use crate::metrics::Metrics;
+use crate::metrics::{Counter, Metrics};
+use crate::pauses::Pauses;
+use crate::ports::{Answers, Memory, Parts, Policies};
+use crate::refusal::RequestRefusal;
+use crate::relay::Incoming;
 use crate::sessions::Sessions;
-use crate::traces::Traces;
-use crate::turn::Policies;
-use crate::upstream::{UpstreamError, Upstreams};
-use crate::warm::Pauses;
+use crate::traces::{CollectorError, Traces};
+use crate::upstream::{UpstreamError, UpstreamRequest, Upstreams};
 use crate::work::Work;
 
-/// What the gateway is given beside its settings.
-#[derive(Debug)]
-pub struct Parts {
-    pub history: Arc<dyn HistoryStore>,
-    pub clock: Arc<dyn Clock>,
-    pub policies: Arc<dyn Policies>,
-    pub pricing: Pricing,
-    /// What is known beside the conversation, where it is wanted.
-    pub memory: Option<Arc<dyn Memory>>,
-    /// Answers that were given before, where they are wanted.
-    pub answers: Option<Arc<dyn Answers>>,
-    /// By which rules tools tell what they take only when they are asked, where that is wanted.
-    pub lazy_tools: Option<LazySettings>,
-}
-
-/// What is known beside a conversation.
-#[async_trait]
-pub trait Memory: Send + Sync + std::fmt::Debug {
-    /// Returns what the next answer should know, as quoted material of at most `most` tokens; it is put behind what the user
-    /// said, and stands there from then on, so that a cached prefix stays. `None` where there is nothing, or the store does not
-    /// answer: a request never fails for want of it.
-    async fn recalled(
-        &self,
-        tenant: &TenantId,
-        session: &SessionId,
-        messages: &[Arc<Message>],
-        most: Option<u64>,
-    ) -> Option<String>;
-}
-
-/// Why there is no gateway with these settings.
+/// Why a gateway cannot be made with these settings.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error(transparent)]
@@ -62,10 +31,8 @@ pub enum ConfigError {
     Key(#[from] KeyError),
     #[error("`{0}` is no policy")]
     Policy(String),
-    #[error("`{0}` is no http or https address of a collector")]
-    Otlp(String),
-    #[error("this build sends no traces: otlp_endpoint needs the feature `otlp`")]
-    NoTraces,
+    #[error(transparent)]
+    Otlp(#[from] CollectorError),
 }
 
 /// A gateway, ready to serve.
@@ -90,14 +57,14 @@ pub struct Gateway {
     /// Warnings about models without a price, each given once.
     unlisted: Mutex<(UnlistedModels, Vec<String>)>,
     guard: OnceLock<Guard>,
-    /// New requests are no longer wanted.
-    stopping: watch::Sender<bool>,
-    /// Answers that are still under way are cut.
-    ending: watch::Sender<bool>,
+    /// Set when new requests are refused.
+    pub(crate) stopping: watch::Sender<bool>,
+    /// Set when answers that are still under way are cut.
+    pub(crate) ending: watch::Sender<bool>,
 }
 
 impl Gateway {
-    /// Makes a gateway; nothing is sent and nothing listened to. `environment` gives the keys of upstreams.
+    /// Makes a gateway; it sends nothing and does not listen yet. `environment` gives the keys of upstreams.
     pub fn new(
         config: GatewayConfig,
         parts: Parts,
@@ -107,10 +74,11 @@ impl Gateway {
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
         }
+        let metrics = Arc::new(Metrics::default());
         Ok(Self {
             upstreams: Upstreams::new(&config, &clock, environment)?,
             keys: Keys::new(&config)?,
-            traces: Traces::new(&config, environment)?,
+            traces: Traces::new(&config, environment, &clock, &metrics)?,
             sessions: Sessions::new(config.limits.session_bytes),
             pauses: Pauses::default(),
             policies,
@@ -120,7 +88,7 @@ impl Gateway {
             lazy_tools,
             in_flight: InFlight::new(config.limits.in_flight_bytes),
             work: Work::new(config.limits.waiting),
-            metrics: Arc::default(),
+            metrics,
             unlisted: Mutex::default(),
             guard: OnceLock::new(),
             stopping: watch::Sender::new(false),
@@ -131,14 +99,19 @@ impl Gateway {
         })
     }
 
-    /// Tells whether clients must show a key.
+    /// Returns whether clients must show a key.
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// Returns what a model costs now, and warns once of one that the table of prices does not list.
+    /// Returns the prices of a model now.
+    pub(crate) fn prices_now(&self, model: Option<&str>) -> ModelPrice<'_> {
+        self.pricing.of(model, Some(self.clock.now()))
+    }
+
+    /// Returns the prices of a model now, and warns once of a model that the table of prices does not list.
     pub(crate) fn priced(&self, model: Option<&str>) -> ModelPrice<'_> {
-        let priced = self.pricing.of(model, Some(self.clock.now()));
+        let priced = self.prices_now(model);
         if priced.is_estimate() {
             let mut guard = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
             let (unlisted, warnings) = &mut *guard;
@@ -155,7 +128,7 @@ impl Gateway {
         self.unlisted.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 
-    /// Takes note of the address that it is reached at.
+    /// Records the address at which clients reach the gateway.
     pub(crate) fn opened(&self, address: SocketAddr) {
         let GatewayConfig { hosts, origins, .. } = &self.config;
         let guard = Guard::new(address, hosts, origins, self.has_keys());
@@ -166,19 +139,31 @@ impl Gateway {
         self.guard.get().is_some_and(|guard| guard.admits(headers))
     }
 
-    pub(crate) fn stop(&self) {
-        self.stopping.send_replace(true);
+    /// Sends a request to its upstream, and returns when the head of the response is there.
+    pub(crate) async fn ask(
+        &self,
+        request: &UpstreamRequest,
+    ) -> Result<reqwest::Response, RequestRefusal> {
+        let first_byte = Timeouts::of(self.config.timeouts.first_byte);
+        let response = request.send(first_byte, &*self.clock).await?;
+        let status = response.status().as_u16();
+        tracing::debug!(upstream = request.upstream.name, status, "answered");
+        self.metrics.add(Counter::Answers, status_class(status));
+        Ok(response)
     }
 
-    pub(crate) fn end(&self) {
-        self.ending.send_replace(true);
+    /// Makes the body of a response readable piece by piece.
+    pub(crate) fn incoming(&self, response: reqwest::Response) -> Incoming {
+        let idle = Timeouts::of(self.config.timeouts.idle);
+        Incoming::new(response, self.clock.clone(), idle, self.ending.subscribe())
     }
+}
 
-    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
-        self.stopping.subscribe()
-    }
-
-    pub(crate) fn ending(&self) -> watch::Receiver<bool> {
-        self.ending.subscribe()
+fn status_class(status: u16) -> &'static str {
+    match status {
+        ..300 => "2xx",
+        300..400 => "3xx",
+        400..500 => "4xx",
+        _ => "5xx",
     }
 }

@@ -1,4 +1,4 @@
-//! Browsers: a page may make them call loopback, so the names by which we are called are a closed list.
+//! Protection against web pages that make browsers call loopback: the names by which clients call the gateway are a closed list.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue};
 pub(crate) struct Guard {
     hosts: Vec<String>,
     origins: Vec<String>,
-    /// Whether a name is asked for: where every request shows a key, a page has none to show.
+    /// Whether names are checked; where every request needs a key, a page has none.
     is_closed: bool,
 }
 
@@ -34,7 +34,7 @@ impl Guard {
         Self { hosts: known, origins, is_closed }
     }
 
-    /// Tells whether a request may come in.
+    /// Returns whether a request is admitted.
     pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(HOST).iter();
         let host = (hosts.next(), hosts.next());

@@ -1,4 +1,4 @@
-//! Headers on their way through: what belongs to one connection, or to us, stays behind.
+//! Headers on their way through: those of one connection and those of the gateway are not forwarded.
 
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER,
@@ -53,15 +53,15 @@ fn forwarded(headers: &HeaderMap, also: impl Fn(&HeaderName) -> bool) -> HeaderM
     kept
 }
 
-/// Returns what of a client's headers goes to the upstream. Host, length and expectation are the new connection's own.
+/// Returns the headers of a client that go to the upstream. The new connection has its own host, length and expectation.
 pub(crate) fn for_upstream(headers: &HeaderMap) -> HeaderMap {
     forwarded(headers, |name| [HOST, CONTENT_LENGTH, EXPECT].contains(name))
 }
 
-/// Where Anthropic is told which further features a request uses.
+/// Anthropic's header for the further features that a request uses.
 pub(crate) const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 
-/// Makes headers fit for a request whose body we wrote, or whose answer we read.
+/// Adapts the headers of a request whose body the gateway wrote, or whose answer it reads.
 pub(crate) fn plain(headers: &mut HeaderMap, body_is_decoded: bool) {
     if body_is_decoded {
         headers.remove(CONTENT_ENCODING);
@@ -79,7 +79,7 @@ pub(crate) fn add_betas(headers: &mut HeaderMap, betas: &[&'static str]) {
     }
 }
 
-/// Returns what of an upstream's headers goes to the client.
+/// Returns the headers of an upstream that go to the client.
 ///
 /// The length stays only where the body does: an answer that we put together has another.
 pub(crate) fn for_client(headers: &HeaderMap, is_untouched: bool) -> HeaderMap {

@@ -1,4 +1,4 @@
-//! Who asks: keys of the gateway's own, compared by digest in constant time, each naming a tenant.
+//! The gateway's own keys: each names a tenant, and is compared by its digest in constant time.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
@@ -18,7 +18,7 @@ pub(crate) const GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-ke
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keys(Vec<([u8; 32], TenantId)>);
 
-/// What is wrong with a configured key.
+/// Why a configured key is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     #[error("the key `{name}` has no SHA-256 of 64 hex digits")]

@@ -2,26 +2,29 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::lazy_tools::{CallDecision, DESCRIBE_TOOL, LazySettings, ToolSession};
+use plimsoll_core::lazy_tools::{
+    CallDecision, DESCRIBE_TOOL, LazySettings, ToolDefinition, ToolSession,
+};
 use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
 use plimsoll_engine::expand::{
     self, ExpandError, ExpandOptions, Expansion, Originals, Part, expand_text,
 };
-use plimsoll_wire::{Request, ToolDefinition};
+use plimsoll_wire::ProviderRequest;
 use serde::Deserialize;
 
 use crate::gateway::Gateway;
-use crate::sessions::{Held, Key};
+use crate::metrics::Counter;
+use crate::sessions::SessionBranch;
 
-/// Where a call comes from.
+/// Where lookups of a request search.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub(crate) key: Key,
-    pub(crate) held: Held,
-    pub(crate) branch: usize,
-    /// Messages that the request had.
+pub(crate) struct LookupPlace {
+    pub(crate) branch: SessionBranch,
+    /// The number of messages of the request.
     pub(crate) end: usize,
+    /// Tokens that the request leaves for the lookups of its turn.
+    pub(crate) room: u64,
 }
 
 /// Returns the definitions of our tools.
@@ -31,7 +34,7 @@ pub(crate) fn definitions() -> Vec<ToolDefinition> {
         .map(|tool| ToolDefinition {
             name: tool.name.to_owned(),
             description: tool.description.to_owned(),
-            parameters: tool.parameters.to_owned(),
+            schema: tool.parameters.to_owned(),
         })
         .collect()
 }
@@ -51,14 +54,14 @@ struct Search {
     query: String,
 }
 
-/// Answers a call; whatever cannot be answered is told to the model.
+/// Answers a call; an error becomes a result for the model.
 pub(crate) async fn answer(
     gateway: &Gateway,
-    place: &Place,
-    request: &Request,
+    place: &LookupPlace,
+    request: &ProviderRequest,
     call: &ToolCall,
 ) -> ToolResult {
-    gateway.metrics.expansion(&call.name);
+    gateway.metrics.add(Counter::Expansions, &call.name);
     let answered = if *call.name == *EXPAND_REF.name {
         expand(gateway, place, &call.arguments).await
     } else if *call.name == *SEARCH_CONTEXT.name {
@@ -74,9 +77,9 @@ pub(crate) async fn answer(
     ToolResult { call_id: call.id.clone(), text, images: Vec::new(), is_error }
 }
 
-/// Tells what a tool of the client takes, in the client's own words.
-fn describe(request: &Request, arguments: &str) -> Result<String, String> {
-    // What was told is in the conversation: nothing has to be remembered beside it.
+/// Returns the description and schema of a client's tool, in the client's own words.
+fn describe(request: &ProviderRequest, arguments: &str) -> Result<String, String> {
+    // The descriptions given before are in the conversation, so no state is needed beside it.
     let mut session = ToolSession::default();
     let settings = LazySettings::default();
     match session.on_call(DESCRIBE_TOOL, arguments, &request.lazy_tools(), &settings) {
@@ -86,7 +89,7 @@ fn describe(request: &Request, arguments: &str) -> Result<String, String> {
     }
 }
 
-async fn expand(gateway: &Gateway, place: &Place, arguments: &str) -> Result<String, String> {
+async fn expand(gateway: &Gateway, place: &LookupPlace, arguments: &str) -> Result<String, String> {
     let asked: Expand = serde_json::from_str(arguments)
         .map_err(|error| format!("the arguments cannot be read: {error}"))?;
     let (part, first) = match (&asked.lines, &asked.search) {
@@ -116,28 +119,22 @@ async fn expand(gateway: &Gateway, place: &Place, arguments: &str) -> Result<Str
 /// Expands a ref: in the session, where it may not be stored yet, else among all that its tenant has.
 async fn expanded(
     gateway: &Gateway,
-    place: &Place,
+    place: &LookupPlace,
     reference: &str,
     options: &ExpandOptions,
 ) -> Result<Expansion, ExpandError> {
-    let (tenant, history) = (&place.key.0, &*gateway.history);
-    let original = {
-        let guard = place.held.lock().await;
-        let session = guard.as_ref().and_then(|all| all.branch(place.branch));
-        session.and_then(|session| session.original(&Ref::prefix(reference)?))
-    };
-    if let Some(original) = original {
+    let original = place.branch.read(|session| session.original(&Ref::prefix(reference)?)).await;
+    if let Some(original) = original.flatten() {
         return expand_text(&original, options);
     }
+    let (tenant, history) = (&place.branch.key.0, &*gateway.history);
     let originals = Originals { history, knowledge: None, tenant };
     expand::expand(&originals, reference, options, gateway.clock.now()).await
 }
 
-async fn look(place: &Place, arguments: &str) -> Result<String, String> {
+async fn look(place: &LookupPlace, arguments: &str) -> Result<String, String> {
     let asked: Search = serde_json::from_str(arguments)
         .map_err(|error| format!("the arguments cannot be read: {error}"))?;
-    let guard = place.held.lock().await;
-    let session = guard.as_ref().and_then(|all| all.branch(place.branch));
-    let transcript = session.ok_or_else(|| "the session is not there".to_owned())?.transcript();
-    Ok(search(transcript, place.end, &asked.query))
+    let found = place.branch.read(|session| search(session.transcript(), place.end, &asked.query));
+    found.await.ok_or_else(|| "the session is not there".to_owned())
 }

@@ -1,29 +1,29 @@
-//! Tools on their way to the model: ours beside the client's, and the client's as outlines where that is asked for.
+//! Tools on their way to the model: ours beside the client's, and outlines of the client's where the settings ask for them.
 
-use plimsoll_core::lazy_tools::{NativeSearch, describe_outlined, plan_outlines};
+use plimsoll_core::lazy_tools::{NativeSearch, ToolDefinition, describe_outlined, plan_outlines};
 use plimsoll_core::lookup::EXPAND_REF;
-use plimsoll_core::{ContentHash, Message, Role, Tokenizer, lazy_tools};
-use plimsoll_wire::{Edits, Request, ToolDefinition, Wire};
+use plimsoll_core::{ContentHash, Message, Role, Tokenizer};
+use plimsoll_wire::{Edits, ProviderRequest, Wire};
 
 use crate::gateway::Gateway;
 use crate::lookup;
 
-/// What of a request's tools is not as it came.
+/// The changes to a request's tools.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
-    /// Ours: always, for they stand before everything else in a cached prefix.
+    /// Our tools, at every request, since they stand before everything else in a cached prefix.
     pub(crate) own: Vec<ToolDefinition>,
-    /// The client's that tell what they take only when they are asked.
+    /// Outlines of the client's tools, whose schemas the model gets only on request.
     outlines: Vec<ToolDefinition>,
-    /// Tokens that the client's tools are shorter by, about.
+    /// About how many tokens the outlines save.
     pub(crate) saved: u64,
 }
 
 impl Offer {
     /// Decides from the request, the settings and whether lookups are offered: a session's tools keep their bytes.
-    pub(crate) fn of(gateway: &Gateway, request: &Request, lookups: bool) -> Self {
+    pub(crate) fn of(gateway: &Gateway, request: &ProviderRequest, lookups: bool) -> Self {
         let offered = request.tools();
-        // Where the provider keeps the conversation, a call that we withheld could not be put back into it.
+        // Where the provider keeps the conversation, a call that we hid from the client could not be put back into it.
         if offered.is_empty() || request.is_kept_by_the_server() {
             return Self::default();
         }
@@ -33,16 +33,15 @@ impl Offer {
             own.clear();
         }
         let (mut outlines, mut saved) = (Vec::new(), 0);
-        let describe = written(describe_outlined());
+        let describe = describe_outlined();
         if let Some(settings) = gateway.lazy_tools.as_ref().filter(|_| is_free(&describe)) {
             let is_native = settings.native != NativeSearch::Off;
             if !is_native || request.wire() != Wire::AnthropicMessages {
-                // To the token does not matter here, and counting so costs more than all else of a request.
+                // An estimate is enough: an exact count takes longer than all other work on a request.
                 let tools = request.lazy_tools();
                 outlines = plan_outlines(&tools, settings, Tokenizer::Estimate);
-                let is_outlined = |tool: &&lazy_tools::ToolDefinition| {
-                    outlines.iter().any(|one| one.name == tool.name)
-                };
+                let is_outlined =
+                    |tool: &&ToolDefinition| outlines.iter().any(|one| one.name == tool.name);
                 saved = tokens(tools.iter().filter(is_outlined))
                     .saturating_sub(tokens(outlines.iter()));
             }
@@ -50,10 +49,10 @@ impl Offer {
         if !outlines.is_empty() {
             own.push(describe);
         }
-        Self { own, outlines: outlines.into_iter().map(written).collect(), saved }
+        Self { own, outlines, saved }
     }
 
-    /// Tells whether the model can look up what is behind a ref.
+    /// Returns whether the model can look up the content behind a ref.
     pub(crate) fn has_lookups(&self) -> bool {
         self.own.iter().any(|tool| tool.name == EXPAND_REF.name)
     }
@@ -64,7 +63,7 @@ impl Offer {
     }
 
     /// Digests the client's tools as they go out: they stand before everything in a cached prefix.
-    pub(crate) fn digest(&self, request: &Request) -> u64 {
+    pub(crate) fn digest(&self, request: &ProviderRequest) -> u64 {
         let mut all = String::new();
         for tool in request.tools() {
             match self.outlines.iter().find(|outline| *outline.name == *tool.name) {
@@ -80,11 +79,6 @@ impl Offer {
     }
 }
 
-fn tokens<'a>(tools: impl Iterator<Item = &'a lazy_tools::ToolDefinition>) -> u64 {
+fn tokens<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> u64 {
     tools.map(|tool| u64::from(tool.tokens(Tokenizer::Estimate))).sum()
-}
-
-fn written(tool: lazy_tools::ToolDefinition) -> ToolDefinition {
-    let lazy_tools::ToolDefinition { name, description, schema } = tool;
-    ToolDefinition { name, description, parameters: schema }
 }

@@ -1,4 +1,4 @@
-//! What a bounded request asks of the provider beside its messages: marks of the cache, and what to do with bound thinking.
+//! Additions to a bounded request beside its messages: marks of the cache, and options for bound thinking.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::surroundings::RequestSurroundings;
 /// The newest results that the provider's own context editing leaves (its default).
 const KEPT_RESULTS: u32 = 3;
 
-/// What is set in a request beside its messages.
+/// The additions to a request beside its messages.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
+pub(crate) struct RequestAdditions {
     marks: Vec<(Position, Life)>,
     drop_thinking: bool,
     context_editing: Option<ContextEditing>,
 }
 
-impl Options {
+impl RequestAdditions {
     /// Decides what a request needs; one that goes out as it came needs nothing.
     pub(crate) fn of(
         policy: &Policy,
@@ -42,7 +42,7 @@ impl Options {
             _ => false,
         };
         let context_editing = (provider && prices.bound_thinking).then(|| editing(prices));
-        // What was cleared stays cleared, so a mark behind it is read again, however the provider moves on from there.
+        // Cleared results stay cleared, so the entry of a mark behind them is read again, wherever the provider clears next.
         if context_editing.is_some()
             && bounded.receipt.marks.len() < around.surroundings.free_marks
             && let Some(at) = end_of_cleared(messages)

@@ -1,22 +1,22 @@
-//! Calls of ours that the client did not see, as they are kept with a request's receipt and put into later requests.
+//! Calls of our tools that the client did not see: their stored form in a request's receipt, from which later requests restore them.
 
 use std::sync::Arc;
 
 use plimsoll_core::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 use plimsoll_core::{Message, ToolResult};
-use plimsoll_wire::{OwnCall, Withheld, WithheldCall};
+use plimsoll_wire::{OwnCall, WithheldCall, WithheldCalls};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct WithheldRecord {
     shown: Arc<Message>,
-    calls: Vec<KeptCall>,
+    calls: Vec<WithheldCallRecord>,
     earlier: Vec<Vec<Arc<str>>>,
     at: usize,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptCall {
+struct WithheldCallRecord {
     before: usize,
     round: usize,
     raw: Arc<str>,
@@ -24,16 +24,16 @@ struct KeptCall {
     result: ToolResult,
 }
 
-/// Writes what was withheld.
-pub(crate) fn write(withheld: &Withheld) -> Arc<str> {
-    let calls = withheld.calls.iter().map(|one| KeptCall {
+/// Writes withheld calls.
+pub(crate) fn write(withheld: &WithheldCalls) -> Arc<str> {
+    let calls = withheld.calls.iter().map(|one| WithheldCallRecord {
         before: one.before,
         round: one.round,
         raw: one.call.raw.clone(),
         name: one.call.name.clone(),
         result: one.call.result.clone(),
     });
-    let kept = Kept {
+    let kept = WithheldRecord {
         shown: withheld.shown.clone(),
         calls: calls.collect(),
         earlier: withheld.earlier.clone(),
@@ -43,7 +43,7 @@ pub(crate) fn write(withheld: &Withheld) -> Arc<str> {
 }
 
 /// Returns about how many tokens a withheld call has in a request that it is put back into.
-pub(crate) fn tokens(withheld: &Withheld, tokenizer: Tokenizer) -> u32 {
+pub(crate) fn tokens(withheld: &WithheldCalls, tokenizer: Tokenizer) -> u32 {
     let calls = withheld.calls.iter().map(|one| {
         tokenizer.count(&one.call.raw) + tokenizer.count(&one.call.result.text) + MESSAGE_OVERHEAD
     });
@@ -51,14 +51,14 @@ pub(crate) fn tokens(withheld: &Withheld, tokenizer: Tokenizer) -> u32 {
     calls.chain(earlier).sum()
 }
 
-/// Reads what was withheld; `None` for what is something else.
-pub(crate) fn read(text: &str) -> Option<Withheld> {
-    let Kept { shown, calls, earlier, at } = serde_json::from_str(text).ok()?;
+/// Reads withheld calls; `None` for any other text.
+pub(crate) fn read(text: &str) -> Option<WithheldCalls> {
+    let WithheldRecord { shown, calls, earlier, at } = serde_json::from_str(text).ok()?;
     let calls = calls.into_iter().map(|one| {
         let call = OwnCall { raw: one.raw, name: one.name, result: one.result };
         WithheldCall { before: one.before, round: one.round, call }
     });
-    Some(Withheld { shown, calls: calls.collect(), earlier, at })
+    Some(WithheldCalls { shown, calls: calls.collect(), earlier, at })
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
             is_error: false,
         };
         let call = OwnCall { raw: "{}".into(), name: "expand_ref".into(), result };
-        let withheld = Withheld {
+        let withheld = WithheldCalls {
             shown: Arc::new(Message::text(Role::Assistant, "a")),
             calls: vec![WithheldCall { before: 1, round: 0, call }],
             earlier: vec![vec!["{}".into()]],

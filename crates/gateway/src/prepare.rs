@@ -1,4 +1,4 @@
-//! Preparing a request: read, aligned with its session, bounded, written, checked; whatever fails, the original stands.
+//! Preparing a request: it is read, aligned with its session, bounded, written and checked. If a step fails, the original goes out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,24 +12,26 @@ use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
 use plimsoll_engine::live::{Asked, Bounded, Conversation, LiveSession, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
-    Edits, Limits, Request, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
+    Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
 };
 
-use crate::answer_cache::{Awaited, KeptAnswer};
+use crate::answer_cache::Awaited;
 use crate::config::Mode;
 use crate::gateway::Gateway;
 use crate::headers;
+use crate::metrics::Counter;
 use crate::offer::Offer;
-use crate::options::Options;
+use crate::options::RequestAdditions;
 use crate::own_calls;
-use crate::refusal::Refusal;
+use crate::ports::KeptAnswer;
+use crate::refusal::RequestRefusal;
 use crate::report::Report;
-use crate::sessions::{Key, read};
+use crate::sessions::{SessionBranch, SessionKey, read};
 use crate::surroundings::{RequestSurroundings, offers_lookups};
-use crate::turn::Turn;
+use crate::turn::SessionTurn;
 use crate::work::BrokeOff;
 
-/// How a client wants this request to be treated.
+/// The client's options for one request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestOptions {
     pub(crate) mode: Mode,
@@ -42,34 +44,37 @@ pub(crate) struct RequestOptions {
 
 impl RequestOptions {
     /// Reads the headers over the settings.
-    pub(crate) fn of(gateway: &Gateway, headers: &HeaderMap) -> Result<Self, Refusal> {
+    pub(crate) fn of(gateway: &Gateway, headers: &HeaderMap) -> Result<Self, RequestRefusal> {
         let text = |name: &HeaderName| match headers.get(name).map(|value| value.to_str()) {
             None => Ok(None),
             Some(Ok(text)) => Ok(Some(text.trim())),
-            Some(Err(_)) => Err(Refusal::Malformed(format!("the header {name} is no text"))),
+            Some(Err(_)) => Err(RequestRefusal::Malformed(format!("the header {name} is no text"))),
         };
         let mode = match text(&headers::MODE)? {
             None => gateway.config.mode,
             Some(name) => Mode::parse(name).ok_or_else(|| {
-                Refusal::Malformed(format!("{} is observe, on or off", headers::MODE))
+                RequestRefusal::Malformed(format!("{} is observe, on or off", headers::MODE))
             })?,
         };
         let strategy = text(&headers::POLICY)?.unwrap_or(&gateway.config.policy).to_owned();
         let budget = match text(&headers::BUDGET)? {
             None => None,
             Some(number) => Some(number.parse().map_err(|_| {
-                Refusal::Malformed(format!("{} is a whole number of tokens", headers::BUDGET))
+                RequestRefusal::Malformed(format!(
+                    "{} is a whole number of tokens",
+                    headers::BUDGET
+                ))
             })?),
         };
         let policy = gateway.policies.policy(&strategy, budget).ok_or_else(|| {
-            Refusal::Malformed(format!("{} names no policy that is known", headers::POLICY))
+            RequestRefusal::Malformed(format!("{} names no policy that is known", headers::POLICY))
         })?;
         let session = text(&headers::SESSION)?.filter(|name| !name.is_empty()).map(str::to_owned);
         let cache = match text(&headers::CACHE)? {
             None | Some("on") => true,
             Some("off") => false,
             Some(_) => {
-                return Err(Refusal::Malformed(format!("{} is on or off", headers::CACHE)));
+                return Err(RequestRefusal::Malformed(format!("{} is on or off", headers::CACHE)));
             }
         };
         Ok(Self { mode, policy, strategy, session, cache })
@@ -78,20 +83,20 @@ impl RequestOptions {
 
 /// Why a request goes out as it came.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Open {
+pub(crate) enum FailOpen {
     /// It must stay untouched.
     #[error("{0}")]
     Kind(&'static str),
     /// It is nested too deep to be passed on at all.
     #[error("too deep")]
-    Refused(Refusal),
+    Refused(RequestRefusal),
     #[error("it cannot be read")]
     Request(#[from] RequestError),
     #[error("the store did not answer")]
     Store(#[from] StoreError),
     #[error("it cannot be written")]
     Rewrite(#[from] RewriteError),
-    /// What we made of it, no provider would accept.
+    /// No provider would accept the request that we wrote.
     #[error("it would break a rule: {0}")]
     Violation(String),
     #[error("it has no room in its session")]
@@ -100,51 +105,51 @@ pub(crate) enum Open {
     BrokeOff(#[from] BrokeOff),
 }
 
-impl Open {
-    /// Tells whether this is as it should be, and no failure of ours.
+impl FailOpen {
+    /// Returns whether this is intended, and no failure of ours.
     pub(crate) fn is_expected(&self) -> bool {
         matches!(self, Self::Kind(_) | Self::Refused(_))
     }
 }
 
-/// What a request came to.
+/// A prepared request.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(crate) request: Arc<Request>,
-    /// What goes out; `None` where it is what came in.
+    pub(crate) request: Arc<ProviderRequest>,
+    /// The body that goes out; `None` where it is the client's.
     pub(crate) body: Option<Bytes>,
-    /// What the provider has to be told to read of it, as values of `anthropic-beta`.
+    /// The values of `anthropic-beta` that the provider needs to read it.
     pub(crate) betas: Vec<&'static str>,
     pub(crate) edits: Edits,
-    pub(crate) turn: Turn,
+    pub(crate) turn: SessionTurn,
     pub(crate) report: Report,
-    /// What the answer cache may be told the answer of.
+    /// The question under which the answer cache may keep the answer.
     pub(crate) awaited: Option<Awaited>,
-    /// What it knows already.
+    /// The answer from the cache, where it has one.
     pub(crate) found: Option<KeptAnswer>,
 }
 
-/// What is decided about a request.
+/// The decision about a request in its conversation.
 #[derive(Debug)]
-struct Decided {
+struct TurnDecision {
     branch: usize,
     bounded: Bounded,
     offer: Offer,
     carried: Vec<Arc<str>>,
     session: SessionId,
     bills: Bills,
-    options: Options,
+    additions: RequestAdditions,
 }
 
 /// A request to be prepared.
 #[derive(Debug, Clone)]
-pub(crate) struct Job {
+pub(crate) struct Preparation {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) wire: Wire,
     pub(crate) tenant: TenantId,
     /// The name of the upstream.
     pub(crate) upstream: String,
-    pub(crate) wish: RequestOptions,
+    pub(crate) options: RequestOptions,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -158,7 +163,7 @@ pub(crate) struct Original {
     wire: Wire,
     path: String,
     body: Bytes,
-    limits: Limits,
+    depth: usize,
     is_bounded: bool,
 }
 
@@ -168,8 +173,8 @@ impl Original {
         if !self.is_bounded || self.wire != Wire::AnthropicMessages {
             return None;
         }
-        let request = Request::parse(self.wire, &self.body, &self.path, self.limits).ok()?;
-        let priced = gateway.pricing.of(request.model(), Some(gateway.clock.now()));
+        let request = ProviderRequest::parse(self.wire, &self.body, &self.path, self.depth).ok()?;
+        let priced = gateway.prices_now(request.model());
         let thinks = |message: &Arc<Message>| {
             message.blocks.iter().any(|block| matches!(block, Block::Thinking(_)))
         };
@@ -181,45 +186,47 @@ impl Original {
     }
 }
 
-impl Job {
+impl Preparation {
     pub(crate) fn original(&self) -> Original {
         Original {
             wire: self.wire,
             path: self.path.clone(),
             body: self.body.clone(),
-            limits: self.limits(),
-            is_bounded: self.wish.mode == Mode::On,
+            depth: self.depth(),
+            is_bounded: self.options.mode == Mode::On,
         }
     }
 
-    fn limits(&self) -> Limits {
-        Limits { depth: self.gateway.config.limits.depth }
+    fn depth(&self) -> usize {
+        self.gateway.config.limits.depth
     }
 
     /// Does work that grows with the body.
     async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Open> {
+    ) -> Result<T, FailOpen> {
         Ok(self.gateway.work.run(self.body.len(), work).await?)
     }
 
     /// Reads the body.
-    async fn parse(&self) -> Result<Request, Open> {
+    async fn parse(&self) -> Result<ProviderRequest, FailOpen> {
         let (wire, body, path) = (self.wire, self.body.clone(), self.path.clone());
-        let limits = self.limits();
-        let parsed = self.work(move || Request::parse(wire, &body, &path, limits));
+        let depth = self.depth();
+        let parsed = self.work(move || ProviderRequest::parse(wire, &body, &path, depth));
         parsed.await?.map_err(|error| match error {
-            RequestError::TooDeep { depth } => Open::Refused(Refusal::TooDeep { most: depth }),
-            error => Open::Request(error),
+            RequestError::TooDeep { depth } => {
+                FailOpen::Refused(RequestRefusal::TooDeep { most: depth })
+            }
+            error => FailOpen::Request(error),
         })
     }
 
     /// Returns what the answer cache may answer, of a request or of the body that goes out in its stead.
-    fn awaited(&self, request: &Request, body: Option<&[u8]>) -> Option<Awaited> {
+    fn awaited(&self, request: &ProviderRequest, body: Option<&[u8]>) -> Option<Awaited> {
         let answers = self.gateway.answers.as_ref()?;
         // Where tools are offered an answer may act, and none is kept; to ask would cost reading the body again.
-        if self.wish.mode != Mode::On || !self.wish.cache || !request.tools().is_empty() {
+        if self.options.mode != Mode::On || !self.options.cache || !request.tools().is_empty() {
             return None;
         }
         // These decide what a provider makes of a body.
@@ -227,11 +234,11 @@ impl Job {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
         let mut beside: Vec<&str> = headers.map(|name| header(name).unwrap_or_default()).into();
         beside.push(&self.upstream);
-        let limits = self.limits();
+        let depth = self.depth();
         let question = match body {
             None => request.question(&beside),
             Some(body) => {
-                Request::parse(self.wire, body, &self.path, limits).ok()?.question(&beside)
+                ProviderRequest::parse(self.wire, body, &self.path, depth).ok()?.question(&beside)
             }
         };
         let awaited = Awaited { tenant: self.tenant.clone(), question };
@@ -239,13 +246,14 @@ impl Job {
     }
 
     /// Names the session of a request; one that stands beside a conversation is none of its turns.
-    fn key(&self, request: &Request) -> Result<Key, Open> {
+    fn key(&self, request: &ProviderRequest) -> Result<SessionKey, FailOpen> {
         let header = |name: &str| Some(self.headers.get(name)?.to_str().ok()?.to_owned());
         let is_turn = request.kind() != RequestKind::Aside;
         let by_client = || is_turn.then(|| request.named_session(header)).flatten();
-        let named = self.wish.session.clone().or_else(by_client);
+        let named = self.options.session.clone().or_else(by_client);
         let name = session_name(named.as_deref(), &request.own_session(), request.messages());
-        let session = SessionId::new(&name).map_err(|_| Open::Kind("its session has no name"))?;
+        let session =
+            SessionId::new(&name).map_err(|_| FailOpen::Kind("its session has no name"))?;
         Ok((self.tenant.clone(), session))
     }
 
@@ -253,10 +261,10 @@ impl Job {
     fn decide(
         &self,
         conversation: &mut Conversation,
-        request: &Request,
+        request: &ProviderRequest,
         added: Option<Arc<str>>,
         goes_out_as_it_came: bool,
-    ) -> Option<Decided> {
+    ) -> Option<TurnDecision> {
         let gateway = &self.gateway;
         let now = gateway.clock.now();
         let prices = gateway.priced(request.model()).prices;
@@ -264,7 +272,7 @@ impl Job {
             (Offer::default(), Vec::new())
         } else {
             let session = conversation.predict(request.messages());
-            let policy = &self.wish.policy;
+            let policy = &self.options.policy;
             let lookups = offers_lookups(gateway, request, &prices, session, policy, now);
             (Offer::of(gateway, request, lookups), session.map(put_back).unwrap_or_default())
         };
@@ -275,8 +283,8 @@ impl Job {
         let asked = Asked {
             messages: request.messages(),
             model: request.model(),
-            policy: &self.wish.policy,
-            strategy: &self.wish.strategy,
+            policy: &self.options.policy,
+            strategy: &self.options.strategy,
             tools,
             around: &around.surroundings,
             added,
@@ -286,8 +294,8 @@ impl Job {
         let (branch, bounded) = conversation.ask(&asked, &gateway.pricing)?;
         let session = conversation.branch(branch)?;
         let as_it_came = session.went_out_as_it_came();
-        let options = Options::of(
-            &self.wish.policy,
+        let additions = RequestAdditions::of(
+            &self.options.policy,
             &prices,
             &bounded,
             &around,
@@ -296,44 +304,44 @@ impl Job {
         );
         let (carried, bills) = (session.carried().to_vec(), session.bills());
         let session = session.id().clone();
-        Some(Decided { branch, bounded, offer, carried, session, bills, options })
+        Some(TurnDecision { branch, bounded, offer, carried, session, bills, additions })
     }
 
     /// Bounds a request.
-    pub(crate) async fn prepare(self) -> Result<Prepared, Open> {
+    pub(crate) async fn prepare(self) -> Result<Prepared, FailOpen> {
         let request = Arc::new(self.parse().await?);
         let aside = match request.kind() {
             RequestKind::Turn => None,
-            RequestKind::Unsupported(what) => return Err(Open::Kind(what)),
+            RequestKind::Unsupported(what) => return Err(FailOpen::Kind(what)),
             // Nothing of it is bounded, but a question by itself is what a cache answers.
             kind @ RequestKind::Aside => {
-                Some(self.awaited(&request, None).ok_or(Open::Kind(kind.as_str()))?)
+                Some(self.awaited(&request, None).ok_or(FailOpen::Kind(kind.as_str()))?)
             }
-            kind => return Err(Open::Kind(kind.as_str())),
+            kind => return Err(FailOpen::Kind(kind.as_str())),
         };
-        let goes_out_as_it_came = self.wish.mode != Mode::On || aside.is_some();
+        let goes_out_as_it_came = self.options.mode != Mode::On || aside.is_some();
         let key = self.key(&request)?;
         self.gateway.pauses.end(&key);
         self.is_rebuilt.store(!self.gateway.sessions.has(&key), Ordering::Relaxed);
         let added = match &self.gateway.memory {
             Some(memory) if !goes_out_as_it_came => {
-                let most = self.wish.policy.ceiling();
+                let most = self.options.policy.ceiling();
                 memory.recalled(&self.tenant, &key.1, request.messages(), most).await
             }
             _ => None,
         };
         let held = self.gateway.sessions.get(&key, || None);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
-        let job = self.clone();
+        let preparation = self.clone();
         let (asked, added) = (request.clone(), added.map(Arc::from));
         let done = self
-            .work(move || job.decide(guard.as_mut()?, &asked, added, goes_out_as_it_came))
+            .work(move || preparation.decide(guard.as_mut()?, &asked, added, goes_out_as_it_came))
             .await?;
-        let Decided { branch, bounded, offer, carried, session, bills, options } =
-            done.ok_or(Open::NoBranch)?;
+        let TurnDecision { branch, bounded, offer, carried, session, bills, additions } =
+            done.ok_or(FailOpen::NoBranch)?;
         let mut report = Report {
             session: session.clone(),
-            strategy: self.wish.strategy.clone(),
+            strategy: self.options.strategy.clone(),
             full_tokens: bounded.receipt.full_tokens,
             tokens: bounded.receipt.tokens,
             pressure: pressure(bounded.receipt.tokens, &ContextBudget::default()).percent,
@@ -350,10 +358,11 @@ impl Job {
         } else {
             bounded.edits.clone()
         };
-        let betas = options.betas();
+        let betas = additions.betas();
         let append = bounded.added.clone();
-        let edits = options.added_to(Edits { messages, restore, append, ..Edits::default() });
-        let mut turn = Turn::new(self.gateway.clone(), key, held, branch, bounded);
+        let edits = additions.added_to(Edits { messages, restore, append, ..Edits::default() });
+        let branch = SessionBranch { key, held, number: branch };
+        let mut turn = SessionTurn::new(self.gateway.clone(), branch, bounded);
         let saved = offer.saved;
         let edits = if goes_out_as_it_came { Edits::default() } else { offer.added_to(edits) };
         let body = if edits.is_empty() {
@@ -362,19 +371,19 @@ impl Job {
             let (wire, request, edits) = (self.wire, request.clone(), edits.clone());
             let written = self.work(move || {
                 let rewritten = request.rewritten(&edits)?;
-                // What the client got wrong itself is its own business; what we add to that is not.
+                // The client's own mistakes stay; only new ones keep the rewritten request back.
                 let violations = check_rewritten(wire, request.body(), &rewritten.body);
                 if violations.is_empty() {
                     return Ok(rewritten);
                 }
                 let first = violations.first().map(ToString::to_string);
-                Err(Open::Violation(first.unwrap_or_default()))
+                Err(FailOpen::Violation(first.unwrap_or_default()))
             });
             let written = written.await??;
             report.misses = turn.note_unplaced(written.unplaced);
             Some(Bytes::from(written.body))
         };
-        self.gateway.metrics.tokens("tools_saved", saved);
+        self.gateway.metrics.add_amount(Counter::Tokens, "tools_saved", saved);
         let awaited = aside.or_else(|| self.awaited(&request, body.as_deref()));
         let found = match &awaited {
             Some(awaited) => awaited.find(&self.gateway).await,
@@ -384,7 +393,7 @@ impl Job {
     }
 
     /// Gives a request whose size is asked for the form that it will have; history does not change.
-    pub(crate) async fn predict(self) -> Result<Option<Bytes>, Open> {
+    pub(crate) async fn predict(self) -> Result<Option<Bytes>, FailOpen> {
         let request = Arc::new(self.parse().await?);
         let key = self.key(&request)?;
         if !self.gateway.sessions.has(&key) {
@@ -395,8 +404,8 @@ impl Job {
         let Some(conversation) = guard.as_mut() else { return Ok(None) };
         let session = conversation.predict(request.messages());
         let now = self.gateway.clock.now();
-        let prices = self.gateway.pricing.of(request.model(), Some(now)).prices;
-        let policy = &self.wish.policy;
+        let prices = self.gateway.prices_now(request.model()).prices;
+        let policy = &self.options.policy;
         let lookups = offers_lookups(&self.gateway, &request, &prices, session, policy, now);
         let edits = session.map(|session| Edits {
             messages: session.forms(request.messages()),

@@ -1,8 +1,9 @@
-//! What the gateway itself refuses, told in the words and shape of the provider that was meant.
+//! Refusals: the requests that the gateway rejects itself, with an error in the shape of the provider that was meant.
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
+use plimsoll_wire::{Wire, error_body};
 
 use crate::config::Api;
 use crate::relay::{Body, whole};
@@ -12,7 +13,7 @@ pub(crate) const REFUSED: HeaderName = HeaderName::from_static("x-plimsoll-refus
 
 /// Why a request went no further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum RequestRefusal {
     #[error("the gateway has no room for this request now")]
     Busy,
     #[error("the body has more than {most} bytes, decoded")]
@@ -49,48 +50,38 @@ pub(crate) enum Refusal {
     Stopping,
 }
 
-impl Refusal {
+impl RequestRefusal {
+    /// Returns the status of the response, and the word for metrics and the header of refusals.
+    fn status_and_word(&self) -> (StatusCode, &'static str) {
+        match self {
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+            Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+            Self::SlowBody => (StatusCode::REQUEST_TIMEOUT, "slow_body"),
+            Self::BrokenBody => (StatusCode::BAD_REQUEST, "broken_body"),
+            Self::Encoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoding"),
+            Self::TooDeep { .. } => (StatusCode::BAD_REQUEST, "too_deep"),
+            Self::Malformed(_) => (StatusCode::BAD_REQUEST, "malformed"),
+            Self::NoKey => (StatusCode::UNAUTHORIZED, "no_key"),
+            Self::Foreign => (StatusCode::FORBIDDEN, "foreign"),
+            Self::NoUpstream => (StatusCode::NOT_FOUND, "no_upstream"),
+            Self::Path => (StatusCode::BAD_REQUEST, "path"),
+            Self::Upgrade => (StatusCode::UPGRADE_REQUIRED, "upgrade"),
+            Self::Unreachable(_) => (StatusCode::BAD_GATEWAY, "unreachable"),
+            Self::Silent { .. } => (StatusCode::GATEWAY_TIMEOUT, "silent"),
+            Self::NotKept(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_kept"),
+            Self::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        }
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
-        match self {
-            Self::Busy | Self::NotKept(_) | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
-            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::BrokenBody | Self::TooDeep { .. } | Self::Malformed(_) | Self::Path => {
-                StatusCode::BAD_REQUEST
-            }
-            Self::Encoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::NoKey => StatusCode::UNAUTHORIZED,
-            Self::Foreign => StatusCode::FORBIDDEN,
-            Self::NoUpstream => StatusCode::NOT_FOUND,
-            Self::Upgrade => StatusCode::UPGRADE_REQUIRED,
-            Self::Unreachable(_) => StatusCode::BAD_GATEWAY,
-            Self::Silent { .. } => StatusCode::GATEWAY_TIMEOUT,
-        }
+        self.status_and_word().0
     }
 
-    /// Returns the word that metrics and the header of refusals use.
     pub(crate) fn word(&self) -> &'static str {
-        match self {
-            Self::Busy => "busy",
-            Self::TooLarge { .. } => "too_large",
-            Self::SlowBody => "slow_body",
-            Self::BrokenBody => "broken_body",
-            Self::Encoding => "encoding",
-            Self::TooDeep { .. } => "too_deep",
-            Self::Malformed(_) => "malformed",
-            Self::NoKey => "no_key",
-            Self::Foreign => "foreign",
-            Self::NoUpstream => "no_upstream",
-            Self::Path => "path",
-            Self::Upgrade => "upgrade",
-            Self::Unreachable(_) => "unreachable",
-            Self::Silent { .. } => "silent",
-            Self::NotKept(_) => "not_kept",
-            Self::Stopping => "stopping",
-        }
+        self.status_and_word().1
     }
 
-    /// Tells whether the rest of the request may still be on its way, so that the connection cannot go on.
+    /// Returns whether the rest of the request may still arrive, so that the connection cannot be used again.
     fn leaves_the_body(&self) -> bool {
         !matches!(self, Self::Unreachable(_) | Self::Silent { .. } | Self::NotKept(_))
     }
@@ -98,7 +89,12 @@ impl Refusal {
     /// Makes the answer.
     pub(crate) fn response(&self, api: Api) -> Response<Body> {
         let status = self.status();
-        let body = error_body(api, status.as_u16(), &self.to_string());
+        let wire = match api {
+            Api::Anthropic => Wire::AnthropicMessages,
+            Api::OpenAi => Wire::ChatCompletions,
+            Api::Gemini => Wire::Gemini,
+        };
+        let body = error_body(wire, status.as_u16(), &self.to_string());
         let mut response = Response::new(whole(Bytes::from(body)));
         *response.status_mut() = status;
         let headers = response.headers_mut();
@@ -111,41 +107,5 @@ impl Refusal {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
-    }
-}
-
-fn error_body(api: Api, status: u16, message: &str) -> String {
-    let message = serde_json::Value::from(message);
-    match api {
-        Api::Anthropic => {
-            let kind = match status {
-                401 => "authentication_error",
-                403 => "permission_error",
-                404 => "not_found_error",
-                413 => "request_too_large",
-                503 => "overloaded_error",
-                400..=499 => "invalid_request_error",
-                _ => "api_error",
-            };
-            format!(r#"{{"type":"error","error":{{"type":"{kind}","message":{message}}}}}"#)
-        }
-        Api::OpenAi => {
-            let kind = if status < 500 { "invalid_request_error" } else { "server_error" };
-            format!(
-                r#"{{"error":{{"message":{message},"type":"{kind}","param":null,"code":null}}}}"#
-            )
-        }
-        Api::Gemini => {
-            let word = match status {
-                401 => "UNAUTHENTICATED",
-                403 => "PERMISSION_DENIED",
-                404 => "NOT_FOUND",
-                503 => "UNAVAILABLE",
-                504 => "DEADLINE_EXCEEDED",
-                400..=499 => "INVALID_ARGUMENT",
-                _ => "INTERNAL",
-            };
-            format!(r#"{{"error":{{"code":{status},"message":{message},"status":"{word}"}}}}"#)
-        }
     }
 }

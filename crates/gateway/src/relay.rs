@@ -1,4 +1,4 @@
-//! Answers on their way back: each piece as it comes, a cut as a cut.
+//! Responses on their way back: each piece goes on as it comes, and an error stays an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,11 @@ use http_body_util::{BodyExt as _, Full, StreamBody};
 use plimsoll_engine::Clock;
 use tokio::sync::watch;
 
-/// What ends an answer before its time.
+use crate::causes::causes;
+
+/// Why an answer ends before it is complete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Cut {
+pub enum RelayError {
     #[error("the upstream broke off: {0}")]
     Upstream(String),
     #[error("the upstream sent nothing for {seconds} s")]
@@ -27,17 +29,17 @@ pub enum Cut {
 }
 
 /// The body of an answer.
-pub type Body = UnsyncBoxBody<Bytes, Cut>;
+pub type Body = UnsyncBoxBody<Bytes, RelayError>;
 
-/// Makes a body of what is there already.
+/// Makes a body of bytes that are there already.
 pub(crate) fn whole(bytes: Bytes) -> Body {
     Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// Where the pieces of a body come from.
+/// The source of the pieces of a body.
 pub(crate) trait Pieces: Send {
-    /// Returns the next piece, `None` at the proper end; nothing is asked for behind a cut.
-    fn next(&mut self) -> impl Future<Output = Option<Result<Bytes, Cut>>> + Send;
+    /// Returns the next piece, `None` at the proper end; nobody asks for more after an error.
+    fn next(&mut self) -> impl Future<Output = Option<Result<Bytes, RelayError>>> + Send;
 }
 
 /// Makes a body of pieces, each asked for when the client has taken the one before.
@@ -72,28 +74,28 @@ impl Incoming {
     }
 
     /// Returns the next piece, `None` at the proper end.
-    pub(crate) async fn chunk(&mut self) -> Option<Result<Bytes, Cut>> {
+    pub(crate) async fn chunk(&mut self) -> Option<Result<Bytes, RelayError>> {
         let piece = tokio::select! {
             biased;
             piece = self.response.chunk() => piece,
             () = self.clock.sleep(self.idle) => {
-                return Some(Err(Cut::Silent { seconds: self.idle.as_secs() }));
+                return Some(Err(RelayError::Silent { seconds: self.idle.as_secs() }));
             }
-            () = until(&mut self.ending) => return Some(Err(Cut::Stopping)),
+            () = until(&mut self.ending) => return Some(Err(RelayError::Stopping)),
         };
         match piece {
             Ok(Some(bytes)) => Some(Ok(bytes)),
             Ok(None) => None,
-            Err(error) => Some(Err(Cut::Upstream(crate::upstream::causes(&error.without_url())))),
+            Err(error) => Some(Err(RelayError::Upstream(causes(&error.without_url())))),
         }
     }
 
     /// Returns the whole of an answer of at most `most` bytes.
-    pub(crate) async fn whole(&mut self, most: usize) -> Result<Bytes, Cut> {
+    pub(crate) async fn whole(&mut self, most: usize) -> Result<Bytes, RelayError> {
         let Some(first) = self.chunk().await else { return Ok(Bytes::new()) };
         let first = first?;
         if first.len() > most {
-            return Err(Cut::TooLarge(most));
+            return Err(RelayError::TooLarge(most));
         }
         let Some(second) = self.chunk().await else { return Ok(first) };
         let mut all = first.to_vec();
@@ -101,7 +103,7 @@ impl Incoming {
         while let Some(bytes) = piece {
             all.extend_from_slice(&bytes?);
             if all.len() > most {
-                return Err(Cut::TooLarge(most));
+                return Err(RelayError::TooLarge(most));
             }
             piece = self.chunk().await;
         }
@@ -114,20 +116,20 @@ impl Incoming {
     }
 }
 
-/// Returns when the word is given.
+/// Returns when the flag is set.
 pub(crate) async fn until(word: &mut watch::Receiver<bool>) {
     // The sender lives as long as the gateway, which every caller holds.
     let _ = word.wait_for(|given| *given).await;
 }
 
-/// An answer that nobody looks into.
+/// An answer that passes unread.
 struct Through<T> {
     incoming: Incoming,
     _held: T,
 }
 
 impl<T: Send> Pieces for Through<T> {
-    async fn next(&mut self) -> Option<Result<Bytes, Cut>> {
+    async fn next(&mut self) -> Option<Result<Bytes, RelayError>> {
         self.incoming.chunk().await
     }
 }

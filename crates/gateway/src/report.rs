@@ -1,47 +1,51 @@
-//! What a turn came to, for the client, the log and the figures.
+//! The report of a turn, for the client, the log and the metrics.
 
 use http::{HeaderMap, HeaderValue};
 use plimsoll_engine::live::Miss;
 use plimsoll_engine::{Bills, SessionId};
 
-use crate::gateway::Gateway;
 use crate::headers;
+use crate::metrics::{Counter, Metrics};
 
-/// What the client and the log are told of a turn.
+/// The report of a turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Report {
     pub(crate) session: SessionId,
     pub(crate) strategy: String,
     pub(crate) full_tokens: u64,
     pub(crate) tokens: u64,
-    /// Of the context window, in percent.
+    /// The used part of the context window, in percent.
     pub(crate) pressure: u32,
     pub(crate) cost: f64,
     pub(crate) full_cost: f64,
     pub(crate) changes: usize,
     pub(crate) misses: Vec<Miss>,
-    /// Of the session before this request: when an answer begins, its own usage is not known.
+    /// The bills of the session before this request, whose own usage is not known when its answer begins.
     pub(crate) bills: Bills,
 }
 
 impl Report {
-    /// Returns it for a turn of which nothing was sent, and for which nothing is paid.
+    /// Returns the report of a turn that sent nothing and costs nothing.
     pub(crate) fn unsent(self) -> Self {
         Self { tokens: 0, cost: 0.0, changes: 0, misses: Vec::new(), ..self }
     }
 
-    /// Adds it to the figures.
-    pub(crate) fn count(&self, gateway: &Gateway) {
-        gateway.metrics.tokens("full", self.full_tokens);
-        gateway.metrics.tokens("sent", self.tokens);
-        gateway.metrics.tokens("cost", self.cost.round() as u64);
-        gateway.metrics.tokens("full_cost", self.full_cost.round() as u64);
+    /// Adds the report to the metrics.
+    pub(crate) fn count(&self, metrics: &Metrics) {
+        for (kind, tokens) in [
+            ("full", self.full_tokens),
+            ("sent", self.tokens),
+            ("cost", self.cost.round() as u64),
+            ("full_cost", self.full_cost.round() as u64),
+        ] {
+            metrics.add_amount(Counter::Tokens, kind, tokens);
+        }
         for miss in &self.misses {
-            gateway.metrics.miss(miss.as_str());
+            metrics.add(Counter::Misses, miss.as_str());
         }
     }
 
-    /// Logs it.
+    /// Logs the report.
     pub(crate) fn log(&self, outcome: &str) {
         let misses: Vec<&str> = self.misses.iter().map(|miss| miss.as_str()).collect();
         tracing::info!(
@@ -59,7 +63,7 @@ impl Report {
         );
     }
 
-    /// Writes it into the headers of an answer.
+    /// Writes the report into the headers of a response.
     pub(crate) fn show(&self, answer: &mut HeaderMap) {
         let saved = self.full_tokens.cast_signed() - self.tokens.cast_signed();
         let pairs = [

@@ -1,49 +1,49 @@
-//! Routes: every path that is answered here, and who may ask; all others go to an upstream.
+//! Routes: every path that the gateway answers itself, and the access that it needs. All others go to an upstream.
 
 use http::Method;
 
-/// Who may ask.
+/// The access that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Whoever reaches the port: there is nothing in the answer.
+pub enum RouteAccess {
+    /// Open to every client, since the response holds no data.
     Open,
-    /// Who shows a key, where there are keys.
+    /// Open to clients with a key, where keys are configured.
     Key,
 }
 
-/// What is asked for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
-    /// Whether the process lives.
+pub enum GatewayRoute {
+    /// Reports that the process is alive.
     Health,
-    /// Whether requests should come here.
+    /// Reports whether the gateway takes requests.
     Ready,
-    /// Figures for Prometheus.
+    /// Metrics for Prometheus.
     Metrics,
-    /// Claude Code looks whether somebody is there.
+    /// Claude Code checks that the address answers.
     Hello,
-    /// Codex asks for a WebSocket first, and takes 426 as the word to use HTTP.
+    /// Codex asks for a WebSocket first, and uses HTTP after status 426.
     WebSocket,
     /// Everything else.
     Upstream,
 }
 
 /// All routes but the last, which stands for every other method and path.
-pub const ROUTES: [(&str, &str, Route, Access); 8] = [
-    ("GET", "/healthz", Route::Health, Access::Open),
-    ("GET", "/readyz", Route::Ready, Access::Open),
-    ("GET", "/metrics", Route::Metrics, Access::Key),
-    ("HEAD", "/", Route::Hello, Access::Open),
-    ("GET", "/", Route::Hello, Access::Open),
-    ("HEAD", "/api/hello", Route::Hello, Access::Open),
-    ("GET", "/v1/responses", Route::WebSocket, Access::Key),
-    ("GET", "/responses", Route::WebSocket, Access::Key),
+pub const ROUTES: [(&str, &str, GatewayRoute, RouteAccess); 8] = [
+    ("GET", "/healthz", GatewayRoute::Health, RouteAccess::Open),
+    ("GET", "/readyz", GatewayRoute::Ready, RouteAccess::Open),
+    ("GET", "/metrics", GatewayRoute::Metrics, RouteAccess::Key),
+    ("HEAD", "/", GatewayRoute::Hello, RouteAccess::Open),
+    ("GET", "/", GatewayRoute::Hello, RouteAccess::Open),
+    ("HEAD", "/api/hello", GatewayRoute::Hello, RouteAccess::Open),
+    ("GET", "/v1/responses", GatewayRoute::WebSocket, RouteAccess::Key),
+    ("GET", "/responses", GatewayRoute::WebSocket, RouteAccess::Key),
 ];
 
-impl Route {
+impl GatewayRoute {
     /// Finds the route of a request and who may take it.
-    pub fn of(method: &Method, path: &str) -> (Self, Access) {
+    pub fn of(method: &Method, path: &str) -> (Self, RouteAccess) {
         let found = ROUTES.iter().find(|(known, at, ..)| method.as_str() == *known && path == *at);
-        found.map_or((Self::Upstream, Access::Key), |(_, _, route, access)| (*route, *access))
+        found.map_or((Self::Upstream, RouteAccess::Key), |(_, _, route, access)| (*route, *access))
     }
 }

@@ -1,4 +1,4 @@
-//! Keys of upstreams and of clients: known to what compares or sends them, shown to nobody.
+//! Keys of upstreams and of clients, which are never printed.
 
 use std::fmt;
 

@@ -16,11 +16,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::config::Timeouts;
 use crate::gateway::Gateway;
 use crate::handle::handle;
-use crate::metrics::Counted;
+use crate::metrics::{Counter, GaugeGuard};
 use crate::relay::until;
 use crate::timers::ServerTimer;
 
-/// What a connection above the limit is told.
+/// The response to a connection above the limit.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
     content-type: application/json\r\nx-plimsoll-refused: connections\r\ncontent-length: 75\r\n\r\n\
     {\"error\":{\"message\":\"too many connections\",\"type\":\"server_error\",\"code\":0}}";
@@ -54,7 +54,7 @@ pub async fn serve(
     let _ = tokio::task::spawn_blocking(|| Tokenizer::for_model("").count("a word")).await;
     let traces = tokio::spawn({
         let gateway = gateway.clone();
-        async move { gateway.traces.run(&gateway).await }
+        async move { gateway.traces.run().await }
     });
     let timeouts = &gateway.config.timeouts;
     let mut builder = http1::Builder::new();
@@ -82,12 +82,12 @@ pub async fn serve(
         if let Ok(permit) = room.clone().try_acquire_owned() {
             connect(stream, permit, &builder, &gateway, open.subscribe());
         } else {
-            gateway.metrics.refusal("busy");
+            gateway.metrics.add(Counter::Refusals, "busy");
             let _ = stream.try_write(FULL);
         }
     }
     drop(listener);
-    gateway.stop();
+    gateway.stopping.send_replace(true);
     // Every connection holds a receiver; when the last is gone, nothing is under way any more.
     closed.mark_unchanged();
     drop(closed);
@@ -98,7 +98,7 @@ pub async fn serve(
         () = gateway.clock.sleep(drain) => false,
     };
     if !ended {
-        gateway.end();
+        gateway.ending.send_replace(true);
         // A stream is told that it ends; whoever does not even read that is left behind.
         tokio::select! {
             biased;
@@ -134,9 +134,8 @@ fn connect(
     };
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::spawn(async move {
-        let metrics = gateway.metrics.clone();
-        let _counted = Counted::new(|change| metrics.connections(change));
-        let mut stopping = gateway.stopping();
+        let _counted = GaugeGuard::new(&gateway.metrics, |metrics| &metrics.connections);
+        let mut stopping = gateway.stopping.subscribe();
         let mut connection = std::pin::pin!(connection);
         // A connection's own failure is its client's business: it left, or spoke no HTTP.
         tokio::select! {

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerFacts, AnswerScope, AnswerSettings, keepable, servable};
 use plimsoll_engine::answer::{AnswerCache, Found, find_answer, keep_answer};
 use plimsoll_engine::{Clock, Embedder, KnowledgeStore, StoreError, TenantId};
-use plimsoll_wire::Question;
+use plimsoll_wire::CacheQuestion;
 
-use crate::{Answers, KeptAnswer};
+use crate::ports::{Answers, KeptAnswer};
 
 /// Cached answers in a store.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl StoredAnswers {
         }
     }
 
-    fn signature(&self, tenant: &TenantId, question: &Question) -> String {
+    fn signature(&self, tenant: &TenantId, question: &CacheQuestion) -> String {
         AnswerScope {
             tenant: tenant.as_str(),
             user: &question.user,
@@ -54,11 +54,11 @@ impl StoredAnswers {
 
 #[async_trait]
 impl Answers for StoredAnswers {
-    fn takes(&self, question: &Question) -> bool {
+    fn takes(&self, question: &CacheQuestion) -> bool {
         servable(&question.text, &question.facts, &self.settings).is_ok()
     }
 
-    async fn find(&self, tenant: &TenantId, question: &Question) -> Option<KeptAnswer> {
+    async fn find(&self, tenant: &TenantId, question: &CacheQuestion) -> Option<KeptAnswer> {
         let signature = self.signature(tenant, question);
         let asked = engine_question(question, &signature);
         match find_answer(&self.cache(tenant), &asked, self.clock.now()).await {
@@ -80,7 +80,7 @@ impl Answers for StoredAnswers {
     async fn keep(
         &self,
         tenant: &TenantId,
-        question: &Question,
+        question: &CacheQuestion,
         answer: &str,
         facts: &AnswerFacts,
     ) -> bool {
@@ -96,7 +96,7 @@ impl Answers for StoredAnswers {
 }
 
 fn engine_question<'a>(
-    question: &'a Question,
+    question: &'a CacheQuestion,
     signature: &'a str,
 ) -> plimsoll_engine::answer::Question<'a> {
     plimsoll_engine::answer::Question { text: &question.text, signature }

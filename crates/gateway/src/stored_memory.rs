@@ -12,7 +12,7 @@ use plimsoll_engine::{
     Clock, Embedder, HistoryStore, KnowledgeStore, MemoryConfig, Scope, SessionId, TenantId,
 };
 
-use crate::Memory;
+use crate::ports::Memory;
 
 /// Memory in a store.
 #[derive(Debug)]

@@ -1,11 +1,12 @@
-//! What a request has around its messages: tools, marks of the provider's cache, and whether our own tools are offered.
+//! The surroundings of a request's messages: its tools, its marks of the provider's cache, and whether our own tools are offered.
 
 use plimsoll_core::cost::{CacheKind, Life, MOST_MARKS, Prices};
+use plimsoll_core::lazy_tools::ToolDefinition;
 use plimsoll_core::policy::Policy;
 use plimsoll_core::terms::{ClientMarks, Surroundings};
 use plimsoll_core::{MillisSinceEpoch, Position, Role};
 use plimsoll_engine::live::LiveSession;
-use plimsoll_wire::{Request, ToolDefinition, Wire};
+use plimsoll_wire::{ProviderRequest, Wire};
 
 use crate::config::OwnTools;
 use crate::gateway::Gateway;
@@ -19,7 +20,7 @@ const SHARE: f64 = 0.004;
 /// The largest share of a budget that our own tools may have. Chosen: what they give access to needs the rest.
 const SHARE_OF_BUDGET: f64 = 0.25;
 
-/// What a request has around its messages, and which marks it gets before anything is decided.
+/// The surroundings of a request's messages, and the marks that it gets before anything is decided.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestSurroundings {
     pub(crate) surroundings: Surroundings,
@@ -31,7 +32,7 @@ impl RequestSurroundings {
     /// Reads a request; `tools` is the digest of all tools as they go out, and `own` are ours among them.
     pub(crate) fn of(
         gateway: &Gateway,
-        request: &Request,
+        request: &ProviderRequest,
         prices: &Prices,
         tools: u64,
         own: &[ToolDefinition],
@@ -79,7 +80,7 @@ impl RequestSurroundings {
 /// where the cache is gone.
 pub(crate) fn offers_lookups(
     gateway: &Gateway,
-    request: &Request,
+    request: &ProviderRequest,
     prices: &Prices,
     session: Option<&LiveSession>,
     policy: &Policy,
@@ -109,8 +110,7 @@ pub(crate) fn offers_lookups(
 }
 
 fn tokens(tools: &[ToolDefinition]) -> f64 {
-    let bytes = |tool: &ToolDefinition| {
-        tool.name.len() + tool.description.len() + tool.parameters.len() + 40
-    };
+    let bytes =
+        |tool: &ToolDefinition| tool.name.len() + tool.description.len() + tool.schema.len() + 40;
     tools.iter().map(bytes).sum::<usize>() as f64 / BYTES
 }

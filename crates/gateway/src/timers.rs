@@ -1,4 +1,4 @@
-//! The gateway's own clock where libraries want a timer, so that every timeout passes by the one clock.
+//! The gateway's clock as the timer of its libraries, so that every timeout follows the one clock.
 
 use std::fmt;
 use std::pin::Pin;

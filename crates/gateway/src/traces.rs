@@ -1,7 +1,7 @@
 //! Traces: a span for each turn, sent to a collector as OTLP over HTTP, in JSON.
 //!
-//! Names are those of the conventions of OpenTelemetry for generative AI; what they have no name for begins with `plimsoll.`. A request
-//! never waits for a collector: a span has a place in the queue or is dropped, and what becomes of it is counted.
+//! Names are those of the conventions of OpenTelemetry for generative AI; other names begin with `plimsoll.`. A request never waits
+//! for a collector: a span has a place in the queue or is dropped, and both are counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_wire::{Answer, AnswerUsage, Ending, Wire};
+use plimsoll_engine::Clock;
+use plimsoll_wire::{AnswerUsage, Ending, ProviderAnswer, Wire};
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::config::GatewayConfig;
-use crate::gateway::{ConfigError, Gateway};
-use crate::metrics::Metrics;
+use crate::metrics::{Counter, Metrics};
 use crate::relay::until;
 use crate::report::Report;
 
@@ -28,12 +28,19 @@ const TIME: Duration = Duration::from_secs(10);
 /// The variable that every exporter knows; the setting stands before it.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
+/// The configured address of a collector is invalid.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no http or https address of a collector")]
+pub struct CollectorError(String);
+
 /// All traces, or none where there is no collector.
 #[derive(Debug)]
-pub(crate) struct Traces(Option<Exporter>);
+pub(crate) struct Traces(Option<Arc<Exporter>>);
 
 #[derive(Debug)]
 struct Exporter {
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
     url: Url,
     client: Client,
     spans: mpsc::Sender<Value>,
@@ -47,10 +54,12 @@ impl Traces {
     pub(crate) fn new(
         config: &GatewayConfig,
         environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, ConfigError> {
+        clock: &Arc<dyn Clock>,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Self, CollectorError> {
         let named = config.otlp_endpoint.clone().or_else(|| environment(ENDPOINT));
         let Some(named) = named.filter(|named| !named.is_empty()) else { return Ok(Self(None)) };
-        let broken = || ConfigError::Otlp(named.clone());
+        let broken = || CollectorError(named.clone());
         let url = format!("{}/v1/traces", named.trim_end_matches('/'));
         let url = Url::parse(&url).map_err(|_| broken())?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
@@ -59,34 +68,36 @@ impl Traces {
         let builder = Client::builder().redirect(reqwest::redirect::Policy::none());
         let client = builder.build().map_err(|_| broken())?;
         let (spans, waiting) = mpsc::channel(QUEUE);
-        Ok(Self(Some(Exporter {
+        Ok(Self(Some(Arc::new(Exporter {
+            clock: clock.clone(),
+            metrics: metrics.clone(),
             url,
             client,
             spans,
             waiting: Mutex::new(waiting),
             count: AtomicU64::new(0),
             closing: watch::Sender::new(false),
-        })))
+        }))))
     }
 
     /// Begins the span of a turn, within the trace that its client names.
-    pub(crate) fn begin(gateway: &Arc<Gateway>, wire: Wire, headers: &HeaderMap) -> Trace {
-        let Some(exporter) = &gateway.traces.0 else { return Trace(None) };
+    pub(crate) fn begin(&self, wire: Wire, headers: &HeaderMap) -> Trace {
+        let Some(exporter) = &self.0 else { return Trace(None) };
         let parent = headers.get("traceparent").and_then(|parent| parent.to_str().ok());
         Trace(Some(Box::new(Span {
-            gateway: gateway.clone(),
+            exporter: exporter.clone(),
             wire,
             number: exporter.count.fetch_add(1, Ordering::Relaxed),
             parent: parent.and_then(parent_in),
-            begun: gateway.clock.now(),
+            begun: exporter.clock.now(),
             model: None,
             attributes: Vec::new(),
             error: Some("unanswered".to_owned()),
         })))
     }
 
-    /// Sends spans until [`Traces::close`], and then what still waits.
-    pub(crate) async fn run(&self, gateway: &Gateway) {
+    /// Sends spans until [`Traces::close`], and then those that still wait.
+    pub(crate) async fn run(&self) {
         let Some(exporter) = &self.0 else { return };
         let mut waiting = exporter.waiting.lock().await;
         let mut closing = exporter.closing.subscribe();
@@ -103,8 +114,9 @@ impl Traces {
             if count == 0 {
                 return;
             }
-            let sent = exporter.send(std::mem::take(&mut batch), gateway).await;
-            gateway.metrics.spans(if sent { "sent" } else { "failed" }, count as u64);
+            let sent = exporter.send(std::mem::take(&mut batch)).await;
+            let result = if sent { "sent" } else { "failed" };
+            exporter.metrics.add_amount(Counter::Spans, result, count as u64);
         }
     }
 
@@ -118,13 +130,13 @@ impl Traces {
 
 impl Exporter {
     /// Takes a span where there is room for it.
-    fn offer(&self, span: Value, metrics: &Metrics) {
+    fn offer(&self, span: Value) {
         if self.spans.try_send(span).is_err() {
-            metrics.spans("dropped", 1);
+            self.metrics.add(Counter::Spans, "dropped");
         }
     }
 
-    async fn send(&self, spans: Vec<Value>, gateway: &Gateway) -> bool {
+    async fn send(&self, spans: Vec<Value>) -> bool {
         let service = [
             attribute("service.name", json!("plimsoll")),
             attribute("service.version", json!(env!("CARGO_PKG_VERSION"))),
@@ -138,7 +150,7 @@ impl Exporter {
         tokio::select! {
             biased;
             answer = request.send() => answer.is_ok_and(|answer| answer.status().is_success()),
-            () = gateway.clock.sleep(TIME) => false,
+            () = self.clock.sleep(TIME) => false,
         }
     }
 }
@@ -149,7 +161,7 @@ pub(crate) struct Trace(Option<Box<Span>>);
 
 #[derive(Debug)]
 struct Span {
-    gateway: Arc<Gateway>,
+    exporter: Arc<Exporter>,
     wire: Wire,
     number: u64,
     /// The ids of the trace and of the span in which the client asks.
@@ -161,7 +173,7 @@ struct Span {
 }
 
 impl Trace {
-    /// Takes note of what became of the request.
+    /// Records the outcome of the request.
     pub(crate) fn decided(
         &mut self,
         outcome: &'static str,
@@ -183,15 +195,15 @@ impl Trace {
         span.add("plimsoll.cache_misses", json!(misses.join(",")));
     }
 
-    /// Takes note of the upstream's status.
+    /// Records the upstream's status.
     pub(crate) fn answered(&mut self, status: u16) {
         let Some(span) = &mut self.0 else { return };
         span.add("http.response.status_code", json!(status));
         span.error = Some(if status < 400 { "cut".to_owned() } else { status.to_string() });
     }
 
-    /// Takes note of the whole answer.
-    pub(crate) fn said(&mut self, answer: &Answer, usage: Option<AnswerUsage>) {
+    /// Records the whole answer.
+    pub(crate) fn ended(&mut self, answer: &ProviderAnswer, usage: Option<AnswerUsage>) {
         let Some(span) = &mut self.0 else { return };
         span.error = match &answer.ending {
             Ending::Complete => None,
@@ -202,19 +214,17 @@ impl Trace {
             span.add("gen_ai.response.model", json!(model));
         }
         let Some(usage) = usage else { return };
-        span.add("gen_ai.usage.input_tokens", json!(usage.input));
-        span.add("gen_ai.usage.output_tokens", json!(usage.output));
-        span.add("gen_ai.usage.cache_read.input_tokens", json!(usage.cached));
+        span.add("gen_ai.usage.input_tokens", json!(usage.tokens.prompt_tokens));
+        span.add("gen_ai.usage.output_tokens", json!(usage.tokens.output_tokens));
+        span.add("gen_ai.usage.cache_read.input_tokens", json!(usage.tokens.cached_tokens));
     }
 }
 
 impl Drop for Trace {
     fn drop(&mut self) {
         let Some(span) = self.0.take() else { return };
-        let gateway = span.gateway.clone();
-        if let Some(exporter) = &gateway.traces.0 {
-            exporter.offer(span.written(), &gateway.metrics);
-        }
+        let exporter = span.exporter.clone();
+        exporter.offer(span.written());
     }
 }
 
@@ -223,7 +233,7 @@ impl Span {
         self.attributes.push(attribute(key, value));
     }
 
-    /// Writes the span; its ids follow from what it is, since nothing here is left to chance.
+    /// Writes the span; its ids are digests of its content, so that they need no random numbers.
     fn written(mut self) -> Value {
         let (operation, provider) = match self.wire {
             Wire::AnthropicMessages => ("chat", "anthropic"),
@@ -233,7 +243,7 @@ impl Span {
         let model = self.model.take().unwrap_or_default();
         self.add("gen_ai.operation.name", json!(operation));
         self.add("gen_ai.provider.name", json!(provider));
-        // The name that it had before, which many backends read.
+        // An older name of the attribute, which many backends still read.
         self.add("gen_ai.system", json!(provider));
         if !model.is_empty() {
             self.add("gen_ai.request.model", json!(model));
@@ -246,7 +256,7 @@ impl Span {
                 json!({"code": 2, "message": kind})
             }
         };
-        let ended = self.gateway.clock.now();
+        let ended = self.exporter.clock.now();
         let what = format!("{}:{}:{:?}", self.begun.0, self.number, self.attributes);
         let digest = plimsoll_engine::digest(what.as_bytes());
         let (trace, parent) =
@@ -289,24 +299,26 @@ fn parent_in(header: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_testkit::ManualClock;
 
     #[test]
     fn what_finds_no_room_is_dropped_and_counted() {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let metrics = Metrics::default();
+        let metrics = Arc::new(Metrics::default());
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(MillisSinceEpoch(0), Duration::ZERO));
         let config = GatewayConfig::default();
         let environment = |name: &str| (name == ENDPOINT).then(|| "http://127.0.0.1:4318/".into());
-        let traces = Traces::new(&config, &environment).expect("an address");
+        let traces = Traces::new(&config, &environment, &clock, &metrics).expect("an address");
         let exporter = traces.0.expect("the variable names a collector");
         assert_eq!(exporter.url.as_str(), "http://127.0.0.1:4318/v1/traces");
         for _ in 0..QUEUE + 3 {
-            exporter.offer(Value::Null, &metrics);
+            exporter.offer(Value::Null);
         }
         let figures = metrics.write(0, 0, 0);
         assert!(figures.contains("plimsoll_spans_total{result=\"dropped\"} 3"), "{figures}");
         let otlp_endpoint = Some("collector:4318".to_owned());
         let broken = GatewayConfig { otlp_endpoint, ..GatewayConfig::default() };
-        assert!(matches!(Traces::new(&broken, &environment), Err(ConfigError::Otlp(_))));
+        assert!(Traces::new(&broken, &environment, &clock, &metrics).is_err());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Upstreams: named by the configuration and by nothing else.
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +11,10 @@ use http::{HeaderMap, Method};
 use plimsoll_engine::Clock;
 use reqwest::{Client, Url};
 
+use crate::causes::causes;
 use crate::config::{Api, GatewayConfig, Timeouts};
 use crate::keys::{API_KEY, GOOGLE_KEY};
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 use crate::secret::Secret;
 use crate::timers::ConnectWithin;
 
@@ -32,7 +33,7 @@ pub(crate) struct Upstream {
     client: Client,
 }
 
-/// What is wrong with a configured upstream.
+/// Why a configured upstream is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
     #[error("the base_url of upstream `{name}` is no http or https address without query")]
@@ -56,7 +57,7 @@ impl Upstreams {
         clock: &Arc<dyn Clock>,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, UpstreamError> {
-        // Whoever was first has installed one already; any will do.
+        // This fails where a provider is installed already; any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = |own_machine: bool| {
             let mut builder = Client::builder()
@@ -114,20 +115,20 @@ impl Upstreams {
         Ok(Self(all))
     }
 
-    /// Returns where a request goes, and the path and query that it has there.
+    /// Returns the upstream of a request, and its path and query there.
     ///
     /// Paths that are alike in several APIs are told apart by the headers that only one of them has.
     pub(crate) fn find<'p>(
         &self,
         path_and_query: &'p str,
         headers: &HeaderMap,
-    ) -> Result<(Arc<Upstream>, &'p str), Refusal> {
+    ) -> Result<(Arc<Upstream>, &'p str), RequestRefusal> {
         if !path_and_query.starts_with('/') {
-            return Err(Refusal::Path);
+            return Err(RequestRefusal::Path);
         }
         if let Some(rest) = path_and_query.strip_prefix(NAMED) {
             let end = rest.find('/').unwrap_or(rest.len());
-            let upstream = self.0.get(&rest[..end]).ok_or(Refusal::NoUpstream)?;
+            let upstream = self.0.get(&rest[..end]).ok_or(RequestRefusal::NoUpstream)?;
             let path = &rest[end..];
             return Ok((upstream.clone(), if path.is_empty() { "/" } else { path }));
         }
@@ -146,13 +147,13 @@ impl Upstreams {
         } else {
             "openai"
         };
-        let upstream = self.0.get(name).ok_or(Refusal::NoUpstream)?;
+        let upstream = self.0.get(name).ok_or(RequestRefusal::NoUpstream)?;
         Ok((upstream.clone(), path_and_query))
     }
 }
 
 impl Upstream {
-    /// Tells whether its key is ours, so that a client's is not sent.
+    /// Returns whether the gateway has the key, so that the client's key is not sent.
     pub(crate) fn has_key(&self) -> bool {
         self.key.is_some()
     }
@@ -187,33 +188,52 @@ impl Upstream {
             headers.insert(name, value);
         }
     }
+}
 
-    /// Sends a request and returns the answer as soon as its head is there.
+/// A request to an upstream.
+#[derive(Clone)]
+pub(crate) struct UpstreamRequest {
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) method: Method,
+    /// The path and query.
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl fmt::Debug for UpstreamRequest {
+    /// Leaves out the headers, which hold credentials, and the body.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("UpstreamRequest").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl UpstreamRequest {
+    /// Sends the request, and returns when the head of the response is there.
     pub(crate) async fn send(
         &self,
-        method: Method,
-        path_and_query: &str,
-        headers: HeaderMap,
-        body: Bytes,
         first_byte: Duration,
         clock: &dyn Clock,
-    ) -> Result<reqwest::Response, Refusal> {
-        let url = self.url(path_and_query);
-        let mut request = self.client.request(method, url).headers(headers);
-        if !body.is_empty() {
-            request = request.body(body);
+    ) -> Result<reqwest::Response, RequestRefusal> {
+        let url = self.upstream.url(&self.path);
+        let request = self.upstream.client.request(self.method.clone(), url);
+        let mut request = request.headers(self.headers.clone());
+        if !self.body.is_empty() {
+            request = request.body(self.body.clone());
         }
         tokio::select! {
             biased;
             sent = request.send() => {
-                sent.map_err(|error| Refusal::Unreachable(causes(&error.without_url())))
+                sent.map_err(|error| RequestRefusal::Unreachable(causes(&error.without_url())))
             }
-            () = clock.sleep(first_byte) => Err(Refusal::Silent { seconds: first_byte.as_secs() }),
+            () = clock.sleep(first_byte) => {
+                Err(RequestRefusal::Silent { seconds: first_byte.as_secs() })
+            }
         }
     }
 }
 
-/// Tells whether a segment of a path is a version: `v1`, `v1beta`, `v2`.
+/// Returns whether a segment of a path is a version: `v1`, `v1beta`, `v2`.
 fn is_version(segment: &str) -> bool {
     let mut characters = segment.bytes();
     characters.next() == Some(b'v')
@@ -229,40 +249,13 @@ fn is_on_this_machine(url: &Url) -> bool {
     })
 }
 
-/// Writes an error with its causes, since the first one rarely says what happened.
-pub(crate) fn causes(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(deeper) = cause {
-        text.push_str(": ");
-        text.push_str(&deeper.to_string());
-        cause = deeper.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use async_trait::async_trait;
     use plimsoll_core::MillisSinceEpoch;
+    use plimsoll_testkit::ManualClock;
 
     use super::*;
     use crate::config::UpstreamConfig;
-
-    /// A clock that nobody looks at: nothing is sent here.
-    #[derive(Debug)]
-    struct Standing;
-
-    #[async_trait]
-    impl Clock for Standing {
-        fn now(&self) -> MillisSinceEpoch {
-            MillisSinceEpoch(0)
-        }
-
-        async fn sleep(&self, _: Duration) {
-            std::future::pending::<()>().await;
-        }
-    }
 
     fn upstreams(base_url: &str) -> Upstreams {
         let upstream = UpstreamConfig { base_url: base_url.to_owned(), api: None, key_env: None };
@@ -270,7 +263,7 @@ mod tests {
             upstreams: [("openai".to_owned(), upstream)].into(),
             ..GatewayConfig::default()
         };
-        let clock: Arc<dyn Clock> = Arc::new(Standing);
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(MillisSinceEpoch(0), Duration::ZERO));
         Upstreams::new(&config, &clock, &|_| None).expect("sound")
     }
 
@@ -313,8 +306,8 @@ mod tests {
             found("gemini", "/v1beta/models/m:generateContent")
         );
         assert_eq!(name("/upstream/gemini/x", None), found("gemini", "/x"));
-        assert_eq!(name("/upstream/nobody/x", None), Err(Refusal::NoUpstream));
-        assert_eq!(name("*", None), Err(Refusal::Path));
+        assert_eq!(name("/upstream/nobody/x", None), Err(RequestRefusal::NoUpstream));
+        assert_eq!(name("*", None), Err(RequestRefusal::Path));
     }
 
     #[test]
@@ -325,7 +318,8 @@ mod tests {
                 upstreams: [("x".to_owned(), upstream)].into(),
                 ..GatewayConfig::default()
             };
-            let clock: Arc<dyn Clock> = Arc::new(Standing);
+            let clock: Arc<dyn Clock> =
+                Arc::new(ManualClock::new(MillisSinceEpoch(0), Duration::ZERO));
             assert!(Upstreams::new(&config, &clock, &|_| None).is_err(), "{bad}");
         }
     }

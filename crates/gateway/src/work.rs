@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 /// Bodies up to this size are worked on where they came in (measured: 8 KiB take about as long as to hand them to a thread).
 const SMALL: usize = 8 << 10;
 
-/// The processors that work on requests, and who waits for one.
+/// The processors that work on requests, and the number of requests that wait for one.
 #[derive(Debug)]
 pub(crate) struct Work {
     processors: Arc<Semaphore>,
@@ -32,7 +32,7 @@ impl Work {
         }
     }
 
-    /// Tells whether so many wait that one more would only wait in vain.
+    /// Returns whether so many requests wait that one more would wait in vain.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) >= self.most
     }

@@ -11,9 +11,9 @@ use plimsoll_engine::{ChatRequest, ModelError};
 use plimsoll_wire::Wire;
 use serde_json::value::RawValue;
 
-pub(crate) use self::answer::{Assembly, Wrong, reply};
+pub(crate) use self::answer::{Assembly, ReplyError, reply};
 
-use crate::config::Api;
+use crate::config::ModelApi;
 use crate::provider::Provider;
 
 /// Whether the answer is to come in pieces.
@@ -23,7 +23,7 @@ pub(crate) enum Delivery {
     Streamed,
 }
 
-impl Api {
+impl ModelApi {
     /// Returns the path below the base URL to which requests go.
     pub(crate) fn path(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::secret::Secret;
+use crate::secret::SecretValue;
 
 /// Settings of models.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ use crate::secret::Secret;
 pub struct ModelsConfig {
     /// Providers by name, over the known ones.
     pub providers: BTreeMap<String, ProviderConfig>,
-    pub timeouts: Timeouts,
+    pub timeouts: CallTimeouts,
     pub retries: Retries,
     pub spending: SpendingConfig,
     pub embedder: EmbedderConfig,
@@ -26,7 +26,7 @@ pub struct ModelsConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderConfig {
-    pub api: Option<Api>,
+    pub api: Option<ModelApi>,
     /// The address of the provider's API, up to and including the version: `https://api.openai.com/v1`.
     pub base_url: Option<String>,
     /// The environment variable that holds the key.
@@ -34,20 +34,20 @@ pub struct ProviderConfig {
     /// The header that carries the key by itself, instead of `Authorization: Bearer` or `x-api-key`.
     pub key_header: Option<String>,
     /// Headers that every request carries; their values are kept secret.
-    pub headers: BTreeMap<String, Secret>,
+    pub headers: BTreeMap<String, SecretValue>,
     pub json: Option<JsonBy>,
     /// The name of the field that limits the answer, for Chat Completions.
     pub max_tokens_field: Option<String>,
     /// What its models cost, over `pricing.toml`.
     pub price: Option<Price>,
     /// Timeouts of this provider, instead of the common ones.
-    pub timeouts: Option<Timeouts>,
+    pub timeouts: Option<CallTimeouts>,
 }
 
 /// The API that a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Api {
+pub enum ModelApi {
     /// OpenAI Chat Completions.
     Chat,
     /// OpenAI Responses.
@@ -56,7 +56,7 @@ pub enum Api {
     Anthropic,
 }
 
-impl Api {
+impl ModelApi {
     /// Returns the name that the configuration uses.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ pub struct Price {
 /// Timeouts of calls to models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Timeouts {
+pub struct CallTimeouts {
     /// Seconds until the connection stands.
     pub connect_seconds: u64,
     /// Seconds from the request to the head of the answer; a model that is not streamed sends it when it is done.
@@ -102,13 +102,13 @@ pub struct Timeouts {
 }
 
 /// Chosen: OpenAI's and Anthropic's own clients wait 600 s in all; two minutes of silence are a failure to the waiting.
-impl Default for Timeouts {
+impl Default for CallTimeouts {
     fn default() -> Self {
         Self { connect_seconds: 10, first_byte_seconds: 120, whole_seconds: 600 }
     }
 }
 
-impl Timeouts {
+impl CallTimeouts {
     pub(crate) fn connect(self) -> Duration {
         Duration::from_secs(self.connect_seconds)
     }

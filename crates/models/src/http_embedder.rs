@@ -26,28 +26,28 @@ pub(crate) struct HttpEmbedder {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct EmbeddingRequest<'a> {
     model: &'a str,
     input: &'a [&'a str],
     encoding_format: &'static str,
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    data: Vec<Row>,
+struct EmbeddingResponse {
+    data: Vec<EmbeddingRow>,
     #[serde(default)]
-    usage: WireUsage,
+    usage: EmbeddingUsage,
 }
 
 #[derive(Deserialize)]
-struct Row {
+struct EmbeddingRow {
     index: usize,
     embedding: Vec<f32>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct WireUsage {
+struct EmbeddingUsage {
     prompt_tokens: u64,
 }
 
@@ -94,7 +94,8 @@ impl HttpEmbedder {
     }
 
     async fn ask(&self, texts: &[&str]) -> Result<(Vec<Vec<f32>>, ChatUsage), ModelError> {
-        let body = Body { model: &self.own_name, input: texts, encoding_format: "float" };
+        let body =
+            EmbeddingRequest { model: &self.own_name, input: texts, encoding_format: "float" };
         let body = serde_json::to_vec(&body)
             .map_err(|error| ModelError::Invalid(format!("the texts can't be sent: {error}")))?;
         let provider = &self.transport.provider;
@@ -104,7 +105,7 @@ impl HttpEmbedder {
         }
         let unusable =
             |problem: String| ModelError::Unusable(format!("{}: {problem}", provider.name));
-        let answer: Answer = serde_json::from_slice(&answer)
+        let answer: EmbeddingResponse = serde_json::from_slice(&answer)
             .map_err(|error| unusable(format!("no embeddings: {error}")))?;
         let mut vectors: Vec<Option<Vec<f32>>> = texts.iter().map(|_| None).collect();
         for row in answer.data {

@@ -10,11 +10,11 @@ use plimsoll_engine::{
 };
 use plimsoll_wire::Events;
 
-use crate::api::{self, Assembly, Delivery, Wrong};
+use crate::api::{self, Assembly, Delivery, ReplyError};
 use crate::config::JsonBy;
 use crate::failure;
 use crate::provider::Provider;
-use crate::transport::{Answer, Transport};
+use crate::transport::{HttpAnswer, Transport};
 
 /// One model of one provider.
 #[derive(Debug)]
@@ -34,7 +34,11 @@ impl HttpModel {
         &self.transport.provider
     }
 
-    async fn post(&self, request: &ChatRequest, delivery: Delivery) -> Result<Answer, ModelError> {
+    async fn post(
+        &self,
+        request: &ChatRequest,
+        delivery: Delivery,
+    ) -> Result<HttpAnswer, ModelError> {
         let provider = self.provider();
         provider.need_key()?;
         let instructed = instructed(request, provider);
@@ -62,10 +66,10 @@ fn instructed(request: &ChatRequest, provider: &Provider) -> Option<ChatRequest>
     Some(request)
 }
 
-fn wrong(wrong: Wrong, provider: &Provider) -> ModelError {
+fn wrong(wrong: ReplyError, provider: &Provider) -> ModelError {
     match wrong {
-        Wrong::Told(told) => failure::inside(&told, provider),
-        Wrong::Shape(problem) => {
+        ReplyError::Told(told) => failure::inside(&told, provider),
+        ReplyError::Shape(problem) => {
             let problem = provider.clean(&problem);
             let api = provider.api.as_str();
             ModelError::Unusable(format!(
@@ -73,7 +77,7 @@ fn wrong(wrong: Wrong, provider: &Provider) -> ModelError {
                 provider.name
             ))
         }
-        Wrong::Cut => {
+        ReplyError::Cut => {
             ModelError::Interrupted(format!("{} ended before its answer did", provider.name))
         }
     }
@@ -111,7 +115,7 @@ impl ChatModel for HttpModel {
 /// A streamed answer; dropping it closes the connection.
 #[derive(Debug)]
 struct HttpStream {
-    answer: Answer,
+    answer: HttpAnswer,
     provider: Arc<Provider>,
     events: Events,
     /// The provider has closed its stream in order.
@@ -148,7 +152,7 @@ impl HttpStream {
     }
 
     /// A failure behind the first piece is an interruption, whatever its name: something was written.
-    fn wrong(&self, problem: Wrong) -> ModelError {
+    fn wrong(&self, problem: ReplyError) -> ModelError {
         match wrong(problem, &self.provider) {
             ModelError::Unavailable { message, .. } if self.has_begun => {
                 ModelError::Interrupted(message)

@@ -11,12 +11,12 @@ use plimsoll_engine::{
 
 /// A model whose answers in JSON are checked; one that is wrong is asked for once more.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct JsonCheckedModel {
     pub(crate) inner: Arc<dyn ChatModel>,
 }
 
 #[async_trait]
-impl ChatModel for Checked {
+impl ChatModel for JsonCheckedModel {
     fn model(&self) -> &str {
         self.inner.model()
     }
@@ -51,31 +51,31 @@ impl ChatModel for Checked {
     }
 }
 
-struct Problem {
+struct JsonProblem {
     text: String,
     /// Asking again would give the same.
     is_final: bool,
 }
 
-impl From<Problem> for ModelError {
-    fn from(problem: Problem) -> Self {
+impl From<JsonProblem> for ModelError {
+    fn from(problem: JsonProblem) -> Self {
         Self::Unusable(problem.text)
     }
 }
 
 /// Returns the reply with nothing but the JSON for its text.
-fn check(mut reply: ChatReply, schema: &str) -> Result<ChatReply, Problem> {
+fn check(mut reply: ChatReply, schema: &str) -> Result<ChatReply, JsonProblem> {
     if reply.message.calls().next().is_some() {
         return Ok(reply);
     }
     let answer = reply.text();
     let json = json_form::fit(&answer, schema).map_err(|text| match reply.stop_reason {
-        StopReason::Length => Problem {
+        StopReason::Length => JsonProblem {
             text: format!("it was cut by the limit of its length, and {text}"),
             is_final: true,
         },
-        StopReason::Refused => Problem { text: "the model refused".into(), is_final: true },
-        _ => Problem { text, is_final: false },
+        StopReason::Refused => JsonProblem { text: "the model refused".into(), is_final: true },
+        _ => JsonProblem { text, is_final: false },
     })?;
     let is_text = |block: &Block| matches!(block, Block::Text(_));
     if json != answer || reply.message.blocks.iter().filter(|block| is_text(block)).count() > 1 {

@@ -23,12 +23,12 @@ mod vector;
 
 pub use built_in::BuiltInEmbedder;
 pub use config::{
-    Api, EmbedderConfig, JsonBy, ModelsConfig, Price, ProviderConfig, Retries, SpendingConfig,
-    Timeouts,
+    CallTimeouts, EmbedderConfig, JsonBy, ModelApi, ModelsConfig, Price, ProviderConfig, Retries,
+    SpendingConfig,
 };
 pub use models::Models;
 pub use ports::{Chance, Outside};
 pub use provider::Provider;
 pub use recording::ReplayModel;
 pub use scripted::ScriptedModel;
-pub use secret::Secret;
+pub use secret::SecretValue;

@@ -12,12 +12,12 @@ use serde::Deserialize;
 use crate::config::{EmbedderConfig, ModelsConfig};
 use crate::http_embedder::HttpEmbedder;
 use crate::http_model::HttpModel;
-use crate::json_answer::Checked;
+use crate::json_answer::JsonCheckedModel;
 use crate::ports::Outside;
 use crate::provider::{self, OPENROUTER, Provider};
-use crate::recording::{Recorded, Recording, ReplayModel};
+use crate::recording::{RecordedModel, Recording, ReplayModel};
 use crate::scripted::ScriptedModel;
-use crate::spending::{Capped, Ledger};
+use crate::spending::{CappedModel, Ledger};
 use crate::transport::Transport;
 
 /// The models that a configuration and an environment give.
@@ -72,11 +72,11 @@ impl Models {
         match name.split_once('/') {
             Some(("scripted", file)) => {
                 let inner = Arc::new(ScriptedModel::from_file(name, Path::new(file))?);
-                return Ok(Arc::new(Checked { inner }));
+                return Ok(Arc::new(JsonCheckedModel { inner }));
             }
             Some(("replay", file)) => {
                 let inner = Arc::new(ReplayModel::from_file(name, Path::new(file))?);
-                return Ok(Arc::new(Checked { inner }));
+                return Ok(Arc::new(JsonCheckedModel { inner }));
             }
             _ => {}
         }
@@ -85,11 +85,11 @@ impl Models {
         let mut inner: Arc<dyn ChatModel> =
             Arc::new(HttpModel::new(name.to_owned(), model.to_owned(), transport));
         if let Some(recording) = &self.recording {
-            inner = Arc::new(Recorded { inner, recording: recording.clone() });
+            inner = Arc::new(RecordedModel { inner, recording: recording.clone() });
         }
         let (ledger, provider) = (self.ledger.clone(), provider.clone());
-        inner = Arc::new(Capped { inner, ledger, provider });
-        Ok(Arc::new(Checked { inner }))
+        inner = Arc::new(CappedModel { inner, ledger, provider });
+        Ok(Arc::new(JsonCheckedModel { inner }))
     }
 
     /// Returns the embedder that the configuration names; `None` where it names none, and the built-in one is meant.
@@ -126,7 +126,7 @@ impl Models {
             provider.ok_or_else(|| ModelError::Invalid("there is no such provider".into()))?;
         provider.need_key()?;
         let body = self.transport(provider)?.get("/models", limit).await?;
-        let list: List = serde_json::from_slice(&body).map_err(|error| {
+        let list: ModelList = serde_json::from_slice(&body).map_err(|error| {
             ModelError::Unusable(format!("{} sent no list of models: {error}", provider.name))
         })?;
         Ok(list.data.into_iter().flatten().map(|model| model.id).collect())
@@ -186,13 +186,13 @@ fn onnx(name: &str, _: &Path, _: &EmbedderConfig) -> Result<Arc<dyn Embedder>, M
 }
 
 #[derive(Deserialize)]
-struct List {
+struct ModelList {
     /// Ollama has `null` where it has no model.
     #[serde(deserialize_with = "Option::deserialize")]
-    data: Option<Vec<Listed>>,
+    data: Option<Vec<ModelEntry>>,
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ModelEntry {
     id: String,
 }

@@ -8,12 +8,12 @@ use plimsoll_engine::{ChatEvent, ChatReply, ChatStream, ModelError};
 
 /// Plays pieces to their end: `Done`, or an error.
 #[derive(Debug)]
-pub(crate) struct Played {
+pub(crate) struct ReplyPieces {
     pieces: VecDeque<ChatEvent>,
     error: Option<ModelError>,
 }
 
-impl Played {
+impl ReplyPieces {
     /// Plays a whole reply.
     pub(crate) fn reply(reply: ChatReply) -> Self {
         let mut pieces = pieces(&reply);
@@ -28,7 +28,7 @@ impl Played {
 }
 
 #[async_trait]
-impl ChatStream for Played {
+impl ChatStream for ReplyPieces {
     async fn next(&mut self) -> Option<Result<ChatEvent, ModelError>> {
         match self.pieces.pop_front() {
             Some(piece) => Some(Ok(piece)),

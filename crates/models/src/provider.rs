@@ -5,31 +5,31 @@ use std::sync::Arc;
 
 use plimsoll_engine::ModelError;
 
-use crate::config::{Api, JsonBy, ModelsConfig, Price, ProviderConfig, Timeouts};
-use crate::secret::Secret;
+use crate::config::{CallTimeouts, JsonBy, ModelApi, ModelsConfig, Price, ProviderConfig};
+use crate::secret::SecretValue;
 
 /// A provider with everything decided.
 #[derive(Debug, Clone)]
 pub struct Provider {
     pub name: String,
-    pub api: Api,
+    pub api: ModelApi,
     pub base_url: String,
     /// The environment variable of the key; `None` where none is needed.
     pub key_env: Option<String>,
     /// Whether the configuration names it.
     pub is_configured: bool,
-    pub(crate) key: Option<Secret>,
+    pub(crate) key: Option<SecretValue>,
     pub(crate) key_header: Option<String>,
-    pub(crate) headers: BTreeMap<String, Secret>,
+    pub(crate) headers: BTreeMap<String, SecretValue>,
     pub(crate) json: JsonBy,
     pub(crate) max_tokens_field: String,
     pub(crate) price: Option<Price>,
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: CallTimeouts,
 }
 
-struct Known {
+struct KnownProvider {
     name: &'static str,
-    api: Api,
+    api: ModelApi,
     base_url: &'static str,
     key_env: Option<&'static str>,
     max_tokens_field: &'static str,
@@ -37,27 +37,27 @@ struct Known {
 }
 
 /// Addresses and variables as the providers document them; servers on this machine at their usual ports.
-const KNOWN: [Known; 6] = [
-    Known {
+const KNOWN: [KnownProvider; 6] = [
+    KnownProvider {
         name: "openai",
-        api: Api::Chat,
+        api: ModelApi::Chat,
         base_url: "https://api.openai.com/v1",
         key_env: Some("OPENAI_API_KEY"),
         // Its reasoning models refuse the old name.
         max_tokens_field: "max_completion_tokens",
         is_free: false,
     },
-    Known {
+    KnownProvider {
         name: OPENROUTER,
-        api: Api::Chat,
+        api: ModelApi::Chat,
         base_url: "https://openrouter.ai/api/v1",
         key_env: Some("OPENROUTER_API_KEY"),
         max_tokens_field: "max_tokens",
         is_free: false,
     },
-    Known {
+    KnownProvider {
         name: "anthropic",
-        api: Api::Anthropic,
+        api: ModelApi::Anthropic,
         base_url: "https://api.anthropic.com/v1",
         key_env: Some("ANTHROPIC_API_KEY"),
         max_tokens_field: "max_tokens",
@@ -70,10 +70,10 @@ const KNOWN: [Known; 6] = [
 
 pub(crate) const OPENROUTER: &str = "openrouter";
 
-const fn local(name: &'static str, base_url: &'static str) -> Known {
-    Known {
+const fn local(name: &'static str, base_url: &'static str) -> KnownProvider {
+    KnownProvider {
         name,
-        api: Api::Chat,
+        api: ModelApi::Chat,
         base_url,
         key_env: None,
         max_tokens_field: "max_tokens",
@@ -106,9 +106,9 @@ pub(crate) fn providers(
 
 fn decide(
     name: &str,
-    known: Option<&Known>,
+    known: Option<&KnownProvider>,
     own: &ProviderConfig,
-    timeouts: Timeouts,
+    timeouts: CallTimeouts,
     lookup: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Provider, ModelError> {
     let needs = |what: &str| {
@@ -140,13 +140,13 @@ fn decide(
         base_url: base_url.to_owned(),
         key_env,
         is_configured: false,
-        key: key.as_deref().map(Secret::new),
+        key: key.as_deref().map(SecretValue::new),
         key_header: own.key_header.clone(),
         headers: own.headers.clone(),
         json: own.json.unwrap_or(match api {
-            Api::Chat | Api::Responses => JsonBy::Schema,
+            ModelApi::Chat | ModelApi::Responses => JsonBy::Schema,
             // Only its newer models take a schema.
-            Api::Anthropic => JsonBy::Prompt,
+            ModelApi::Anthropic => JsonBy::Prompt,
         }),
         max_tokens_field: own.max_tokens_field.clone().unwrap_or_else(|| {
             known.map_or("max_tokens", |known| known.max_tokens_field).to_owned()
@@ -218,7 +218,7 @@ mod tests {
             &[],
         )
         .expect("sound");
-        assert_eq!(found["openai"].api, Api::Responses);
+        assert_eq!(found["openai"].api, ModelApi::Responses);
         assert_eq!(found["openai"].base_url, "https://api.openai.com/v1");
         assert_eq!(found["own"].base_url, "http://h/v1");
         assert!(found["own"].is_configured && !found["ollama"].is_configured);

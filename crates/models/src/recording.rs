@@ -12,13 +12,13 @@ use async_trait::async_trait;
 use plimsoll_engine::{ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ModelError};
 use serde::{Deserialize, Serialize};
 
-use crate::playback::Played;
+use crate::playback::ReplyPieces;
 use crate::scripted::text_of;
 
 /// One call, as it is written down.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct RecordedCall {
     model: String,
     request: ChatRequest,
     /// The whole answer of a call that was not streamed.
@@ -28,13 +28,13 @@ struct Line {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     events: Vec<ChatEvent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<Failed>,
+    error: Option<RecordedError>,
 }
 
 /// A [`ModelError`], as it is written down.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Failed {
+enum RecordedError {
     Invalid(String),
     Denied(String),
     Unavailable { message: String, retry_after_millis: Option<u64> },
@@ -43,7 +43,7 @@ enum Failed {
     Capped(String),
 }
 
-impl From<&ModelError> for Failed {
+impl From<&ModelError> for RecordedError {
     fn from(error: &ModelError) -> Self {
         match error.clone() {
             ModelError::Invalid(message) => Self::Invalid(message),
@@ -60,18 +60,18 @@ impl From<&ModelError> for Failed {
     }
 }
 
-impl From<Failed> for ModelError {
-    fn from(failed: Failed) -> Self {
+impl From<RecordedError> for ModelError {
+    fn from(failed: RecordedError) -> Self {
         match failed {
-            Failed::Invalid(message) => Self::Invalid(message),
-            Failed::Denied(message) => Self::Denied(message),
-            Failed::Unavailable { message, retry_after_millis } => Self::Unavailable {
+            RecordedError::Invalid(message) => Self::Invalid(message),
+            RecordedError::Denied(message) => Self::Denied(message),
+            RecordedError::Unavailable { message, retry_after_millis } => Self::Unavailable {
                 message,
                 retry_after: retry_after_millis.map(Duration::from_millis),
             },
-            Failed::Interrupted(message) => Self::Interrupted(message),
-            Failed::Unusable(message) => Self::Unusable(message),
-            Failed::Capped(message) => Self::Capped(message),
+            RecordedError::Interrupted(message) => Self::Interrupted(message),
+            RecordedError::Unusable(message) => Self::Unusable(message),
+            RecordedError::Capped(message) => Self::Capped(message),
         }
     }
 }
@@ -101,7 +101,7 @@ impl Recording {
     }
 
     /// Appends a line. What fails now is let go: the answer is worth more than its record.
-    fn write(&self, line: &Line) {
+    fn write(&self, line: &RecordedCall) {
         let Ok(mut text) = serde_json::to_vec(line) else { return };
         text.push(b'\n');
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,20 +111,26 @@ impl Recording {
 
 /// A model whose calls are written down.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedModel {
     pub(crate) inner: Arc<dyn ChatModel>,
     pub(crate) recording: Arc<Recording>,
 }
 
-impl Recorded {
-    fn line(&self, request: &ChatRequest) -> Line {
+impl RecordedModel {
+    fn line(&self, request: &ChatRequest) -> RecordedCall {
         let model = self.inner.model().to_owned();
-        Line { model, request: request.clone(), reply: None, events: Vec::new(), error: None }
+        RecordedCall {
+            model,
+            request: request.clone(),
+            reply: None,
+            events: Vec::new(),
+            error: None,
+        }
     }
 }
 
 #[async_trait]
-impl ChatModel for Recorded {
+impl ChatModel for RecordedModel {
     fn model(&self) -> &str {
         self.inner.model()
     }
@@ -163,7 +169,7 @@ struct RecordedStream {
     inner: Box<dyn ChatStream>,
     recording: Arc<Recording>,
     /// `None` once it is written.
-    line: Option<Line>,
+    line: Option<RecordedCall>,
 }
 
 impl RecordedStream {
@@ -202,7 +208,7 @@ impl Drop for RecordedStream {
 #[derive(Debug)]
 pub struct ReplayModel {
     name: String,
-    left: Mutex<Vec<Line>>,
+    left: Mutex<Vec<RecordedCall>>,
 }
 
 impl ReplayModel {
@@ -228,7 +234,7 @@ impl ReplayModel {
         Self::parse(name, &text_of(path)?)
     }
 
-    fn take(&self, request: &ChatRequest) -> Result<Line, ModelError> {
+    fn take(&self, request: &ChatRequest) -> Result<RecordedCall, ModelError> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let at = left.iter().position(|line| line.request == *request);
         let at = at.ok_or_else(|| {
@@ -266,14 +272,14 @@ impl ChatModel for ReplayModel {
     async fn stream(&self, request: &ChatRequest) -> Result<Box<dyn ChatStream>, ModelError> {
         let line = self.take(request)?;
         if let Some(reply) = line.reply {
-            return Ok(Box::new(Played::reply(reply)));
+            return Ok(Box::new(ReplyPieces::reply(reply)));
         }
         let is_done = matches!(line.events.last(), Some(ChatEvent::Done(_)));
         match line.error {
             Some(error) if line.events.is_empty() => Err(error.into()),
             error => {
                 let error = error.map(ModelError::from).or_else(|| (!is_done).then(cut));
-                Ok(Box::new(Played::new(line.events, error)))
+                Ok(Box::new(ReplyPieces::new(line.events, error)))
             }
         }
     }

@@ -22,20 +22,20 @@ use plimsoll_engine::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::playback::{self, Played};
+use crate::playback::{self, ReplyPieces};
 
 /// Answers with the turns of a script, one for each request; the same script gives the same answers.
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: String,
-    turns: Vec<Turn>,
+    turns: Vec<ScriptedTurn>,
     next: AtomicUsize,
 }
 
 /// A turn as the script has it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Turn {
+struct ScriptedTurn {
     /// Must occur in what the last message of the request shows.
     #[serde(default)]
     expect: Option<String>,
@@ -47,7 +47,7 @@ struct Turn {
     #[serde(default)]
     json: Option<Value>,
     #[serde(default)]
-    calls: Vec<Call>,
+    calls: Vec<ScriptedCall>,
     /// Without it a quarter of the characters that the request and the answer show.
     #[serde(default)]
     usage: Option<ChatUsage>,
@@ -65,7 +65,7 @@ struct Turn {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct ScriptedCall {
     name: String,
     /// An object, or the text of the arguments as the model writes them.
     #[serde(default)]
@@ -116,7 +116,7 @@ impl ScriptedModel {
         self.turns.len().saturating_sub(self.next.load(Ordering::Relaxed))
     }
 
-    fn turn(&self, request: &ChatRequest) -> Result<(usize, &Turn), ModelError> {
+    fn turn(&self, request: &ChatRequest) -> Result<(usize, &ScriptedTurn), ModelError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let again = self.turns.last().filter(|turn| turn.repeat);
         let turn = self.turns.get(number).or(again).ok_or_else(|| {
@@ -140,7 +140,7 @@ impl ScriptedModel {
         }
     }
 
-    fn reply(&self, number: usize, turn: &Turn, request: &ChatRequest) -> ChatReply {
+    fn reply(&self, number: usize, turn: &ScriptedTurn, request: &ChatRequest) -> ChatReply {
         let mut blocks = Vec::new();
         if let Some(text) = &turn.reasoning {
             blocks.push(Block::Thinking(Thinking {
@@ -184,7 +184,7 @@ fn quarter(message: &Message) -> u64 {
     (message.shown().chars().count() as u64).div_ceil(4)
 }
 
-impl Turn {
+impl ScriptedTurn {
     fn fault(&self) -> Option<ModelError> {
         let told = || "the script says so".to_owned();
         Some(match self.fault? {
@@ -226,10 +226,10 @@ impl ChatModel for ScriptedModel {
         let reply = self.reply(number, turn, request);
         match turn.fault() {
             Some(error @ ModelError::Interrupted(_)) => {
-                Ok(Box::new(Played::new(playback::pieces(&reply), Some(error))))
+                Ok(Box::new(ReplyPieces::new(playback::pieces(&reply), Some(error))))
             }
             Some(error) => Err(error),
-            None => Ok(Box::new(Played::reply(reply))),
+            None => Ok(Box::new(ReplyPieces::reply(reply))),
         }
     }
 }

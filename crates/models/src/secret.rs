@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A text that is never shown: `Debug`, `Display` and `Serialize` write `[redacted]`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Arc<str>);
+pub struct SecretValue(Arc<str>);
 
-impl Secret {
+impl SecretValue {
     /// Takes a secret, without the white space around it that files and shells add.
     pub fn new(text: &str) -> Self {
         Self(text.trim().into())
@@ -32,25 +32,25 @@ impl Secret {
 
 const REDACTED: &str = "[redacted]";
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REDACTED)
     }
 }
 
-impl fmt::Display for Secret {
+impl fmt::Display for SecretValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REDACTED)
     }
 }
 
-impl Serialize for Secret {
+impl Serialize for SecretValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(REDACTED)
     }
 }
 
-impl<'de> Deserialize<'de> for Secret {
+impl<'de> Deserialize<'de> for SecretValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|text| Self::new(&text))
     }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_not_shown() {
-        let secret = Secret::new(" sk-1234\n");
+        let secret = SecretValue::new(" sk-1234\n");
         assert_eq!(format!("{secret} {secret:?} {:?}", Some(&secret)).matches("1234").count(), 0);
         assert_eq!(serde_json::to_string(&secret).expect("a text"), "\"[redacted]\"");
         assert_eq!(secret.expose(), "sk-1234");

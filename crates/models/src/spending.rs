@@ -208,13 +208,13 @@ fn message_tokens(message: &Message) -> f64 {
 
 /// A model whose calls are booked.
 #[derive(Debug)]
-pub(crate) struct Capped {
+pub(crate) struct CappedModel {
     pub(crate) inner: Arc<dyn ChatModel>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) provider: Arc<Provider>,
 }
 
-impl Capped {
+impl CappedModel {
     fn reserve(&self, request: &ChatRequest) -> Result<Reservation, ModelError> {
         let rates = self.ledger.rates(&self.provider, self.inner.model())?;
         self.ledger.reserve(rates, input_tokens(request), f64::from(request.max_tokens))
@@ -222,7 +222,7 @@ impl Capped {
 }
 
 #[async_trait]
-impl ChatModel for Capped {
+impl ChatModel for CappedModel {
     fn model(&self) -> &str {
         self.inner.model()
     }

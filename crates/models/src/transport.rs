@@ -12,7 +12,7 @@ use reqwest::header::{
 };
 use reqwest::{Client, Method, Response, StatusCode};
 
-use crate::config::{Api, Retries};
+use crate::config::{ModelApi, Retries};
 use crate::failure;
 use crate::ports::Outside;
 use crate::provider::Provider;
@@ -64,13 +64,13 @@ impl Transport {
     ///
     /// Tried again is what failed before the first byte of an answer: no connection, one that was lost, or a status that says
     /// so. A request that was taken and not answered in time is being worked on, and so is not.
-    pub(crate) async fn post(&self, path: &str, body: &[u8]) -> Result<Answer, ModelError> {
+    pub(crate) async fn post(&self, path: &str, body: &[u8]) -> Result<HttpAnswer, ModelError> {
         let mut attempt = 1;
         loop {
             let refused = match self.once(Method::POST, path, Some(body), self.first_byte()).await {
                 Ok(answer) => return Ok(answer),
-                Err(Failed::Final(error)) => return Err(error),
-                Err(Failed::Refused(refused)) => refused,
+                Err(AttemptError::Final(error)) => return Err(error),
+                Err(AttemptError::Refused(refused)) => refused,
             };
             let chance = self.outside.chance.draw();
             match retry::pause(self.retries, attempt, refused.retry_after, chance) {
@@ -85,8 +85,8 @@ impl Transport {
     pub(crate) async fn get(&self, path: &str, limit: Duration) -> Result<Vec<u8>, ModelError> {
         match self.once(Method::GET, path, None, limit).await {
             Ok(answer) => answer.bytes().await,
-            Err(Failed::Final(error)) => Err(error),
-            Err(Failed::Refused(refused)) => Err(refused.into()),
+            Err(AttemptError::Final(error)) => Err(error),
+            Err(AttemptError::Refused(refused)) => Err(refused.into()),
         }
     }
 
@@ -100,7 +100,7 @@ impl Transport {
         path: &str,
         body: Option<&[u8]>,
         limit: Duration,
-    ) -> Result<Answer, Failed> {
+    ) -> Result<HttpAnswer, AttemptError> {
         let start = self.outside.clock.now();
         let url = format!("{}{path}", self.provider.base_url);
         let mut request = self.client.request(method, url).headers(self.headers.clone());
@@ -109,18 +109,18 @@ impl Transport {
         }
         let sent = self.outside.within(limit, request.send()).await;
         let Some(sent) = sent else {
-            return Err(Failed::Final(ModelError::Interrupted(format!(
+            return Err(AttemptError::Final(ModelError::Interrupted(format!(
                 "{} sent nothing within {} s",
                 self.provider.name,
                 limit.as_secs()
             ))));
         };
         let response = sent.map_err(|error| {
-            Failed::Refused(Refused { message: self.told(error), retry_after: None })
+            AttemptError::Refused(RefusedAttempt { message: self.told(error), retry_after: None })
         })?;
         let status = response.status();
         let wait = self.wait(&response);
-        let answer = Answer {
+        let answer = HttpAnswer {
             response,
             start,
             outside: self.outside.clone(),
@@ -139,7 +139,12 @@ impl Transport {
         retry::retry_after(value, self.outside.clock.now())
     }
 
-    fn refusal(&self, status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> Failed {
+    fn refusal(
+        &self,
+        status: StatusCode,
+        body: &[u8],
+        retry_after: Option<Duration>,
+    ) -> AttemptError {
         let told = Failure::of_body(body).unwrap_or_else(|| Failure {
             message: String::from_utf8_lossy(body).into_owned(),
             word: None,
@@ -147,8 +152,8 @@ impl Transport {
         let message = self.provider.clean(&told.message);
         let message = format!("{} answered {}: {message}", self.provider.name, status.as_u16());
         match told.kind(status.as_u16()) {
-            FailureKind::Later => Failed::Refused(Refused { message, retry_after }),
-            kind => Failed::Final(failure::error(kind, message, retry_after)),
+            FailureKind::Later => AttemptError::Refused(RefusedAttempt { message, retry_after }),
+            kind => AttemptError::Final(failure::error(kind, message, retry_after)),
         }
     }
 
@@ -159,33 +164,33 @@ impl Transport {
 }
 
 /// A failed attempt.
-enum Failed {
+enum AttemptError {
     /// May be tried again.
-    Refused(Refused),
+    Refused(RefusedAttempt),
     Final(ModelError),
 }
 
-struct Refused {
+struct RefusedAttempt {
     message: String,
     retry_after: Option<Duration>,
 }
 
-impl From<Refused> for ModelError {
-    fn from(refused: Refused) -> Self {
+impl From<RefusedAttempt> for ModelError {
+    fn from(refused: RefusedAttempt) -> Self {
         Self::Unavailable { message: refused.message, retry_after: refused.retry_after }
     }
 }
 
 /// An answer whose head has come.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     response: Response,
     start: MillisSinceEpoch,
     outside: Outside,
     provider: Arc<Provider>,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// Returns the next chunk, `None` at the proper end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
         let whole = self.provider.timeouts.whole();
@@ -234,13 +239,13 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
         headers.insert(name, value);
         Ok::<(), ModelError>(())
     };
-    if provider.api == Api::Anthropic {
+    if provider.api == ModelApi::Anthropic {
         add("anthropic-version", ANTHROPIC_VERSION)?;
     }
     if let Some(key) = &provider.key {
         match &provider.key_header {
             Some(name) => add(name, key.expose())?,
-            None if provider.api == Api::Anthropic => add("x-api-key", key.expose())?,
+            None if provider.api == ModelApi::Anthropic => add("x-api-key", key.expose())?,
             None => add(AUTHORIZATION.as_str(), &format!("Bearer {}", key.expose()))?,
         }
     }

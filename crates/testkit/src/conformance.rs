@@ -16,6 +16,17 @@ pub mod knowledge;
 pub mod memory;
 pub mod together;
 
+use std::sync::Arc;
+
+use plimsoll_core::MillisSinceEpoch;
+use plimsoll_engine::{HistoryStore, KnowledgeStore};
+
+type SharedHistory = Arc<dyn HistoryStore>;
+type SharedKnowledge = Arc<dyn KnowledgeStore>;
+
+/// The time of checks to which it does not matter.
+const NOW: MillisSinceEpoch = MillisSinceEpoch(10_000);
+
 /// Runs every check of the history port as a test of its own; `$make` is an async function that makes a fresh
 /// `Arc<dyn HistoryStore>`, or a guard with a `history` method beside it.
 #[macro_export]

@@ -43,13 +43,13 @@ use plimsoll_wire::{Wire, check};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use binding::{BINDING_BETA, Binding, Thinking};
+pub use binding::{BINDING_BETA, Binding, ThinkingBlocks};
 pub use editing::EDITING_BETA;
-pub use plan::{Action, Plan};
+pub use plan::{PlanAction, ScriptedPlan};
 pub use progress::id as call_id;
-pub use record::Kept;
-pub use tariff::Bill;
-pub use usage::{Continuity, Usage};
+pub use record::RecordedExchange;
+pub use tariff::RequestPrice;
+pub use usage::{Continuity, ReportedUsage};
 
 /// When answers say that they were made: the same at every run. Chosen.
 const CREATED: u64 = 1_767_225_600;
@@ -61,10 +61,10 @@ pub const LABEL: &str = "x-load-request";
 pub const TIME: &str = "x-scripted-time";
 
 /// Says what a provider would refuse in the body of a request, nothing if it is right.
-pub type Check = Arc<dyn Fn(Wire, &[u8]) -> Vec<String> + Send + Sync>;
+pub type RequestCheck = Arc<dyn Fn(Wire, &[u8]) -> Vec<String> + Send + Sync>;
 
 /// Refuses whatever [`plimsoll_wire::check()`] knows that providers refuse.
-pub fn strict() -> Check {
+pub fn strict() -> RequestCheck {
     Arc::new(|wire, body| check(wire, body).iter().map(ToString::to_string).collect())
 }
 
@@ -87,16 +87,16 @@ pub struct Rules {
 
 /// How the provider answers.
 #[derive(Clone)]
-pub enum Answers {
+pub enum AnswerMode {
     /// Plays a plan; every request is read, checked and answered with usage.
-    Planned { plan: Plan, check: Option<Check>, rules: Rules },
+    Planned { plan: ScriptedPlan, check: Option<RequestCheck>, rules: Rules },
     /// Answers without reading the request, for load: a text of so many words and, with a label ([`LABEL`]), one call.
     Plain { words: usize },
     /// Hands every request on to `http://HOST:PORT` and keeps both sides, byte for byte.
     Forwarded { to: String },
 }
 
-impl fmt::Debug for Answers {
+impl fmt::Debug for AnswerMode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Planned { plan, .. } => formatter.debug_tuple("Planned").field(plan).finish(),
@@ -110,7 +110,7 @@ impl fmt::Debug for Answers {
 #[derive(Debug, Clone)]
 pub enum Keep {
     Nothing,
-    /// For [`Provider::kept`].
+    /// For [`ScriptedProvider::kept`].
     Memory,
     /// Three files a request: `NUMBER.json` (headers without keys, what was found), `NUMBER.request`, `NUMBER.answer`.
     Folder(PathBuf),
@@ -118,33 +118,37 @@ pub enum Keep {
 
 /// What a provider is told.
 #[derive(Debug, Clone)]
-pub struct Config {
-    pub answers: Answers,
+pub struct ScriptedProviderConfig {
+    pub answers: AnswerMode,
     pub keep: Keep,
     pub pace: Pace,
 }
 
 /// The server; it ends when it is dropped.
 #[derive(Debug)]
-pub struct Provider {
+pub struct ScriptedProvider {
     address: SocketAddr,
-    shared: Arc<serve::Shared>,
+    shared: Arc<serve::ProviderState>,
     server: JoinHandle<()>,
 }
 
-impl Provider {
+impl ScriptedProvider {
     /// Starts a server that plays `plan`, checks with `check` and keeps what it was sent.
-    pub async fn start(plan: Plan, check: Option<Check>) -> io::Result<Self> {
-        let answers = Answers::Planned { plan, check, rules: Rules::default() };
-        let config = Config { answers, keep: Keep::Memory, pace: Pace::Apart(Duration::ZERO) };
+    pub async fn start(plan: ScriptedPlan, check: Option<RequestCheck>) -> io::Result<Self> {
+        let answers = AnswerMode::Planned { plan, check, rules: Rules::default() };
+        let config = ScriptedProviderConfig {
+            answers,
+            keep: Keep::Memory,
+            pace: Pace::Apart(Duration::ZERO),
+        };
         Self::listen(SocketAddr::from(([127, 0, 0, 1], 0)), config).await
     }
 
     /// Starts a server at `address`; port 0 takes a free one.
-    pub async fn listen(address: SocketAddr, config: Config) -> io::Result<Self> {
+    pub async fn listen(address: SocketAddr, config: ScriptedProviderConfig) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(serve::Shared::new(config));
+        let shared = Arc::new(serve::ProviderState::new(config));
         let server = tokio::spawn(serve::accept(listener, shared.clone()));
         Ok(Self { address, shared, server })
     }
@@ -160,12 +164,12 @@ impl Provider {
     }
 
     /// Returns what was kept in memory, in the order in which answers ended.
-    pub fn kept(&self) -> Vec<Kept> {
+    pub fn kept(&self) -> Vec<RecordedExchange> {
         self.shared.kept()
     }
 }
 
-impl Provider {
+impl ScriptedProvider {
     /// Returns when so many requests were answered and kept in memory.
     pub async fn answered(&self, number: usize) {
         // The sender lives as long as the provider.
@@ -173,7 +177,7 @@ impl Provider {
     }
 }
 
-impl Drop for Provider {
+impl Drop for ScriptedProvider {
     fn drop(&mut self) {
         self.server.abort();
     }

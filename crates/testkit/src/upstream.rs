@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
-pub struct Received {
+pub struct ReceivedRequest {
     pub method: String,
     /// Path and query.
     pub path: String,
@@ -19,7 +19,7 @@ pub struct Received {
     pub body: Vec<u8>,
 }
 
-impl Received {
+impl ReceivedRequest {
     /// Returns the value of a header, its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
@@ -37,12 +37,12 @@ pub struct Scripted {
     status: u16,
     headers: Vec<(String, String)>,
     chunks: Vec<Vec<u8>>,
-    end: End,
+    end: ResponseEnd,
 }
 
 /// How an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum ResponseEnd {
     Whole,
     /// The connection closes in the middle.
     Cut,
@@ -57,24 +57,24 @@ enum End {
 impl Scripted {
     /// Answers with a whole body.
     pub fn body(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, headers: Vec::new(), chunks: vec![body.into()], end: End::Whole }
+        Self { status, headers: Vec::new(), chunks: vec![body.into()], end: ResponseEnd::Whole }
     }
 
     /// Answers 200 with these pieces, each sent by itself.
     pub fn chunks<T: Into<Vec<u8>>>(chunks: impl IntoIterator<Item = T>) -> Self {
         let chunks = chunks.into_iter().map(Into::into).collect();
         let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
-        Self { status: 200, headers, chunks, end: End::Whole }
+        Self { status: 200, headers, chunks, end: ResponseEnd::Whole }
     }
 
     /// Takes the request and never answers.
     pub fn never() -> Self {
-        Self { status: 200, headers: Vec::new(), chunks: Vec::new(), end: End::Never }
+        Self { status: 200, headers: Vec::new(), chunks: Vec::new(), end: ResponseEnd::Never }
     }
 
     /// Takes the request and closes the connection.
     pub fn closed() -> Self {
-        Self { status: 200, headers: Vec::new(), chunks: Vec::new(), end: End::Closed }
+        Self { status: 200, headers: Vec::new(), chunks: Vec::new(), end: ResponseEnd::Closed }
     }
 
     /// Adds a header.
@@ -87,28 +87,28 @@ impl Scripted {
     /// Closes the connection behind the pieces, without their end.
     #[must_use]
     pub fn cut(mut self) -> Self {
-        self.end = End::Cut;
+        self.end = ResponseEnd::Cut;
         self
     }
 
     /// Sends the pieces, then nothing, and keeps the connection.
     #[must_use]
     pub fn then_silence(mut self) -> Self {
-        self.end = End::Silence;
+        self.end = ResponseEnd::Silence;
         self
     }
 }
 
 /// The server; it ends when it is dropped.
 #[derive(Debug)]
-pub struct Upstream {
+pub struct ScriptedServer {
     address: String,
-    kept: Arc<Mutex<Vec<Received>>>,
+    kept: Arc<Mutex<Vec<ReceivedRequest>>>,
     count: watch::Receiver<(usize, usize)>,
     server: JoinHandle<()>,
 }
 
-impl Upstream {
+impl ScriptedServer {
     /// Starts a server that answers its requests with `script`, in order; any further one gets status 599.
     pub async fn start(script: impl IntoIterator<Item = Scripted>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on loopback");
@@ -137,7 +137,7 @@ impl Upstream {
     }
 
     /// Returns the requests so far, in the order in which they came.
-    pub fn requests(&self) -> Vec<Received> {
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.kept.lock().expect("no test panics while it holds this").clone()
     }
 
@@ -152,7 +152,7 @@ impl Upstream {
     }
 }
 
-impl Drop for Upstream {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.server.abort();
     }
@@ -161,7 +161,7 @@ impl Drop for Upstream {
 async fn serve(
     mut stream: TcpStream,
     script: &Mutex<VecDeque<Scripted>>,
-    keep: &Mutex<Vec<Received>>,
+    keep: &Mutex<Vec<ReceivedRequest>>,
     counted: &watch::Sender<(usize, usize)>,
 ) -> std::io::Result<()> {
     let Some(received) = receive(&mut stream).await? else { return Ok(()) };
@@ -169,7 +169,7 @@ async fn serve(
     let next = script.lock().expect("no test panics while it holds this").pop_front();
     counted.send_modify(|(received, _)| *received += 1);
     let answer = next.unwrap_or_else(|| Scripted::body(599, "no answer is scripted"));
-    if !matches!(answer.end, End::Never | End::Closed) {
+    if !matches!(answer.end, ResponseEnd::Never | ResponseEnd::Closed) {
         let mut head = format!("HTTP/1.1 {} Scripted\r\n", answer.status);
         for (name, value) in &answer.headers {
             head.extend([name, ": ", value, "\r\n"]);
@@ -186,9 +186,9 @@ async fn serve(
         }
     }
     match answer.end {
-        End::Whole => stream.write_all(b"0\r\n\r\n").await,
-        End::Cut | End::Closed => Ok(()),
-        End::Silence | End::Never => {
+        ResponseEnd::Whole => stream.write_all(b"0\r\n\r\n").await,
+        ResponseEnd::Cut | ResponseEnd::Closed => Ok(()),
+        ResponseEnd::Silence | ResponseEnd::Never => {
             // Until the client leaves.
             let mut rest = [0; 64];
             while stream.read(&mut rest).await? > 0 {}
@@ -197,7 +197,7 @@ async fn serve(
     }
 }
 
-async fn receive(stream: &mut TcpStream) -> std::io::Result<Option<Received>> {
+async fn receive(stream: &mut TcpStream) -> std::io::Result<Option<ReceivedRequest>> {
     let mut bytes = Vec::new();
     let head = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -224,5 +224,5 @@ async fn receive(stream: &mut TcpStream) -> std::io::Result<Option<Received>> {
             return Ok(None);
         }
     }
-    Ok(Some(Received { method, path, headers, body }))
+    Ok(Some(ReceivedRequest { method, path, headers, body }))
 }

@@ -46,13 +46,13 @@ pub struct McpServers {
     clock: Arc<dyn Clock>,
 }
 
-type Client = RunningService<RoleClient, ()>;
+type McpClient = RunningService<RoleClient, ()>;
 
 #[derive(Debug)]
 struct Server {
     name: String,
     declared: McpServer,
-    client: OnceCell<Client>,
+    client: OnceCell<McpClient>,
     tools: OnceCell<Vec<Tool>>,
 }
 
@@ -119,11 +119,11 @@ impl Server {
         result.map(answer).map_err(|error| self.unavailable(&error))
     }
 
-    async fn client(&self, clock: &dyn Clock) -> Result<&Client, ToolError> {
+    async fn client(&self, clock: &dyn Clock) -> Result<&McpClient, ToolError> {
         self.client.get_or_try_init(|| async { self.in_time(clock, self.connect()).await? }).await
     }
 
-    async fn connect(&self) -> Result<Client, ToolError> {
+    async fn connect(&self) -> Result<McpClient, ToolError> {
         match &self.declared.reached {
             Reached::Stdio { program, arguments, folder, environment } => {
                 let mut process = tokio::process::Command::new(program);

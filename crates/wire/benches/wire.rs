@@ -9,7 +9,7 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll_core::render::replace_results;
 use plimsoll_core::{ContentHash, Ref};
-use plimsoll_wire::{Edits, Limits, Request, Wire, check};
+use plimsoll_wire::{DEFAULT_DEPTH, Edits, ProviderRequest, Wire, check};
 use serde_json::{Value, json};
 
 /// Makes a text of words that repeats nothing for long.
@@ -47,7 +47,7 @@ fn body(bytes: usize) -> Vec<u8> {
 }
 
 /// Shortens every other result, as settling does.
-fn edits(request: &Request) -> Edits {
+fn edits(request: &ProviderRequest) -> Edits {
     let every_other = request.messages().iter().enumerate().step_by(2);
     let messages = every_other.filter_map(|(index, message)| {
         let original = Ref::message(ContentHash::of(message));
@@ -73,7 +73,7 @@ fn wire(c: &mut Criterion) {
     for (name, size) in [("1 KB", 1_000), ("50 KB", 50_000), ("400 KB", 400_000)] {
         let bytes = body(size);
         let parse = || {
-            Request::parse(wire, black_box(&bytes), "/v1/messages", Limits::default())
+            ProviderRequest::parse(wire, black_box(&bytes), "/v1/messages", DEFAULT_DEPTH)
                 .expect("a generated request is readable")
         };
         let request = parse();

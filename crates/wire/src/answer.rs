@@ -1,4 +1,4 @@
-//! Answers: what a model said, put together from a body or from events, in core's form and in the wire's.
+//! Answers: put together from a body or from events, in core's form and in the wire's.
 
 mod chat;
 mod facts;
@@ -7,55 +7,66 @@ mod messages;
 mod piece;
 mod responses;
 
+use std::fmt::Debug;
+use std::ops::AddAssign;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_core::{Block, Message, Role, ToolCall};
+use plimsoll_core::{Block, Message, Role, ToolCall, Usage};
 
-pub(crate) use self::chat::{call_index, call_name};
-pub use self::piece::Piece;
+pub(crate) use self::chat::call_index;
+pub use self::piece::AnswerPiece;
 
 use super::Wire;
-use super::document::{Document, Value};
-use super::events::Event;
+use super::document::{MOST_DEPTH, Value, scanned};
+use super::events::StreamEvent;
 use super::failure::Failure;
-use super::request::{Limits, Request, answered_blocks};
+use super::request::{ProviderRequest, answered_blocks};
 
-/// Tokens of one answer as the provider counted them.
+/// The usage of one answer as the provider counted it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerUsage {
-    /// All of the input: plain, read from the cache and written to it.
-    pub input: u64,
-    /// Of the input, what was read from the cache.
-    pub cached: u64,
-    /// Of the input, what was written to the cache.
-    pub written: u64,
-    /// Of what was written, what lives for the provider's longer time.
-    pub written_long: u64,
-    /// What the model wrote, its thinking included.
-    pub output: u64,
+    pub tokens: Usage,
     /// Blocks of thinking that the provider dropped, as it tells where it is asked to drop them.
     pub dropped_thinking: u64,
-    /// Tool uses whose results the provider's own context editing left out, as it tells.
+    /// Tool uses whose results the provider's own context editing left out.
     pub cleared_tool_uses: u64,
+}
+
+impl AddAssign for AnswerUsage {
+    fn add_assign(&mut self, other: Self) {
+        self.tokens.prompt_tokens += other.tokens.prompt_tokens;
+        self.tokens.cached_tokens += other.tokens.cached_tokens;
+        self.tokens.written_tokens += other.tokens.written_tokens;
+        self.tokens.written_long_tokens += other.tokens.written_long_tokens;
+        self.tokens.output_tokens += other.tokens.output_tokens;
+        self.dropped_thinking += other.dropped_thinking;
+        self.cleared_tool_uses += other.cleared_tool_uses;
+    }
+}
+
+impl From<Usage> for AnswerUsage {
+    fn from(tokens: Usage) -> Self {
+        Self { tokens, ..Self::default() }
+    }
 }
 
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// As the provider says.
+    /// The provider ended it.
     Complete,
-    /// With an error, in the provider's words.
+    /// The provider reported an error.
     Failed(Failure),
-    /// Not: the body or the stream is not whole.
+    /// The body or the stream is not whole.
     Cut,
 }
 
-/// What a provider answered.
+/// An answer of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ProviderAnswer {
     /// The answer as elements of the wire's list of messages, so that it can be sent back.
     pub items: Vec<Arc<str>>,
-    /// The answer as core knows it; `None` where nothing was said.
+    /// The answer as core knows it; `None` where it is empty.
     pub message: Option<Arc<Message>>,
     /// `None` where the provider did not count.
     pub usage: Option<AnswerUsage>,
@@ -67,7 +78,7 @@ pub struct Answer {
     pub ending: Ending,
 }
 
-impl Answer {
+impl ProviderAnswer {
     /// Reads a whole body.
     pub fn of_body(wire: Wire, body: &[u8]) -> Self {
         let mut watch = Watch::new(wire);
@@ -78,7 +89,7 @@ impl Answer {
         watch.make()
     }
 
-    /// Returns what the model said, block by block; unlike [`Answer::message`] it need not be known again in a request.
+    /// Returns the blocks of the answer; unlike [`ProviderAnswer::message`] it need not be known again in a request.
     pub fn blocks(&self, wire: Wire) -> Vec<Block> {
         answered_blocks(wire, &self.items)
     }
@@ -89,7 +100,7 @@ impl Answer {
     }
 }
 
-/// What an event means for the answer.
+/// The meaning of an event for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     Middle,
@@ -105,27 +116,27 @@ pub enum Moment {
 #[derive(Debug)]
 pub struct Watch {
     wire: Wire,
-    parts: Parts,
-    seen: Seen,
+    draft: Box<dyn AnswerDraft>,
+    head: AnswerHead,
     /// The answer as far as it was seen, once it was asked for: putting it together costs as much as reading it did.
-    made: OnceLock<Answer>,
+    made: OnceLock<ProviderAnswer>,
 }
 
-/// What every wire tells beside the content.
+/// The fields of an answer beside its content.
 #[derive(Debug, Default)]
-struct Seen {
+struct AnswerHead {
     usage: Option<AnswerUsage>,
     model: Option<String>,
     id: Option<String>,
     stop: Option<String>,
     failure: Option<Failure>,
     ended: bool,
-    /// What came since somebody took it; `None` where nobody does.
-    pieces: Option<Vec<Piece>>,
+    /// The pieces since they were last taken; `None` where nobody takes them.
+    pieces: Option<Vec<AnswerPiece>>,
 }
 
-impl Seen {
-    fn piece(&mut self, piece: impl FnOnce() -> Piece) {
+impl AnswerHead {
+    fn piece(&mut self, piece: impl FnOnce() -> AnswerPiece) {
         if let Some(pieces) = &mut self.pieces {
             pieces.push(piece());
         }
@@ -135,8 +146,8 @@ impl Seen {
         self.pieces.is_some()
     }
 
-    /// Tells a piece of the text in a field, unless it is empty.
-    fn text_at(&mut self, value: Value<'_>, key: &str, piece: fn(String) -> Piece) {
+    /// Adds a piece of the text in a field, unless it is empty.
+    fn text_at(&mut self, value: Value<'_>, key: &str, piece: fn(String) -> AnswerPiece) {
         if self.takes_pieces()
             && let Some(text) = value.get(key).and_then(Value::text)
         {
@@ -144,51 +155,55 @@ impl Seen {
         }
     }
 
-    /// Tells a piece of a text, unless it is empty.
-    fn text(&mut self, text: &str, piece: fn(String) -> Piece) {
+    /// Adds a piece of a text, unless it is empty.
+    fn text(&mut self, text: &str, piece: fn(String) -> AnswerPiece) {
         if !text.is_empty() {
             self.piece(|| piece(text.to_owned()));
         }
     }
 }
 
-#[derive(Debug)]
-enum Parts {
-    Messages(messages::Parts),
-    Chat(chat::Parts),
-    Responses(responses::Parts),
-    Gemini(gemini::Parts),
+/// An answer of a wire as it is put together.
+trait AnswerDraft: Debug + Send + Sync {
+    /// Takes in the data of an event; returns whether the answer ends with it.
+    fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool;
+
+    /// Takes in a whole body.
+    fn body(&mut self, body: Value<'_>, head: &mut AnswerHead);
+
+    /// Returns the answer as elements of the wire's list of messages.
+    fn items(&self) -> Vec<Arc<str>>;
 }
 
 impl Watch {
     pub fn new(wire: Wire) -> Self {
-        let parts = match wire {
-            Wire::AnthropicMessages => Parts::Messages(messages::Parts::default()),
-            Wire::ChatCompletions => Parts::Chat(chat::Parts::default()),
-            Wire::Responses => Parts::Responses(responses::Parts::default()),
-            Wire::Gemini => Parts::Gemini(gemini::Parts::default()),
+        let draft: Box<dyn AnswerDraft> = match wire {
+            Wire::AnthropicMessages => Box::new(messages::MessagesDraft::default()),
+            Wire::ChatCompletions => Box::new(chat::ChatDraft::default()),
+            Wire::Responses => Box::new(responses::ResponsesDraft::default()),
+            Wire::Gemini => Box::new(gemini::GeminiDraft::default()),
         };
-        Self { wire, parts, seen: Seen::default(), made: OnceLock::new() }
+        Self { wire, draft, head: AnswerHead::default(), made: OnceLock::new() }
     }
 
-    /// As [`Watch::new`], for someone who takes the [`Watch::pieces`] too.
+    /// As [`Watch::new`], for a caller that takes the [`Watch::pieces`] too.
     pub fn in_pieces(wire: Wire) -> Self {
         let mut watch = Self::new(wire);
-        watch.seen.pieces = Some(Vec::new());
+        watch.head.pieces = Some(Vec::new());
         watch
     }
 
     /// Returns the pieces that came since they were asked for last.
-    pub fn pieces(&mut self) -> Vec<Piece> {
-        self.seen.pieces.as_mut().map(std::mem::take).unwrap_or_default()
+    pub fn pieces(&mut self) -> Vec<AnswerPiece> {
+        self.head.pieces.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes an event. What is not understood is passed over.
-    pub fn see(&mut self, event: &Event) -> Moment {
+    /// Takes in an event; unknown events are ignored.
+    pub fn see(&mut self, event: &StreamEvent) -> Moment {
         let Some(data) = &event.data else { return Moment::Middle };
         if data.trim() == "[DONE]" {
             self.made.take();
-            self.seen.ended |= self.seen.stop.is_some();
+            self.head.ended |= self.head.stop.is_some();
             return Moment::End;
         }
         match scanned(data) {
@@ -200,17 +215,11 @@ impl Watch {
     pub(crate) fn take(&mut self, data: Value<'_>) -> Moment {
         self.made.take();
         if let Some(failure) = Failure::of(data) {
-            self.seen.failure = Some(failure);
+            self.head.failure = Some(failure);
             return Moment::Failure;
         }
-        let seen = &mut self.seen;
-        let ended = match &mut self.parts {
-            Parts::Messages(parts) => parts.take(data, seen),
-            Parts::Chat(parts) => parts.take(data, seen),
-            Parts::Responses(parts) => parts.take(data, seen),
-            Parts::Gemini(parts) => parts.take(data, seen),
-        };
-        if self.seen.failure.is_some() {
+        let ended = self.draft.take(data, &mut self.head);
+        if self.head.failure.is_some() {
             return Moment::Failure;
         }
         if ended { Moment::End } else { Moment::Middle }
@@ -220,60 +229,40 @@ impl Watch {
     pub(crate) fn body(&mut self, body: Value<'_>) {
         self.made.take();
         if let Some(failure) = Failure::of(body) {
-            self.seen.failure = Some(failure);
+            self.head.failure = Some(failure);
             return;
         }
-        let seen = &mut self.seen;
-        match &mut self.parts {
-            Parts::Messages(parts) => parts.body(body, seen),
-            Parts::Chat(parts) => parts.body(body, seen),
-            Parts::Responses(parts) => parts.body(body, seen),
-            Parts::Gemini(parts) => {
-                parts.take(body, seen);
-            }
-        }
+        self.draft.body(body, &mut self.head);
     }
 
-    /// Returns how the answer ended, as far as it was seen.
+    /// Returns how the answer ended, as far as it was head.
     pub fn ending(&self) -> Ending {
-        match (&self.seen.failure, self.seen.ended) {
+        match (&self.head.failure, self.head.ended) {
             (Some(failure), _) => Ending::Failed(failure.clone()),
             (None, true) => Ending::Complete,
             (None, false) => Ending::Cut,
         }
     }
 
-    /// Returns the answer as far as it was seen.
-    pub fn answer(&self) -> &Answer {
+    /// Returns the answer as far as it was head.
+    pub fn answer(&self) -> &ProviderAnswer {
         self.made.get_or_init(|| self.make())
     }
 
-    fn make(&self) -> Answer {
-        let items = match &self.parts {
-            Parts::Messages(parts) => parts.items(),
-            Parts::Chat(parts) => parts.items(),
-            Parts::Responses(parts) => parts.items(),
-            Parts::Gemini(parts) => parts.items(),
-        };
-        let seen = &self.seen;
+    fn make(&self) -> ProviderAnswer {
+        let items = self.draft.items();
+        let head = &self.head;
         let ending = self.ending();
-        Answer {
+        ProviderAnswer {
             message: message_of(self.wire, &items),
             items,
-            usage: seen.usage,
-            model: seen.model.clone(),
-            id: seen.id.clone(),
-            stop: seen.stop.clone(),
+            usage: head.usage,
+            model: head.model.clone(),
+            id: head.id.clone(),
+            stop: head.stop.clone(),
             ending,
         }
     }
-}
-
-/// Deeper than any event nests, and far from what a walk could not do (chosen).
-const DEPTH: usize = 1024;
-
-pub(crate) fn scanned(text: &str) -> Option<Document> {
-    Document::scan(Arc::from(text), DEPTH).ok().filter(|document| document.root().is_object())
 }
 
 /// Reads elements of the wire's list of messages as the answer that they are.
@@ -285,14 +274,9 @@ pub(crate) fn message_of(wire: Wire, items: &[Arc<str>]) -> Option<Arc<Message>>
 }
 
 /// Reads elements of the wire's list of messages by the way of requests, in which every block has its bytes.
-pub(crate) fn request_of(wire: Wire, items: &[Arc<str>]) -> Option<Request> {
-    let key = match wire {
-        Wire::AnthropicMessages | Wire::ChatCompletions => "messages",
-        Wire::Responses => "input",
-        Wire::Gemini => "contents",
-    };
-    let body = format!("{{\"{key}\":[{}]}}", items.join(","));
-    Request::parse(wire, body.as_bytes(), "", Limits { depth: DEPTH }).ok()
+pub(crate) fn request_of(wire: Wire, items: &[Arc<str>]) -> Option<ProviderRequest> {
+    let body = format!("{{\"{}\":[{}]}}", wire.list_key(), items.join(","));
+    ProviderRequest::parse(wire, body.as_bytes(), "", MOST_DEPTH).ok()
 }
 
 fn owned(value: Option<Value<'_>>) -> Option<String> {

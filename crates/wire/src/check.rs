@@ -1,6 +1,6 @@
-//! Checking: what a server would refuse in a request, found before it is sent.
+//! Checking: finds what a server would refuse in a request, before it is sent.
 //!
-//! Nothing here knows how requests are rewritten, and nothing of the rewriter is used: not even its reader of JSON.
+//! The checks are independent of the rewriter: they do not even use its reader of JSON.
 
 mod chat;
 mod gemini;
@@ -20,7 +20,7 @@ use super::Wire;
 pub struct Violation {
     /// Where, as a path from the root: `messages[3].content[0]`.
     pub place: String,
-    /// What the provider insists on.
+    /// The rule of the provider.
     pub rule: &'static str,
 }
 
@@ -32,9 +32,9 @@ impl fmt::Display for Violation {
 
 /// Returns every rule of `wire` that `body` breaks; a body that no server refuses for its form breaks none.
 ///
-/// What a model or an account may do is not looked at, nor are fields that no known rule is about.
+/// It ignores limits of models and accounts, and fields without a known rule.
 pub fn check(wire: Wire, body: &[u8]) -> Vec<Violation> {
-    let mut report = Report::default();
+    let mut report = Violations::default();
     let Ok(root) = serde_json::from_slice::<Tree<'_>>(body) else {
         report.add("the body", "it is JSON that nests less than 128 deep");
         return report.0;
@@ -60,7 +60,7 @@ pub fn check(wire: Wire, body: &[u8]) -> Vec<Violation> {
 
 /// Returns the rules that `rewritten` breaks more often than `original`.
 ///
-/// What a client gets wrong by itself is between it and its provider, and no reason to leave its request as it is.
+/// A client's own mistakes are no reason to leave its request as it is.
 pub fn check_rewritten(wire: Wire, original: &[u8], rewritten: &[u8]) -> Vec<Violation> {
     let mut found = check(wire, rewritten);
     if found.is_empty() {
@@ -74,19 +74,36 @@ pub fn check_rewritten(wire: Wire, original: &[u8], rewritten: &[u8]) -> Vec<Vio
     found
 }
 
-/// What was found so far.
-#[derive(Debug, Default)]
-struct Report(Vec<Violation>);
+/// An element of a list, as a path from the root: `messages[3]`.
+#[derive(Clone, Copy)]
+struct At(&'static str, usize);
 
-impl Report {
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(list, index) = self;
+        write!(f, "{list}[{index}]")
+    }
+}
+
+/// Removes the call that a result answers from the open ones; returns whether there is one.
+fn close_call(open: &mut Vec<&str>, id: &str) -> bool {
+    let place = open.iter().position(|one| *one == id);
+    place.map(|place| open.remove(place)).is_some()
+}
+
+/// The violations of a request so far.
+#[derive(Debug, Default)]
+struct Violations(Vec<Violation>);
+
+impl Violations {
     fn add(&mut self, place: impl fmt::Display, rule: &'static str) {
         self.0.push(Violation { place: place.to_string(), rule });
     }
 
     /// Adds a violation unless `holds`; the place is only written where it is needed.
-    fn require(&mut self, holds: bool, place: impl FnOnce() -> String, rule: &'static str) {
+    fn require(&mut self, holds: bool, place: impl fmt::Display, rule: &'static str) {
         if !holds {
-            self.add(place(), rule);
+            self.add(place, rule);
         }
     }
 
@@ -94,8 +111,8 @@ impl Report {
     fn names<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         let mut seen = HashSet::new();
         for name in names {
-            self.require(!name.is_empty(), || "tools".to_owned(), "a tool has a name");
-            self.require(seen.insert(name), || format!("tools, {name}"), "names of tools differ");
+            self.require(!name.is_empty(), "tools", "a tool has a name");
+            self.require(seen.insert(name), format_args!("tools, {name}"), "names of tools differ");
         }
     }
 }

@@ -8,10 +8,10 @@ use plimsoll_core::{Block, Image, Opaque, ToolCall};
 use super::document::{NodeId, Value};
 
 /// A block and the value that it was read from.
-pub(crate) type Found = (NodeId, Block);
+pub(crate) type LocatedBlock = (NodeId, Block);
 
 /// Reads a text, unless it is empty: a string, and a list with one text, say the same.
-pub(crate) fn text(value: Value<'_>) -> Option<Found> {
+pub(crate) fn text(value: Value<'_>) -> Option<LocatedBlock> {
     let text = value.text().filter(|text| !text.is_empty())?;
     Some((value.id(), Block::Text(Arc::from(text))))
 }
@@ -20,7 +20,7 @@ pub(crate) fn text(value: Value<'_>) -> Option<Found> {
 pub(crate) fn parts<'a>(
     content: Option<Value<'a>>,
     mut part: impl FnMut(Value<'a>) -> Option<Block>,
-) -> Vec<Found> {
+) -> Vec<LocatedBlock> {
     let Some(content) = content else { return Vec::new() };
     if content.is_text() {
         return text(content).into_iter().collect();
@@ -39,7 +39,7 @@ pub(crate) fn parts<'a>(
 
 /// Reads a part of the types that both of `OpenAI`'s wires have, or Anthropic's.
 pub(crate) fn part(part: Value<'_>) -> Option<Block> {
-    let kind = part.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = part.kind();
     match &*kind {
         "text" | "input_text" | "output_text" | "summary_text" => {
             let text = part.shared_at("text");
@@ -54,15 +54,15 @@ pub(crate) fn part(part: Value<'_>) -> Option<Block> {
     }
 }
 
-/// Tells whether a part is a text, without reading it.
+/// Returns whether a part is a text, without reading it.
 pub(crate) fn is_text(part: Value<'_>) -> bool {
-    let kind = part.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = part.kind();
     matches!(&*kind, "text" | "input_text" | "output_text" | "summary_text")
 }
 
-/// Tells whether a part is an image, without reading it.
+/// Returns whether a part is an image, without reading it.
 pub(crate) fn is_image(part: Value<'_>) -> bool {
-    let kind = part.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = part.kind();
     matches!(&*kind, "image" | "image_url" | "input_image")
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn image(part: Value<'_>) -> Image {
     }
 }
 
-/// Passes on what is not understood. Marks of the cache come and go, so they are no part of it.
+/// Makes a block of an unknown part. It leaves out marks of the cache, since they come and go.
 pub(crate) fn opaque(kind: &str, value: Value<'_>) -> Block {
     let raw = if value.get("cache_control").is_none() {
         Arc::from(value.raw())
@@ -109,7 +109,7 @@ pub(crate) fn call(id: Arc<str>, name: Arc<str>, arguments: Option<Value<'_>>) -
     Block::ToolCall(ToolCall { id, name, arguments })
 }
 
-/// Reads what a tool answered: the texts, joined by a line break, and the images.
+/// Reads the result of a tool: the texts, joined by a line break, and the images.
 pub(crate) fn answer(content: Option<Value<'_>>) -> (Arc<str>, Vec<Image>) {
     let mut texts: Vec<Arc<str>> = Vec::new();
     let mut images = Vec::new();

@@ -13,7 +13,7 @@ use plimsoll_core::json_text::code_unit;
 
 pub(crate) use self::scan::{NodeId, ScanError};
 
-use self::scan::{Kind, Node, Scanner};
+use self::scan::{Node, Scanner, ValueKind};
 
 /// A JSON text with the spans of its values.
 #[derive(Debug, Clone)]
@@ -43,9 +43,20 @@ impl Document {
     }
 
     fn node(&self, id: NodeId) -> Node {
-        const NOWHERE: Node = Node { start: 0, end: 0, next: NodeId::MAX, kind: Kind::Null };
+        const NOWHERE: Node = Node { start: 0, end: 0, next: NodeId::MAX, kind: ValueKind::Null };
         self.nodes.get(id as usize).copied().unwrap_or(NOWHERE)
     }
+}
+
+/// The depth that a request may have where nothing else is set: Rust's `serde_json` reads no more, and no client comes near.
+pub const DEFAULT_DEPTH: usize = 128;
+
+/// The depth of what a provider sends and we wrote: more than any event nests, and little for a walk (chosen).
+pub(crate) const MOST_DEPTH: usize = 1024;
+
+/// Scans a JSON object; `None` for any other text.
+pub(crate) fn scanned(text: &str) -> Option<Document> {
+    Document::scan(Arc::from(text), MOST_DEPTH).ok().filter(|document| document.root().is_object())
 }
 
 /// A value in a document.
@@ -64,28 +75,28 @@ impl<'a> Value<'a> {
         self.document
     }
 
-    fn kind(self) -> Kind {
+    fn node_kind(self) -> ValueKind {
         self.document.node(self.id).kind
     }
 
     pub(crate) fn is_object(self) -> bool {
-        self.kind() == Kind::Object
+        self.node_kind() == ValueKind::Object
     }
 
     pub(crate) fn is_list(self) -> bool {
-        self.kind() == Kind::List
+        self.node_kind() == ValueKind::List
     }
 
     pub(crate) fn is_text(self) -> bool {
-        matches!(self.kind(), Kind::Plain | Kind::Escaped)
+        matches!(self.node_kind(), ValueKind::Plain | ValueKind::Escaped)
     }
 
     pub(crate) fn is_null(self) -> bool {
-        self.kind() == Kind::Null
+        self.node_kind() == ValueKind::Null
     }
 
     pub(crate) fn is_true(self) -> bool {
-        self.kind() == Kind::True
+        self.node_kind() == ValueKind::True
     }
 
     pub(crate) fn span(self) -> Range<usize> {
@@ -104,8 +115,8 @@ impl<'a> Value<'a> {
         }
         let raw = self.raw();
         let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-        Some(match self.kind() {
-            Kind::Plain => Cow::Borrowed(inner),
+        Some(match self.node_kind() {
+            ValueKind::Plain => Cow::Borrowed(inner),
             _ => Cow::Owned(unescaped(inner)),
         })
     }
@@ -115,27 +126,27 @@ impl<'a> Value<'a> {
         self.text().map(Arc::from)
     }
 
-    /// Tells whether it is this string.
+    /// Returns whether it is this string.
     pub(crate) fn says(self, text: &str) -> bool {
         self.text().as_deref() == Some(text)
     }
 
     pub(crate) fn number(self) -> Option<u64> {
-        (self.kind() == Kind::Number).then(|| self.raw().parse().ok())?
+        (self.node_kind() == ValueKind::Number).then(|| self.raw().parse().ok())?
     }
 
     /// Returns the elements of a list; nothing else has any.
     pub(crate) fn elements(self) -> Children<'a> {
-        self.children(Kind::List)
+        self.children(ValueKind::List)
     }
 
     /// Returns keys and values of an object in their order; nothing else has any.
     pub(crate) fn fields(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
-        let mut children = self.children(Kind::Object);
+        let mut children = self.children(ValueKind::Object);
         std::iter::from_fn(move || Some((children.next()?, children.next()?)))
     }
 
-    fn children(self, kind: Kind) -> Children<'a> {
+    fn children(self, kind: ValueKind) -> Children<'a> {
         let node = self.document.node(self.id);
         let end = if node.kind == kind { node.next } else { self.id + 1 };
         Children { document: self.document, at: self.id + 1, end }
@@ -156,7 +167,47 @@ impl<'a> Value<'a> {
         self.get(key).and_then(Value::shared).unwrap_or_else(|| Arc::from(""))
     }
 
-    /// Tells whether a field is this string.
+    /// Returns the string under the first of `keys` that is there and not null, shared, or an empty one.
+    pub(crate) fn shared_any(self, keys: &[&str]) -> Arc<str> {
+        self.any(keys).and_then(Value::shared).unwrap_or_else(|| Arc::from(""))
+    }
+
+    /// Returns a string field, or an empty one.
+    pub(crate) fn text_at(self, key: &str) -> Cow<'a, str> {
+        self.get(key).and_then(Value::text).unwrap_or_default()
+    }
+
+    /// Returns the field `type`, or an empty text.
+    pub(crate) fn kind(self) -> Cow<'a, str> {
+        self.text_at("type")
+    }
+
+    /// Returns a field that is a list.
+    pub(crate) fn list_at(self, key: &str) -> Option<Self> {
+        self.get(key).filter(|value| value.is_list())
+    }
+
+    /// Returns a field that is an object.
+    pub(crate) fn object_at(self, key: &str) -> Option<Self> {
+        self.get(key).filter(|value| value.is_object())
+    }
+
+    /// Returns the elements of a field that is a list; any other field has none.
+    pub(crate) fn elements_at(self, key: &str) -> impl Iterator<Item = Value<'a>> + use<'a> {
+        self.get(key).into_iter().flat_map(Value::elements)
+    }
+
+    /// Returns the first element of a field that is a list.
+    pub(crate) fn first_at(self, key: &str) -> Option<Self> {
+        self.elements_at(key).next()
+    }
+
+    /// Returns whether a field is true.
+    pub(crate) fn is_true_at(self, key: &str) -> bool {
+        self.get(key).is_some_and(Value::is_true)
+    }
+
+    /// Returns whether a field is this string.
     pub(crate) fn has(self, key: &str, text: &str) -> bool {
         self.get(key).is_some_and(|value| value.says(text))
     }

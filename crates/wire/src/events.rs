@@ -4,7 +4,7 @@
 ///
 /// The bytes of all events, and of what [`Events::rest`] returns, are those of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct StreamEvent {
     /// All bytes of it, the empty line that ends it included.
     pub raw: Vec<u8>,
     /// Its name; empty where it has none.
@@ -24,7 +24,7 @@ pub struct Events {
     buffer: Vec<u8>,
     /// Where the line begins that is not ended yet.
     line: usize,
-    /// What was looked at for the end of that line.
+    /// The bytes that were searched for the end of that line.
     seen: usize,
     /// An event was read: a byte order mark stands only before the first.
     has_begun: bool,
@@ -43,7 +43,7 @@ impl Events {
     }
 
     /// Returns the next complete event.
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<StreamEvent> {
         loop {
             let open = &self.buffer[self.seen..];
             let Some(found) = open.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
@@ -51,7 +51,12 @@ impl Events {
                 if self.buffer.len() > LONGEST {
                     let raw = std::mem::take(&mut self.buffer);
                     (self.line, self.seen, self.has_begun) = (0, 0, true);
-                    return Some(Event { raw, name: String::new(), data: None, is_whole: false });
+                    return Some(StreamEvent {
+                        raw,
+                        name: String::new(),
+                        data: None,
+                        is_whole: false,
+                    });
                 }
                 return None;
             };
@@ -82,7 +87,7 @@ impl Events {
     }
 }
 
-fn read(raw: Vec<u8>, is_first: bool) -> Event {
+fn read(raw: Vec<u8>, is_first: bool) -> StreamEvent {
     let text = String::from_utf8_lossy(&raw);
     let text = text.strip_prefix('\u{feff}').filter(|_| is_first).unwrap_or(&text);
     let mut name = String::new();
@@ -103,7 +108,7 @@ fn read(raw: Vec<u8>, is_first: bool) -> Event {
             _ => {}
         }
     }
-    Event { raw, name, data, is_whole: true }
+    StreamEvent { raw, name, data, is_whole: true }
 }
 
 /// Writes an event of a name, which may be empty, and data of one line.
@@ -118,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn split(chunks: &[&[u8]]) -> (Vec<Event>, Vec<u8>) {
+    fn split(chunks: &[&[u8]]) -> (Vec<StreamEvent>, Vec<u8>) {
         let mut events = Events::default();
         let mut out = Vec::new();
         for chunk in chunks {

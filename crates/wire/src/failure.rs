@@ -1,9 +1,8 @@
-//! Failures: read as providers tell them, in bodies, in streams and in answers whose status claims success; and written in their
-//! shape, so that a client treats ours as it treats theirs.
+//! Failures: read from bodies, from streams and from answers with a status of success, and written in the providers' shapes, so that
+//! a client handles ours as it handles theirs.
 
 use super::Wire;
-use super::answer::scanned;
-use super::document::{Value, quoted};
+use super::document::{Value, quoted, scanned};
 use super::events;
 
 /// A failure in a provider's words.
@@ -14,7 +13,7 @@ pub struct Failure {
     pub word: Option<String>,
 }
 
-/// What the caller can do about a failure.
+/// The reaction to a failure that makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// It can try again later.
@@ -26,7 +25,7 @@ pub enum FailureKind {
 }
 
 impl Failure {
-    /// Finds the failure that a JSON body tells of.
+    /// Finds the failure in a JSON body.
     ///
     /// Shapes: `{"error": {"message", "type", "code"}}`, `{"error": "…"}`, and where `error` is missing `{"message" | "detail"}`
     /// of `{"object": "error"}` and `{"type": "error"}`, and `{"detail": "…"}`; anything else is none.
@@ -61,19 +60,19 @@ impl Failure {
         Some(Self { message, word: code(body) })
     }
 
-    /// Says what can be done about a failure that came with this status; a provider's own word is more precise than some.
+    /// Returns the reaction to a failure of this status; a provider's own word is more precise than some statuses.
     ///
     /// Source: the providers' pages on errors; 529 is Anthropic's "overloaded", 402 OpenRouter's "no credits left".
     pub fn kind(&self, status: u16) -> FailureKind {
         match (status, self.word.as_deref()) {
-            // A quota that is used up comes back no sooner than somebody pays.
+            // A used-up quota comes back only when somebody pays.
             (401..=403, _) | (429, Some("insufficient_quota")) => FailureKind::Denied,
             (408 | 409 | 425 | 429 | 500 | 502..=504 | 506.., _) => FailureKind::Later,
             _ => FailureKind::Invalid,
         }
     }
 
-    /// Says what can be done about a failure that came with a status of success, by its word.
+    /// Returns the reaction to a failure that came with a status of success, by its word.
     pub fn kind_inside(&self) -> FailureKind {
         let word = self.word.as_deref().unwrap_or_default();
         let status = word.parse().unwrap_or(match word {
@@ -147,9 +146,6 @@ fn anthropic_type(status: u16) -> &'static str {
 
 fn openai_type(status: u16) -> &'static str {
     match status {
-        401 => "authentication_error",
-        403 => "permission_error",
-        404 => "not_found_error",
         429 => "rate_limit_error",
         400..=499 => "invalid_request_error",
         _ => "server_error",
@@ -172,7 +168,7 @@ fn google_status(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, Ending, Events, Moment, Watch};
+    use crate::{Ending, Events, Moment, ProviderAnswer, Watch};
 
     #[test]
     fn failures_are_found_in_every_shape() {
@@ -234,7 +230,7 @@ mod tests {
         for wire in Wire::ALL {
             for status in [400, 401, 403, 404, 413, 429, 500, 502, 503, 504, 529] {
                 let body = error_body(wire, status, message);
-                let answer = Answer::of_body(wire, body.as_bytes());
+                let answer = ProviderAnswer::of_body(wire, body.as_bytes());
                 let told = |ending: &Ending| match ending {
                     Ending::Failed(failure) => failure.message.clone(),
                     other => format!("{other:?}"),

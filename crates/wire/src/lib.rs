@@ -1,7 +1,7 @@
-//! The JSON of model providers, requests and answers: read, changed without touching what stays, and checked.
+//! The JSON of model providers: requests and answers are read, changed without touching the other bytes, and checked.
 //!
 //! Four wires are known: Anthropic Messages, `OpenAI` Chat Completions and Responses, and Gemini's `generateContent`. A
-//! [`Request`] knows where in its bytes each of core's messages stands; [`Request::rewrite`] splices [`Edits`] into them,
+//! [`ProviderRequest`] knows where in its bytes each of core's messages stands; [`ProviderRequest::rewrite`] splices [`Edits`] into them,
 //! and [`check()`] says what a server would refuse. Nothing here does input or output.
 
 mod answer;
@@ -18,15 +18,16 @@ mod route;
 mod synthetic_answer;
 mod warming;
 
-pub use answer::{Answer, AnswerUsage, Ending, Moment, Piece, Watch};
+pub use answer::{AnswerPiece, AnswerUsage, Ending, Moment, ProviderAnswer, Watch};
 pub use check::{Violation, check, check_rewritten};
-pub use events::{Event, Events};
+pub use document::DEFAULT_DEPTH;
+pub use events::{Events, StreamEvent};
 pub use failure::{Failure, FailureKind, error_body, error_event};
 pub use reply::{Forward, Progress, Reply};
-pub use request::{Limits, Marks, Question, Request, RequestError, RequestKind, Tool};
+pub use request::{CacheQuestion, Marks, OfferedTool, ProviderRequest, RequestError, RequestKind};
 pub use rewrite::{
     BETA_EDITING, BETA_THINKING, ContextEditing, Continuation, Edits, OwnCall, RewriteError,
-    Rewritten, ToolDefinition, Withheld, WithheldCall,
+    Rewritten, WithheldCall, WithheldCalls,
 };
 pub use route::Route;
 pub use synthetic_answer::SyntheticAnswer;
@@ -49,6 +50,20 @@ pub enum Wire {
 impl Wire {
     pub const ALL: [Self; 4] =
         [Self::AnthropicMessages, Self::ChatCompletions, Self::Responses, Self::Gemini];
+
+    /// Returns the field of a request that holds the list of messages.
+    fn list_key(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages | Self::ChatCompletions => "messages",
+            Self::Responses => "input",
+            Self::Gemini => "contents",
+        }
+    }
+
+    /// Returns the field of a message that holds its blocks, as far as they are a list.
+    fn content_key(self) -> &'static str {
+        if self == Self::Gemini { "parts" } else { "content" }
+    }
 
     /// Returns the wire's name as every interface prints it.
     pub fn as_str(self) -> &'static str {

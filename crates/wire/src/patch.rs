@@ -1,4 +1,4 @@
-//! Patches: what is put in, taken out and replaced in a document; every other byte stays.
+//! Patches: values that are inserted, removed and replaced in a document; every other byte stays.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub(crate) struct Patch<'a> {
 #[derive(Debug, Default)]
 struct ListPatch {
     removed: Vec<usize>,
-    /// What is put before the element of this index; the index behind the last puts at the end.
+    /// Elements that are inserted before the element of this index, or at the end for the index behind the last.
     inserted: BTreeMap<usize, Vec<String>>,
 }
 
@@ -38,12 +38,17 @@ impl<'a> Patch<'a> {
         }
     }
 
+    /// Returns whether nothing changes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.splices.is_empty() && self.lists.is_empty() && self.fields.is_empty()
+    }
+
     /// Replaces a value.
     pub(crate) fn replace(&mut self, value: Value<'_>, raw: String) {
         self.splices.push((value.span(), raw));
     }
 
-    /// Appends to what a string says; `escaped` is put before its closing quote.
+    /// Appends to a string; `escaped` is put before its closing quote.
     pub(crate) fn extend_text(&mut self, value: Value<'_>, escaped: &str) {
         let end = value.span().end.saturating_sub(1);
         self.splices.push((end..end, escaped.to_owned()));
@@ -80,25 +85,25 @@ impl<'a> Patch<'a> {
         }
     }
 
-    /// Puts an element before the element `index` of a list, behind what was put there before.
+    /// Inserts an element before the element `index` of a list, behind those that were inserted there before.
     pub(crate) fn insert(&mut self, list: Value<'_>, index: usize, raw: String) {
         self.fits &= list.is_list();
         self.lists.entry(list.id()).or_default().inserted.entry(index).or_default().push(raw);
     }
 
-    /// Puts an element at the end of a list, behind what was put there before.
+    /// Inserts an element at the end of a list.
     pub(crate) fn push(&mut self, list: Value<'_>, raw: String) {
         self.insert(list, list.elements().count(), raw);
     }
 
-    /// Tells whether the element `index` of a list is taken out.
+    /// Returns whether the element `index` of a list is removed.
     pub(crate) fn is_removed(&self, list: Value<'_>, index: usize) -> bool {
         self.lists.get(&list.id()).is_some_and(|list| list.removed.contains(&index))
     }
 
     /// Returns the document with all changes.
     ///
-    /// Errors: [`Misfit`] where a change lies inside of what another takes out, or wants a list or object where none is.
+    /// Errors: [`Misfit`] where a change lies inside of a value that another removes, or needs a list or object where none is.
     pub(crate) fn apply(mut self) -> Result<Vec<u8>, Misfit> {
         if !self.fits {
             return Err(Misfit);

@@ -11,26 +11,28 @@ mod messages;
 mod responses;
 mod rounds;
 
+use std::collections::HashMap;
+
 use plimsoll_core::{ToolCall, ToolResult};
 
 use self::rounds::Round;
 use super::Wire;
-use super::answer::{Answer, Ending, Moment, Watch, scanned};
-use super::document::Value;
-use super::events::{self, Event, Events};
+use super::answer::{Ending, Moment, ProviderAnswer, Watch};
+use super::document::{Value, quoted, scanned};
+use super::events::{self, Events, StreamEvent};
 use super::patch::Patch;
-use super::rewrite::{Continuation, Withheld};
+use super::rewrite::{Continuation, WithheldCalls};
 
 /// Bytes for the client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forward {
-    /// What goes out at once.
+    /// Bytes that go out at once.
     pub now: Vec<u8>,
-    /// From the event on that ends the answer: what must be kept is kept before these go out.
+    /// Bytes from the event that ends the answer on; the caller keeps the answer before it sends them.
     pub last: Vec<u8>,
 }
 
-/// Where a reply stands.
+/// The progress of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// The provider has not ended it; if its stream has, the answer was cut.
@@ -49,43 +51,66 @@ pub struct Reply {
     wire: Wire,
     events: Events,
     watch: Watch,
-    state: State,
-    numbers: Numbers,
+    state: ReplyState,
     rounds: Vec<Round>,
 }
 
-/// What all wires count while a reply goes through.
+/// The state of a reply that goes through.
 #[derive(Debug, Default)]
-struct State {
+struct ReplyState {
     /// Names of our tools.
     own: Vec<String>,
     /// Calls in this answer.
     own_calls: usize,
     other_calls: usize,
-    /// The answer asks for the results of our tools, and what follows of it is not for the client.
+    /// The answer asks for the results of our tools; the rest of it is not for the client.
     asks: bool,
-    /// Answers before this one.
+    /// The number of answers before this one.
     round: usize,
-    /// The id that the client knows the answer by.
+    /// The id by which the client knows the answer.
     id: Option<String>,
-    /// Tokens that the answers before this one have.
+    /// The output tokens of the answers before this one.
     output_before: u64,
-    /// The client did not ask for the event that only counts tokens.
-    hides_usage: bool,
+    /// The number that the client gets for the next part: a block, item or call.
+    next: u64,
+    /// For each part of this answer, the number that the client knows; none for our calls.
+    given: HashMap<u64, Option<u64>>,
+    /// The number of the next event, where events have numbers.
+    sequence: Option<u64>,
 }
 
-impl State {
+impl ReplyState {
     fn is_own(&self, name: &str) -> bool {
         self.own.iter().any(|own| own == name)
     }
 
-    /// Tells whether an answer that stops for this reason wants nothing but our results.
+    /// Returns whether an answer that stops for this reason wants nothing but our results.
     fn only_own(&self, stops_for_calls: bool) -> bool {
         stops_for_calls && self.own_calls > 0 && self.other_calls == 0
     }
 
-    fn passes_all(&self) -> bool {
-        self.own.is_empty() && !self.hides_usage
+    /// Counts a call, and returns whether its tool is ours.
+    fn count_call(&mut self, name: &str) -> bool {
+        let is_own = self.is_own(name);
+        *(if is_own { &mut self.own_calls } else { &mut self.other_calls }) += 1;
+        is_own
+    }
+
+    /// Begins a part of the answer, with the name of the tool that it calls.
+    fn begin_part(&mut self, index: u64, called: Option<&str>) {
+        let is_own = called.is_some_and(|name| self.count_call(name));
+        let given = (!is_own).then_some(self.next);
+        self.next += u64::from(!is_own);
+        self.given.insert(index, given);
+    }
+
+    /// Gives an answer the id of the first.
+    fn keep_id(&mut self, id: Option<Value<'_>>, patch: &mut Patch<'_>) {
+        let Some((id, text)) = id.and_then(|id| Some((id, id.text()?))) else { return };
+        let known = self.id.get_or_insert_with(|| text.as_ref().to_owned());
+        if *known != text {
+            patch.replace(id, quoted(known));
+        }
     }
 
     fn begin_round(&mut self) {
@@ -93,10 +118,18 @@ impl State {
         self.other_calls = 0;
         self.asks = false;
         self.round += 1;
+        self.given.clear();
     }
 }
 
-/// What becomes of an event.
+/// Sets a number where it differs.
+fn renumber(holder: Value<'_>, key: &'static str, given: u64, patch: &mut Patch<'_>) {
+    if holder.get(key).and_then(Value::number) != Some(given) {
+        patch.set(holder, key, given.to_string());
+    }
+}
+
+/// The change of an event.
 #[derive(Debug)]
 enum EventEdit {
     Pass,
@@ -107,42 +140,23 @@ enum EventEdit {
 
 impl EventEdit {
     fn of(patch: Patch<'_>) -> Self {
+        if patch.is_empty() {
+            return Self::Pass;
+        }
         match patch.apply().map(String::from_utf8) {
             Ok(Ok(data)) => Self::Changed(data),
-            // What cannot be changed is better seen than lost.
+            // An event that cannot be changed is better seen than lost.
             _ => Self::Pass,
         }
     }
 }
 
-/// The numbers that a client was given to the parts of an answer.
-#[derive(Debug)]
-enum Numbers {
-    Messages(messages::Numbers),
-    Chat(chat::Numbers),
-    Responses(responses::Numbers),
-    Gemini,
-}
-
 impl Reply {
     /// Begins a reply; `own` are the names of our tools that the request offered. Without any, every byte passes.
     pub fn new(wire: Wire, own: impl IntoIterator<Item = String>) -> Self {
-        let numbers = match wire {
-            Wire::AnthropicMessages => Numbers::Messages(messages::Numbers::default()),
-            Wire::ChatCompletions => Numbers::Chat(chat::Numbers::default()),
-            Wire::Responses => Numbers::Responses(responses::Numbers::default()),
-            Wire::Gemini => Numbers::Gemini,
-        };
-        let state = State { own: own.into_iter().collect(), ..State::default() };
+        let state = ReplyState { own: own.into_iter().collect(), ..ReplyState::default() };
         let (events, watch, rounds) = (Events::default(), Watch::new(wire), Vec::new());
-        Self { wire, events, watch, state, numbers, rounds }
-    }
-
-    /// Keeps from the client the event that only counts tokens, for [`super::Edits::count_usage`].
-    #[must_use]
-    pub fn hiding_usage(mut self) -> Self {
-        self.state.hides_usage = true;
-        self
+        Self { wire, events, watch, state, rounds }
     }
 
     /// Takes a chunk of the provider's stream.
@@ -161,7 +175,7 @@ impl Reply {
         Forward { now: if self.state.asks { Vec::new() } else { rest }, last: Vec::new() }
     }
 
-    fn event(&mut self, event: Event, forward: &mut Forward) {
+    fn event(&mut self, event: StreamEvent, forward: &mut Forward) {
         let Some(data) = &event.data else {
             forward.put(Moment::Middle, event.raw);
             return;
@@ -182,28 +196,20 @@ impl Reply {
         if self.state.asks {
             return;
         }
-        let treated = if moment == Moment::Failure || self.state.passes_all() {
-            EventEdit::Pass
-        } else {
-            self.treat(root, &document)
+        let (patch, state) = (Patch::new(&document), &mut self.state);
+        let edit = match self.wire {
+            _ if moment == Moment::Failure || state.own.is_empty() => EventEdit::Pass,
+            Wire::AnthropicMessages => messages::edit(root, patch, state),
+            Wire::ChatCompletions => chat::edit(root, patch, state),
+            Wire::Responses => responses::edit(root, patch, state, &self.rounds),
+            Wire::Gemini => gemini::edit(root, patch, state),
         };
         // On Gemini the event that asks may say something too: what goes on behind it is no end.
         let moment = if self.state.asks { Moment::Middle } else { moment };
-        match treated {
+        match edit {
             EventEdit::Pass => forward.put(moment, event.raw),
             EventEdit::Drop => {}
             EventEdit::Changed(data) => forward.put(moment, events::written(&event.name, &data)),
-        }
-    }
-
-    fn treat(&mut self, root: Value<'_>, document: &super::document::Document) -> EventEdit {
-        let patch = Patch::new(document);
-        let state = &mut self.state;
-        match &mut self.numbers {
-            Numbers::Messages(numbers) => numbers.treat(root, patch, state),
-            Numbers::Chat(numbers) => numbers.treat(root, patch, state),
-            Numbers::Responses(numbers) => numbers.treat(root, patch, state, &self.rounds),
-            Numbers::Gemini => gemini::treat(root, patch, state),
         }
     }
 
@@ -219,11 +225,7 @@ impl Reply {
             return Some(body.to_vec());
         }
         for call in answer.calls() {
-            if self.state.is_own(&call.name) {
-                self.state.own_calls += 1;
-            } else {
-                self.state.other_calls += 1;
-            }
+            self.state.count_call(&call.name);
         }
         let stops_for_calls = stops_for_calls(self.wire, answer.stop.as_deref());
         self.state.asks = self.state.only_own(stops_for_calls);
@@ -238,7 +240,7 @@ impl Reply {
         Some(patch.apply().unwrap_or_else(|_| body.to_vec()))
     }
 
-    /// Returns where the reply stands.
+    /// Returns the progress of the reply.
     pub fn progress(&self) -> Progress {
         if self.state.asks {
             return Progress::Asks;
@@ -251,7 +253,7 @@ impl Reply {
     }
 
     /// Returns the provider's latest answer as it is, calls of ours included: what it counted is what it bills.
-    pub fn answer(&self) -> &Answer {
+    pub fn answer(&self) -> &ProviderAnswer {
         self.watch.answer()
     }
 
@@ -268,24 +270,18 @@ impl Reply {
     pub fn answered(&mut self, results: &[ToolResult]) -> Vec<Continuation> {
         let answer = self.watch.answer();
         let round = Round::of(self.wire, answer, &self.state.own).with_results(results);
-        self.state.output_before += answer.usage.map_or(0, |usage| usage.output);
+        self.state.output_before += answer.usage.map_or(0, |usage| usage.tokens.output_tokens);
         self.rounds.push(round);
         self.watch = Watch::new(self.wire);
         self.events = Events::default();
         self.state.begin_round();
-        match &mut self.numbers {
-            Numbers::Messages(numbers) => numbers.begin_round(),
-            Numbers::Chat(numbers) => numbers.begin_round(),
-            Numbers::Responses(numbers) => numbers.begin_round(),
-            Numbers::Gemini => {}
-        }
         self.rounds.iter().map(Round::continuation).collect()
     }
 
-    /// Returns what later requests of the session must have put back, with the results of the calls beside the client's.
+    /// Returns the calls that later requests of the session must restore, with the results of those beside the client's.
     ///
     /// `None` where nothing was withheld. A call of the last answer without a result was not complete, and is forgotten.
-    pub fn withheld(&self, results: &[ToolResult]) -> Option<Withheld> {
+    pub fn withheld(&self, results: &[ToolResult]) -> Option<WithheldCalls> {
         if self.rounds.is_empty() && self.own_calls().is_empty() {
             return None;
         }
@@ -302,7 +298,7 @@ impl Forward {
     }
 }
 
-/// Tells whether an answer may have stopped because it called: no answer that was cut short or refused has.
+/// Returns whether an answer may have stopped for its calls; an answer that was cut short or refused did not.
 fn stops_for_calls(wire: Wire, stop: Option<&str>) -> bool {
     let stop = stop.unwrap_or_default();
     match wire {

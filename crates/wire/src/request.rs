@@ -20,17 +20,16 @@ pub(crate) use self::gemini::{Names, part as answered_part, spoken};
 pub use self::kind::RequestKind;
 pub use self::marks::Marks;
 pub(crate) use self::messages::block as answered_block;
-pub use self::question::Question;
+pub use self::question::CacheQuestion;
 pub(crate) use self::responses::said as answered_item;
 pub(crate) use self::tools::SCHEMAS;
 
 use super::Wire;
-use super::answer::scanned;
-use super::content::{self, Found};
-use super::document::{Document, NodeId, ScanError, Value};
+use super::content::{self, LocatedBlock};
+use super::document::{Document, NodeId, ScanError, Value, scanned};
 use super::route::model_and_method;
 
-/// Reads elements of the wire's list of messages as what the model said, whoever they say has said it.
+/// Reads elements of the wire's list of messages as an answer of the model, whatever their role is.
 pub(crate) fn answered_blocks(wire: Wire, items: &[Arc<str>]) -> Vec<Block> {
     let mut names = Names::default();
     let documents = items.iter().filter_map(|item| scanned(item));
@@ -44,20 +43,6 @@ pub(crate) fn answered_blocks(wire: Wire, items: &[Arc<str>]) -> Vec<Block> {
         }
     });
     found.map(|(_, block)| block).collect()
-}
-
-/// What a body may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Lists and objects inside of each other, counted on the bytes, fields that are only passed on included.
-    pub depth: usize,
-}
-
-impl Default for Limits {
-    /// Parsers of this world stop at 128 (Rust's `serde_json`) to 1,000 (Python's); no client comes near.
-    fn default() -> Self {
-        Self { depth: 128 }
-    }
 }
 
 /// Why a body is not a request.
@@ -82,12 +67,12 @@ pub enum RequestError {
 
 /// A request to a provider.
 ///
-/// Shape: [`Request::messages`] is the conversation as core knows it, the system prompt first. It is canonical: a string is a
+/// Shape: [`ProviderRequest::messages`] is the conversation as core knows it, the system prompt first. It is canonical: a string is a
 /// list with one text, marks of the cache and empty texts are left out, a result of a tool is a message of its own, and what
 /// a model said in several items of one answer is one message. So the messages of a session's request begin with those of the
 /// one before.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ProviderRequest {
     wire: Wire,
     document: Document,
     model: Option<String>,
@@ -95,12 +80,12 @@ pub struct Request {
     /// It wants a stream that is one list and no events.
     streams_a_list: bool,
     messages: Vec<Arc<Message>>,
-    sources: Vec<Source>,
+    sources: Vec<MessageSource>,
 }
 
 /// Where in the body a message stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct MessageSource {
     pub(crate) place: Place,
     /// The value that each block was read from.
     pub(crate) blocks: Vec<NodeId>,
@@ -116,34 +101,30 @@ pub(crate) enum Place {
 
 /// A tool that the client offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tool<'a> {
+pub struct OfferedTool<'a> {
     /// Its name, or its type where it has none.
     pub name: Cow<'a, str>,
     /// Its definition as sent.
     pub raw: &'a str,
 }
 
-impl Request {
-    /// Reads a body. `path` is that of the request: Gemini names the model and asks for a stream there.
+impl ProviderRequest {
+    /// Reads a body that nests at most `depth` lists and objects, fields that are only passed on included.
+    ///
+    /// `path` is that of the request: Gemini names the model and asks for a stream there.
     ///
     /// Errors: every [`RequestError`]; nothing panics, whatever the bytes are.
-    pub fn parse(
-        wire: Wire,
-        body: &[u8],
-        path: &str,
-        limits: Limits,
-    ) -> Result<Self, RequestError> {
+    pub fn parse(wire: Wire, body: &[u8], path: &str, depth: usize) -> Result<Self, RequestError> {
         let text = str::from_utf8(body)
             .map_err(|error| RequestError::NotJson { at: error.valid_up_to() })?;
-        let document =
-            Document::scan(Arc::from(text), limits.depth).map_err(|error| match error {
-                ScanError::Syntax { at } => RequestError::NotJson { at },
-                ScanError::TooDeep => RequestError::TooDeep { depth: limits.depth },
-                ScanError::TooLong => RequestError::TooLong,
-            })?;
+        let document = Document::scan(Arc::from(text), depth).map_err(|error| match error {
+            ScanError::Syntax { at } => RequestError::NotJson { at },
+            ScanError::TooDeep => RequestError::TooDeep { depth },
+            ScanError::TooLong => RequestError::TooLong,
+        })?;
         let root = document.root();
         refuse_repeated_keys(root)?;
-        let mut conversation = Conversation::default();
+        let mut conversation = MessageList::default();
         match wire {
             Wire::AnthropicMessages => messages::read(root, &mut conversation)?,
             Wire::ChatCompletions => chat::read(root, &mut conversation)?,
@@ -156,10 +137,10 @@ impl Request {
             }
             _ => (
                 root.get("model").and_then(Value::text).map(Cow::into_owned),
-                root.get("stream").is_some_and(Value::is_true),
+                root.is_true_at("stream"),
             ),
         };
-        let Conversation { messages, sources } = conversation;
+        let MessageList { messages, sources } = conversation;
         let streams_a_list = wire == Wire::Gemini && streams && !path.contains("alt=sse");
         Ok(Self { wire, document, model, streams, streams_a_list, messages, sources })
     }
@@ -177,18 +158,18 @@ impl Request {
         self.model.as_deref()
     }
 
-    /// Tells whether the client wants a stream of events.
+    /// Returns whether the client wants a stream of events.
     pub fn streams(&self) -> bool {
         self.streams
     }
 
-    /// Tells whether the answer says how many tokens it cost: a stream of chat does where the client asks for it.
+    /// Returns whether the answer reports usage; a stream of Chat Completions does where the client asks for it.
     pub fn is_counted(&self) -> bool {
         let options = || self.root().get("stream_options")?.get("include_usage");
         self.wire != Wire::ChatCompletions || !self.streams || options().is_some_and(Value::is_true)
     }
 
-    /// Tells whether the provider keeps the answer, so that the client may go on by its id and without its history.
+    /// Returns whether the provider keeps the answer, so that the client may go on by its id and without its history.
     ///
     /// Tools of ours have no place in such a request: calls that the client did not see could not be put back.
     pub fn is_kept_by_the_server(&self) -> bool {
@@ -201,7 +182,7 @@ impl Request {
         &self.messages
     }
 
-    pub(crate) fn sources(&self) -> &[Source] {
+    pub(crate) fn sources(&self) -> &[MessageSource] {
         &self.sources
     }
 
@@ -215,12 +196,7 @@ impl Request {
 
     /// Returns the list of messages, where the conversation is one.
     pub(crate) fn items(&self) -> Option<Value<'_>> {
-        let key = match self.wire {
-            Wire::AnthropicMessages | Wire::ChatCompletions => "messages",
-            Wire::Responses => "input",
-            Wire::Gemini => "contents",
-        };
-        self.root().get(key).filter(|items| items.is_list())
+        self.root().list_at(self.wire.list_key())
     }
 
     /// Returns the text of the leading system messages.
@@ -229,30 +205,14 @@ impl Request {
         system.map(|message| message.shown()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the most tokens that the client lets the answer have, as far as it says.
-    pub fn output_limit(&self) -> Option<u64> {
-        let root = self.root();
-        let keys: &[&str] = match self.wire {
-            Wire::AnthropicMessages => &["max_tokens"],
-            Wire::ChatCompletions => &["max_completion_tokens", "max_tokens"],
-            Wire::Responses => &["max_output_tokens"],
-            Wire::Gemini => {
-                let settings = root.any(&["generationConfig", "generation_config"])?;
-                return settings.any(&["maxOutputTokens", "max_output_tokens"])?.number();
-            }
-        };
-        root.any(keys)?.number()
-    }
-
     /// Returns the tools that the client offers, in their order; members of groups one by one.
-    pub fn tools(&self) -> Vec<Tool<'_>> {
+    pub fn tools(&self) -> Vec<OfferedTool<'_>> {
         self.tool_lists().into_iter().flat_map(|list| list.elements().flat_map(tools_in)).collect()
     }
 
     /// Returns the lists in which tools stand.
     pub(crate) fn tool_lists(&self) -> Vec<Value<'_>> {
-        let mut lists: Vec<Value<'_>> =
-            self.root().get("tools").filter(|tools| tools.is_list()).into_iter().collect();
+        let mut lists: Vec<Value<'_>> = self.root().list_at("tools").into_iter().collect();
         if self.wire == Wire::Responses {
             let items = self.items().into_iter().flat_map(Value::elements);
             let further = items.filter(|item| item.has("type", "additional_tools"));
@@ -263,22 +223,22 @@ impl Request {
     }
 }
 
-fn tools_in(tool: Value<'_>) -> Vec<Tool<'_>> {
+fn tools_in(tool: Value<'_>) -> Vec<OfferedTool<'_>> {
     if let Some(members) = tool.any(&["functionDeclarations", "function_declarations"]) {
         return members.elements().map(one_tool).collect();
     }
-    match tool.get("tools").filter(|members| members.is_list()) {
+    match tool.list_at("tools") {
         Some(members) => members.elements().map(one_tool).collect(),
         None => vec![one_tool(tool)],
     }
 }
 
-pub(crate) fn one_tool(tool: Value<'_>) -> Tool<'_> {
+pub(crate) fn one_tool(tool: Value<'_>) -> OfferedTool<'_> {
     let inner = ["function", "custom"].iter().find_map(|key| tool.get(key));
     let inner = inner.filter(|inner| inner.is_object()).unwrap_or(tool);
     let name = inner.get("name").or_else(|| tool.get("type")).and_then(Value::text);
     let first_key = || tool.fields().next().and_then(|(key, _)| key.text());
-    Tool { name: name.or_else(first_key).unwrap_or_default(), raw: tool.raw() }
+    OfferedTool { name: name.or_else(first_key).unwrap_or_default(), raw: tool.raw() }
 }
 
 fn refuse_repeated_keys(root: Value<'_>) -> Result<(), RequestError> {
@@ -295,24 +255,34 @@ fn refuse_repeated_keys(root: Value<'_>) -> Result<(), RequestError> {
 
 /// Messages as they are read.
 #[derive(Debug, Default)]
-pub(super) struct Conversation {
+pub(super) struct MessageList {
     messages: Vec<Arc<Message>>,
-    sources: Vec<Source>,
+    sources: Vec<MessageSource>,
 }
 
-impl Conversation {
-    /// Appends a message, unless it says nothing.
-    fn push(&mut self, role: Role, place: Place, found: Vec<Found>) {
+impl MessageList {
+    /// Appends the message of a user, with the results of tools in it as messages of their own before it.
+    fn push_user(&mut self, place: Place, blocks: Vec<LocatedBlock>) {
+        let (results, others): (Vec<LocatedBlock>, Vec<LocatedBlock>) =
+            blocks.into_iter().partition(|(_, block)| matches!(block, Block::ToolResult(_)));
+        for result in results {
+            self.push(Role::Tool, place.clone(), vec![result]);
+        }
+        self.push(Role::User, place, others);
+    }
+
+    /// Appends a message, unless it is empty.
+    fn push(&mut self, role: Role, place: Place, found: Vec<LocatedBlock>) {
         if found.is_empty() {
             return;
         }
         let (nodes, blocks): (Vec<NodeId>, Vec<Block>) = found.into_iter().unzip();
         self.messages.push(Arc::new(Message::new(role, blocks)));
-        self.sources.push(Source { place, blocks: nodes });
+        self.sources.push(MessageSource { place, blocks: nodes });
     }
 }
 
 /// Returns the list of messages that a wire insists on.
 fn list_at<'a>(root: Value<'a>, key: &str, what: &'static str) -> Result<Value<'a>, RequestError> {
-    root.get(key).filter(|list| list.is_list()).ok_or(RequestError::Shape { what })
+    root.list_at(key).ok_or(RequestError::Shape { what })
 }

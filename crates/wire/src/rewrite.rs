@@ -1,4 +1,4 @@
-//! Rewriting: edits spliced into a request, so that what is unchanged keeps its bytes.
+//! Rewriting: edits are spliced into a request, so that unchanged values keep their bytes.
 
 mod continuation;
 mod earlier_rounds;
@@ -14,34 +14,30 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use plimsoll_core::cost::Life;
+use plimsoll_core::lazy_tools::ToolDefinition;
 use plimsoll_core::{Message, ToolResult};
 
 pub use self::options::{BETA_EDITING, BETA_THINKING};
-pub use self::tools::ToolDefinition;
 
 use super::document::{NodeId, Value, quoted};
 use super::patch::{Misfit, Patch};
-use super::request::Request;
+use super::request::ProviderRequest;
 
 /// Changes to a request. Without any, the bytes stay as they are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edits {
-    /// Messages in another form, by their index in [`Request::messages`], ascending; without a form it is left out.
+    /// Messages in another form, by their index in [`ProviderRequest::messages`], ascending; without a form it is left out.
     ///
     /// A form has the blocks of the original: texts, arguments and results may differ, and images of a result may be gone.
     pub messages: Vec<(usize, Option<Arc<Message>>)>,
     /// Tools behind the client's.
     pub add_tools: Vec<ToolDefinition>,
-    /// Only these of the client's tools are offered, by name; `None` offers all.
-    pub only_tools: Option<Vec<String>>,
     /// Tools of the client with another description and schema, by name; all else of them stays.
     pub outline_tools: Vec<ToolDefinition>,
     /// Texts behind messages of the user, by their index, ascending.
     pub append: Vec<(usize, Arc<str>)>,
-    /// The provider is to count tokens in a stream even where the client did not ask for it, see [`Request::is_counted`].
-    pub count_usage: bool,
     /// Calls of ours that the client did not see are put back into the history.
-    pub restore: Vec<Withheld>,
+    pub restore: Vec<WithheldCalls>,
     /// Answers of the model to this very request, whose calls were ours, with the results.
     pub continuations: Vec<Continuation>,
     /// Marks of the provider's cache at the ends of these messages, by their index; where the wire has marks.
@@ -75,14 +71,14 @@ pub struct OwnCall {
 /// An answer that called our tools only, to be sent back with the results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Continuation {
-    /// The answer as elements of the wire's list of messages, as [`super::Answer`] has them.
+    /// The answer as elements of the wire's list of messages, as [`super::ProviderAnswer`] has them.
     pub items: Vec<Arc<str>>,
     pub calls: Vec<OwnCall>,
 }
 
-/// Calls of ours that were kept from a client's view of an answer.
+/// Calls of our tools that the client did not see in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Withheld {
+pub struct WithheldCalls {
     /// The answer as the client was shown it, by which it is found in later requests.
     pub shown: Arc<Message>,
     pub calls: Vec<WithheldCall>,
@@ -140,25 +136,25 @@ impl From<Misfit> for RewriteError {
 }
 
 impl Edits {
-    /// Tells whether nothing changes.
+    /// Returns whether nothing changes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-impl Request {
+impl ProviderRequest {
     /// Returns the body with `edits`.
     ///
     /// Shape: values that are not edited keep their bytes, in their order; no edits give the same bytes. Marks of the
     /// cache stay on their blocks, and go to the block before where theirs is left out.
-    /// Errors: [`RewriteError`] wherever the outcome would not be what the provider accepts, as far as that is the edits' doing.
+    /// Errors: [`RewriteError`] where the edits would make a request that the provider refuses.
     pub fn rewrite(&self, edits: &Edits) -> Result<Vec<u8>, RewriteError> {
         Ok(self.rewritten(edits)?.body)
     }
 
-    /// Returns the body with `edits`, and what of them had no place in it.
+    /// Returns the body with `edits`, and those edits that have no place in it.
     ///
-    /// Errors: as [`Request::rewrite`].
+    /// Errors: as [`ProviderRequest::rewrite`].
     pub fn rewritten(&self, edits: &Edits) -> Result<Rewritten, RewriteError> {
         if edits.is_empty() {
             return Ok(Rewritten { body: self.body().to_vec(), unplaced: Vec::new() });
@@ -178,9 +174,6 @@ impl Request {
         let unplaced = rewrite.restore_all(&edits.restore);
         rewrite.omit()?;
         rewrite.offer_tools(edits)?;
-        if edits.count_usage && !self.is_counted() {
-            rewrite.count_usage();
-        }
         rewrite.mark(&edits.marks)?;
         for (index, text) in &edits.append {
             rewrite.append(*index, text)?;
@@ -224,7 +217,7 @@ impl Request {
 
 /// A rewriting under way.
 struct Rewrite<'a> {
-    request: &'a Request,
+    request: &'a ProviderRequest,
     patch: Patch<'a>,
     /// Strings that change, in what they will say; more may be appended to them.
     texts: BTreeMap<NodeId, String>,
@@ -244,16 +237,6 @@ impl<'a> Rewrite<'a> {
         let Some(items) = self.request.items() else { return Vec::new() };
         let all = items.elements().enumerate();
         all.filter(|(index, _)| !self.patch.is_removed(items, *index)).collect()
-    }
-
-    fn count_usage(&mut self) {
-        let root = self.request.root();
-        match root.get("stream_options") {
-            Some(options) if options.is_object() => {
-                self.patch.set(options, "include_usage", "true".to_owned());
-            }
-            _ => self.patch.set(root, "stream_options", r#"{"include_usage":true}"#.to_owned()),
-        }
     }
 
     fn finish(mut self) -> Result<Vec<u8>, RewriteError> {

@@ -1,13 +1,13 @@
-//! Routes: which wire a path belongs to, and what is asked for there.
+//! Routes: the wire and the endpoint of a path.
 
 use super::Wire;
 
-/// What a request's method and path ask for.
+/// The endpoint that a request's method and path name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
     /// An answer of a model.
     Generate(Wire),
-    /// The size of the request that stands in the body; changed as the request that it predicts, and no part of history.
+    /// The size of the request in the body, which is changed as that request would be, and is no part of history.
     CountTokens(Wire),
     /// A smaller history, made by the provider; never changed.
     Compact,

@@ -1,10 +1,10 @@
-//! An answer of ours: a text as the provider would have said it, whole or as the events of a stream.
+//! An answer of ours: a text in the provider's shape, whole or as the events of a stream.
 
 use plimsoll_core::MillisSinceEpoch;
 
 use super::document::quoted;
 use super::events::written;
-use super::{Request, Wire};
+use super::{ProviderRequest, Wire};
 
 /// An answer that no provider gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub struct SyntheticAnswer<'a> {
     pub at: MillisSinceEpoch,
 }
 
-impl Request {
+impl ProviderRequest {
     /// Writes a text as the answer to this request: one body, or all the events of a stream where the client wants one.
     ///
-    /// It cost nothing, and so all counts of tokens are 0.
+    /// It costs nothing, so all counts of tokens are 0.
     pub fn answered(&self, answer: &SyntheticAnswer<'_>) -> Vec<u8> {
-        let said = Said {
+        let said = AnswerParts {
             id: answer.id,
             model: quoted(self.model().unwrap_or_default()),
             text: quoted(answer.text),
@@ -40,7 +40,7 @@ impl Request {
 }
 
 /// The parts of an answer, as JSON.
-struct Said<'a> {
+struct AnswerParts<'a> {
     id: &'a str,
     model: String,
     text: String,
@@ -51,7 +51,7 @@ const MESSAGES_USAGE: &str = r#"{"input_tokens":0,"cache_creation_input_tokens":
 const CHAT_USAGE: &str = r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}"#;
 const RESPONSES_USAGE: &str = r#"{"input_tokens":0,"input_tokens_details":{"cached_tokens":0},"output_tokens":0,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":0}"#;
 
-impl Said<'_> {
+impl AnswerParts<'_> {
     fn whole(&self, wire: Wire) -> String {
         let Self { id, model, text, seconds } = self;
         match wire {
@@ -176,11 +176,11 @@ impl Said<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, AnswerUsage, Ending, Events, Limits, Moment, Watch};
+    use crate::{AnswerUsage, DEFAULT_DEPTH, Ending, Events, Moment, ProviderAnswer, Watch};
 
     const TEXT: &str = "line \"one\"\nand é \u{1f600}\\ end";
 
-    fn request(wire: Wire, streams: bool) -> Request {
+    fn request(wire: Wire, streams: bool) -> ProviderRequest {
         let (path, body) = match wire {
             Wire::AnthropicMessages => ("", r#"{"model":"m","stream":S,"messages":[]}"#),
             Wire::ChatCompletions => (
@@ -194,10 +194,10 @@ mod tests {
             Wire::Gemini => ("/v1beta/models/m:generateContent", r#"{"contents":[]}"#),
         };
         let body = body.replace("\":S", if streams { "\":true" } else { "\":false" });
-        Request::parse(wire, body.as_bytes(), path, Limits::default()).expect("a request")
+        ProviderRequest::parse(wire, body.as_bytes(), path, DEFAULT_DEPTH).expect("a request")
     }
 
-    fn check(wire: Wire, answer: &Answer) {
+    fn check(wire: Wire, answer: &ProviderAnswer) {
         assert_eq!(answer.ending, Ending::Complete, "{wire}");
         assert_eq!(answer.text(), TEXT, "{wire}");
         assert_eq!(answer.model.as_deref(), Some("m"), "{wire}");
@@ -211,7 +211,7 @@ mod tests {
         let ours = SyntheticAnswer { id: "abc", text: TEXT, at: MillisSinceEpoch(7000) };
         for wire in Wire::ALL {
             let body = request(wire, false).answered(&ours);
-            check(wire, &Answer::of_body(wire, &body));
+            check(wire, &ProviderAnswer::of_body(wire, &body));
             let stream = request(wire, true).answered(&ours);
             let mut events = Events::default();
             events.push(&stream);
@@ -229,7 +229,7 @@ mod tests {
     fn a_stream_counts_where_the_client_asks_for_it() {
         let ours = SyntheticAnswer { id: "abc", text: TEXT, at: MillisSinceEpoch(7000) };
         let body = br#"{"model":"m","stream":true,"messages":[]}"#;
-        let plain = Request::parse(Wire::ChatCompletions, body, "", Limits::default());
+        let plain = ProviderRequest::parse(Wire::ChatCompletions, body, "", DEFAULT_DEPTH);
         let plain = plain.expect("a request").answered(&ours);
         assert!(!String::from_utf8_lossy(&plain).contains("usage"));
         let counted = request(Wire::ChatCompletions, true).answered(&ours);

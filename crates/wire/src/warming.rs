@@ -3,9 +3,9 @@
 use super::Wire;
 use super::document::Value;
 use super::patch::Patch;
-use super::request::Request;
+use super::request::ProviderRequest;
 
-impl Request {
+impl ProviderRequest {
     /// Returns the body for a read without an answer; `None` where the provider has no such request.
     ///
     /// Anthropic reads a prompt and answers nothing with `max_tokens: 0`. It refuses that with `stream`, thinking of a set budget, a
@@ -33,10 +33,10 @@ impl Request {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Limits, Request, Wire};
+    use crate::{DEFAULT_DEPTH, ProviderRequest, Wire};
 
     fn unanswered(wire: Wire, body: &str) -> Option<String> {
-        let request = Request::parse(wire, body.as_bytes(), "", Limits::default());
+        let request = ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let body = request.expect("a request").unanswered()?;
         Some(String::from_utf8(body).expect("text"))
     }

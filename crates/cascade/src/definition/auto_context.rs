@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::template::Template;
 use super::{Cascade, ContextMode, Phase};
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
+use crate::template::Template;
 
 words! {
     /// How messages of earlier phases are chosen.

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::context::MessagesFilter;
-use super::template::Template;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
+use crate::template::Template;
 
 record! {
     /// Names for messages that matter; a text alone is that of `output`.

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::auto_context::{Anchors, Selection};
-use super::template::Template;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
 use crate::problem::Kind;
+use crate::template::Template;
 
 words! {
     /// Whether the sources are named or chosen.

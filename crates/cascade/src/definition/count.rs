@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::template::Template;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
+use crate::template::Template;
 
 /// A whole number, or a template that renders one when the phase begins.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::rules::Rules;
 use super::tackle::Tackle;
-use super::template::Template;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
 use crate::problem::Place;
+use crate::template::Template;
 
 record! {
     /// A phase that may come next; a name alone is its `target`.

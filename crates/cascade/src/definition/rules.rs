@@ -1,8 +1,8 @@
 //! Bounds of a phase and its loop of attempts.
 
 use super::count::Count;
-use super::template::Template;
 use super::validator::Validator;
+use crate::template::Template;
 
 record! {
     /// How long a phase goes on, and until what.

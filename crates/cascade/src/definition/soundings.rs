@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::count::Count;
-use super::template::Template;
 use super::validator::Validator;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
+use crate::template::Template;
 
 words! {
     /// What becomes of the attempts.

@@ -1,44 +1,12 @@
 //! Texts with `{{ values }}`, as they stand in a cascade.
 
-use std::sync::Arc;
-
 use plimsoll_core::nearest;
 use serde_json::{Value, json};
 
 use crate::decode::{Decode, Decoder, Definitions, is_near};
 use crate::node::{Node, NodeKind};
 use crate::problem::{Kind, Place, Severity};
-use crate::template::{FILTERS, Use, uses};
-
-/// A Jinja template; its syntax was checked when the cascade was read.
-#[derive(Debug, Clone)]
-pub struct Template {
-    source: Arc<str>,
-    place: Place,
-}
-
-/// Templates are the same if they say the same.
-impl PartialEq for Template {
-    fn eq(&self, other: &Self) -> bool {
-        self.source == other.source
-    }
-}
-
-impl Template {
-    pub(crate) fn new(source: &str, place: Place) -> Self {
-        Self { source: source.into(), place }
-    }
-
-    /// Returns the text with its braces.
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// Returns where it stands in its file.
-    pub fn place(&self) -> Place {
-        self.place
-    }
-}
+use crate::template::{FILTERS, Template, Use, uses};
 
 impl Decode for Template {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
@@ -46,7 +14,7 @@ impl Decode for Template {
         if source.contains('{') {
             check(&source, node, decoder)?;
         }
-        Some(Self { source: source.into(), place: node.place })
+        Some(Self::new(&source, node.place))
     }
 
     fn schema(definitions: &mut Definitions) -> Value {

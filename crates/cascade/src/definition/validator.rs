@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::count::Count;
-use super::template::{Template, Templated};
+use super::template::Templated;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
+use crate::template::Template;
 
 /// What answers `{valid, reason}` for an output.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +62,25 @@ impl Decode for PromptValidator {
 
     fn schema(definitions: &mut Definitions) -> Value {
         Self::schema_map(definitions)
+    }
+}
+
+impl Validator {
+    /// Returns the name for the log.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Named(name) => name,
+            Self::Tool { tool, .. } => tool,
+            Self::Code { language, .. } => language.as_str(),
+            Self::Prompt(_) => "prompt",
+        }
+    }
+}
+
+impl Language {
+    /// Returns the name of the tool that runs programs of this language.
+    pub fn tool(self) -> String {
+        format!("run_{}", self.as_str())
     }
 }
 

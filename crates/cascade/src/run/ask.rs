@@ -1,4 +1,4 @@
-//! Questions to a model beside the conversation: a judge, an evaluator, a choice.
+//! Questions to a model beside the conversation: of a judge, an evaluator or a selector.
 
 use std::sync::Arc;
 
@@ -6,76 +6,86 @@ use plimsoll_core::{Message, Role};
 use plimsoll_engine::{ChatModel, ChatRequest, ModelError, Response};
 use serde_json::Value;
 
-use super::Run;
 use super::error::RunError;
-use super::journal::Journal;
 use super::state::text_of;
-use super::turns::own_message;
-use crate::definition::Phase;
+use super::visit::{Visit, phase_message};
+use crate::template::Template;
 
-impl Run {
-    /// Asks for a JSON value of a schema; what is none is `null`, and the caller goes on without.
+/// A model, and the name by which the cascade requested it.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestedModel {
+    pub(crate) model: Arc<dyn ChatModel>,
+    pub(crate) name: Option<String>,
+}
+
+impl Visit<'_> {
+    /// Returns the model of this name; without a name that of the phase, else that of the cascade.
+    pub(crate) fn model(&self, name: Option<String>) -> Result<RequestedModel, RunError> {
+        let template = self.phase.model.as_ref().or(self.run.cascade.model.as_ref());
+        let name = name.map_or_else(|| self.render_option(template), |name| Ok(Some(name)))?;
+        let found = self.run.runner.models.model(name.as_deref());
+        found.map(|model| RequestedModel { model, name }).map_err(|error| self.no_answer(error))
+    }
+
+    /// Returns the model that a template names; without a template that of the phase.
+    pub(crate) fn model_of(&self, name: Option<&Template>) -> Result<RequestedModel, RunError> {
+        self.model(self.render_option(name)?)
+    }
+
+    pub(crate) fn no_answer(&self, source: ModelError) -> RunError {
+        RunError::Model { phase: self.name().to_owned(), source }
+    }
+
+    /// Asks for a JSON value of a schema; an answer without JSON is `null`, and the caller goes on without.
     pub(crate) async fn ask(
-        &self,
-        phase: &Phase,
-        journal: &mut Journal,
-        model: Arc<dyn ChatModel>,
-        asked_for: Option<String>,
+        &mut self,
+        model: &RequestedModel,
         question: String,
         schema: &str,
     ) -> Result<Value, RunError> {
         let response = Response::Json { schema: schema.into() };
-        let answer = self.asked(phase, journal, model, asked_for, question, response).await?;
+        let answer = self.answer(model, question, response).await?;
         Ok(json_in(&text_of(&answer)).unwrap_or(Value::Null))
     }
 
     /// Asks for a text.
     pub(crate) async fn ask_text(
-        &self,
-        phase: &Phase,
-        journal: &mut Journal,
-        model: Arc<dyn ChatModel>,
-        asked_for: Option<String>,
+        &mut self,
+        model: &RequestedModel,
         question: String,
-    ) -> Result<Arc<Message>, RunError> {
-        self.asked(phase, journal, model, asked_for, question, Response::Text).await
+    ) -> Result<String, RunError> {
+        Ok(text_of(&*self.answer(model, question, Response::Text).await?))
     }
 
-    async fn asked(
-        &self,
-        phase: &Phase,
-        journal: &mut Journal,
-        model: Arc<dyn ChatModel>,
-        asked_for: Option<String>,
+    async fn answer(
+        &mut self,
+        model: &RequestedModel,
         question: String,
         response: Response,
     ) -> Result<Arc<Message>, RunError> {
-        let question = journal.say(own_message(phase, Role::User, question)).await?;
-        if let Some(answer) = journal.answer(Role::Assistant)? {
-            self.runner.models.passed_over(asked_for.as_deref());
+        let question = self.say(Role::User, question).await?;
+        if let Some(answer) = self.journal.answer(Role::Assistant)? {
+            self.run.runner.models.passed_over(model.name.as_deref());
             return Ok(answer);
         }
         let mut request = ChatRequest::new(vec![(*question).clone()]);
         request.response = response;
-        request.max_tokens = self.runner.settings.max_tokens;
-        let reply = match model.complete(&request).await {
+        request.max_tokens = self.run.runner.settings.max_tokens;
+        let mut reply = match model.model.complete(&request).await {
             Ok(reply) => reply.message,
-            // It answered, and not as it was asked: that is an answer too, and is kept.
+            // The answer was paid for, so it is recorded although it has another form than the request asks for.
             Err(ModelError::Unusable(why)) => {
-                self.note(phase.name.as_str(), format!("a model's answer can't be used: {why}"));
-                own_message(phase, Role::Assistant, format!("[unusable: {why}]"))
+                self.note(format!("a model's answer can't be used: {why}"));
+                phase_message(self.phase, Role::Assistant, format!("[unusable: {why}]"))
             }
-            Err(source) => {
-                return Err(RunError::Model { phase: phase.name.to_string(), source });
-            }
+            Err(error) => return Err(self.no_answer(error)),
         };
-        let mut reply = reply;
-        reply.phase = Some(phase.name.as_str().into());
-        journal.append(reply, Vec::new()).await
+        reply.phase = Some(self.name().into());
+        self.journal.append(reply, Vec::new()).await
     }
 }
 
-/// Finds the JSON in a model's answer: all of it, what stands in a code fence, or from the first brace to the last.
+/// Finds the JSON in a model's answer: the whole answer, a code fence, or from the first brace to the last.
 pub(crate) fn json_in(text: &str) -> Option<Value> {
     let whole = text.trim();
     let fenced = whole.split("```").nth(1).map(|inside| inside.trim_start_matches("json").trim());

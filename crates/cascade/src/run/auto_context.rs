@@ -1,6 +1,6 @@
-//! The context of a phase in mode `auto`: anchors, and what is chosen of the rest.
+//! The context of a phase in mode `auto`: anchors, and the messages that a strategy selects.
 //!
-//! Message texts are those of `auto-context.md`, `_gather_anchors`. What is chosen is sent as it was said, except that no
+//! Message texts are those of `auto-context.md`, `_gather_anchors`. Selected messages are sent unchanged, except that no
 //! call stands without its result: a result by itself is quoted.
 
 use std::collections::BTreeMap;
@@ -15,29 +15,26 @@ use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, card};
 use plimsoll_engine::cards::safe_text;
 use plimsoll_engine::{HistoryBatch, ReceiptRecord};
 
-use super::Run;
 use super::context::{PhaseContext, indented};
 use super::error::RunError;
-use super::event::Event;
-use super::journal::Journal;
-use super::state::{Ran, RunState, text_of};
-use crate::definition::{self, AnchorInclude, AutoSelection, Phase};
+use super::event::RunEvent;
+use super::state::{PhaseRun, RunState, text_of};
+use super::visit::Visit;
+use crate::definition::{self, AnchorInclude, AutoSelection};
 
 /// A message of an earlier phase.
-struct Earlier<'a> {
-    message: &'a Arc<Message>,
+struct EarlierMessage {
+    message: Arc<Message>,
     candidate: CardCandidate,
 }
 
-impl Run {
-    /// Chooses the context of a phase; every choice leaves a receipt.
-    pub(crate) async fn chosen_context(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
+impl Visit<'_> {
+    /// Selects the context of the phase, and records the selection in a receipt.
+    pub(crate) async fn select_context(
+        &mut self,
         auto: &AutoSelection,
     ) -> Result<PhaseContext, RunError> {
+        let past = &*self.past;
         let mut built = PhaseContext::default();
         let mut anchors: Vec<Arc<Message>> = Vec::new();
         if auto.include.contains(&AnchorInclude::Input) && !past.input.is_empty() {
@@ -45,8 +42,8 @@ impl Run {
             anchors.push(Arc::new(Message::text(Role::User, text)));
         }
         if auto.include.contains(&AnchorInclude::Output) {
-            for ran in resolved(auto, past, &mut built.notes) {
-                let text = format!("[Output from {}]\n{}", ran.phase, ran.output);
+            for run in resolved(auto, past, &mut built.notes) {
+                let text = format!("[Output from {}]\n{}", run.phase, run.output);
                 anchors.push(Arc::new(Message::text(Role::Assistant, text)));
             }
         }
@@ -64,32 +61,27 @@ impl Run {
             callout_weight: auto.callout_weight,
             similarity_threshold: auto.similarity_threshold,
         };
-        let task = match &phase.instructions {
-            Some(template) => self.render(phase, past, template, [])?,
-            None => String::new(),
-        };
+        let task = self.task()?;
         let last = earlier.iter().map(|one| one.candidate.at).max().unwrap_or_default();
         let pool_of = earlier.iter().map(|one| one.candidate.clone()).collect();
         let pool = Pool::new(pool_of, &task, last, &config);
-        let selection = self.selected(phase, past, journal, auto, &pool, &task).await?;
+        let selection = self.select(auto, &pool, &task).await?;
         if let Some(why) = &selection.fallback {
             built.notes.push(format!("the heuristic chose: {why}"));
         }
-        let chosen: Vec<&str> = selection.hashes().collect();
-        // In the order in which they were said, whatever the order of the choice.
-        let said = earlier.iter().filter(|one| chosen.contains(&one.candidate.hash.as_str()));
-        let said: Vec<Arc<Message>> = said.map(|one| standing_alone(one.message)).collect();
-        self.keep_selection(phase, past, journal, &anchors, &selection, earlier.len()).await?;
+        let hashes: Vec<&str> = selection.hashes().collect();
+        // In the order of the conversation, whatever the order of the choice.
+        let selected = earlier.iter().filter(|one| hashes.contains(&one.candidate.hash.as_str()));
+        let selected: Vec<Arc<Message>> =
+            selected.map(|one| standing_alone(&one.message)).collect();
+        self.record_selection(&anchors, &selection, earlier.len()).await?;
         built.messages = anchors;
-        built.messages.extend(said);
+        built.messages.extend(selected);
         Ok(built)
     }
 
-    async fn selected(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
+    async fn select(
+        &mut self,
         auto: &AutoSelection,
         pool: &Pool,
         task: &str,
@@ -104,10 +96,10 @@ impl Run {
             return Ok(heuristic(pool));
         }
         let by_model = matches!(strategy(auto.strategy), Strategy::Llm | Strategy::Hybrid);
-        if by_model && !self.runner.settings.llm_selection_enabled {
+        if by_model && !self.run.runner.settings.llm_selection_enabled {
             return Ok(fallback("choices by a model are turned off".to_owned()));
         }
-        let safe = |text: &str| safe_text(text, self.runner.settings.safety);
+        let safe = |text: &str| safe_text(text, self.run.runner.settings.safety);
         let menu = match strategy(auto.strategy) {
             Strategy::Heuristic => return Ok(heuristic(pool)),
             Strategy::Semantic => {
@@ -119,22 +111,21 @@ impl Run {
             Strategy::Llm => menu(pool, safe),
             Strategy::Hybrid => hybrid_menu(pool, safe),
         };
-        let asked = self.of_template(phase, past, auto.selector_model.as_ref())?;
-        let (model, asked_for) = match self.model(phase, past, asked) {
+        let name = self.render_option(auto.selector_model.as_ref())?;
+        let model = match self.model(name) {
             Ok(model) => model,
             Err(error) => return Ok(fallback(error.to_string())),
         };
         let question = format!("{}\n\n{}", menu.system, menu.prompt);
-        let answer =
-            match self.ask(phase, journal, model, asked_for, question, answer_schema()).await {
-                Ok(answer) => answer,
-                Err(error @ (RunError::Model { .. } | RunError::Met { .. })) => {
-                    let why = error.to_string();
-                    journal.fail(phase.name.as_str(), &why).await?;
-                    return Ok(fallback(why));
-                }
-                Err(error) => return Err(error),
-            };
+        let answer = match self.ask(&model, question, answer_schema()).await {
+            Ok(answer) => answer,
+            Err(error @ (RunError::Model { .. } | RunError::Recorded { .. })) => {
+                let why = error.to_string();
+                self.journal.fail(self.phase.name.as_str(), &why).await?;
+                return Ok(fallback(why));
+            }
+            Err(error) => return Err(error),
+        };
         Ok(match select::llm(pool, &menu, &answer.to_string()) {
             Ok(selection) => selection,
             Err(why) => fallback(why.to_string()),
@@ -142,7 +133,7 @@ impl Run {
     }
 
     async fn similarities(&self, pool: &Pool, task: &str) -> Result<BTreeMap<String, f64>, String> {
-        let Some(embedder) = &self.runner.embedder else {
+        let Some(embedder) = &self.run.runner.embedder else {
             return Err("there is no embedder".to_owned());
         };
         // The first thousand characters of a task are asked for (`_semantic_selection`).
@@ -160,11 +151,8 @@ impl Run {
         Ok(cosines.collect())
     }
 
-    async fn keep_selection(
+    async fn record_selection(
         &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &Journal,
         anchors: &[Arc<Message>],
         selection: &Selection,
         candidates: usize,
@@ -172,38 +160,42 @@ impl Run {
         let own = anchors.iter().map(|message| ContentHash::of(message).short());
         let marked = selection.anchors.iter().map(|chosen| chosen.hash.clone());
         let left_out: i64 = selection.left_out.iter().map(|passed| i64::from(passed.tokens)).sum();
-        let (session, turn) = (journal.session(), journal.turn());
-        let visits = past.visits(phase.name.as_str());
-        let now = self.runner.clock.now();
+        let (session, turn) = (self.journal.session(), self.journal.turn());
+        let (name, visits) = (self.name(), self.past.visits(self.name()));
+        let now = self.run.runner.clock.now();
         let mut record = ReceiptRecord::of_selection(session, turn, selection, candidates, now);
-        record.trace_id = format!("{session}:{turn}:{}.{visits}", phase.name);
-        record.cascade_id = Some(self.cascade.cascade_id.to_string());
+        record.trace_id = format!("{session}:{turn}:{name}.{visits}");
+        record.cascade_id = Some(self.run.cascade.cascade_id.to_string());
         record.context_size += anchors.len() as u32;
         record.masked_count = selection.left_out.len() as u32;
         record.anchor_hashes = own.chain(marked).collect();
         record.tokens_saved = left_out;
-        self.tell(&Event::Chosen {
-            phase: phase.name.to_string(),
+        self.run.tell(&RunEvent::ContextSelected {
+            phase: self.name().to_owned(),
             strategy: selection.used.as_str().to_owned(),
             anchored: record.anchor_hashes.clone(),
             selected: record.selected_hashes.clone(),
         });
         let batch = HistoryBatch { receipts: vec![record], ..HistoryBatch::default() };
-        self.runner.history.append(journal.tenant(), batch).await?;
+        self.run.runner.history.append(self.journal.tenant(), batch).await?;
         Ok(())
     }
 }
 
 /// Returns the phases whose output is an anchor, in the order in which they are named.
-fn resolved<'a>(auto: &AutoSelection, past: &'a RunState, notes: &mut Vec<String>) -> Vec<&'a Ran> {
-    let mut found: Vec<&Ran> = Vec::new();
+fn resolved<'a>(
+    auto: &AutoSelection,
+    past: &'a RunState,
+    notes: &mut Vec<String>,
+) -> Vec<&'a PhaseRun> {
+    let mut found: Vec<&PhaseRun> = Vec::new();
     for name in &auto.from_phases {
         match name.to_ascii_lowercase().as_str() {
-            "previous" | "prev" => found.extend(past.ran.last()),
-            "first" => found.extend(past.ran.first()),
-            "all" => found.extend(&past.ran),
+            "previous" | "prev" => found.extend(past.runs.last()),
+            "first" => found.extend(past.runs.first()),
+            "all" => found.extend(&past.runs),
             _ => match past.latest(name) {
-                Some(ran) => found.push(ran),
+                Some(run) => found.push(run),
                 None => notes.push(format!("no output of `{name}` is an anchor: it did not run")),
             },
         }
@@ -211,18 +203,18 @@ fn resolved<'a>(auto: &AutoSelection, past: &'a RunState, notes: &mut Vec<String
     found
 }
 
-/// Returns what may be chosen: what earlier phases said and were told, except for the outputs that are anchors anyway.
-fn candidates<'a>(auto: &AutoSelection, past: &'a RunState) -> Vec<Earlier<'a>> {
+/// Returns the messages of earlier phases that may be selected: all but the outputs that are anchors.
+fn candidates(auto: &AutoSelection, past: &RunState) -> Vec<EarlierMessage> {
     let with_outputs = auto.include.contains(&AnchorInclude::Output);
     let anchored: Vec<&str> = if with_outputs {
-        resolved(auto, past, &mut Vec::new()).iter().map(|ran| ran.output.as_str()).collect()
+        resolved(auto, past, &mut Vec::new()).iter().map(|run| run.output.as_str()).collect()
     } else {
         Vec::new()
     };
     let tokenizer = plimsoll_core::Tokenizer::O200k { factor: 1.0 };
-    let mut all: Vec<Earlier<'a>> = Vec::new();
-    for ran in &past.ran {
-        for (turn, message) in ran.messages.iter().enumerate() {
+    let mut all = Vec::new();
+    for run in &past.runs {
+        for (turn, message) in run.messages.iter().enumerate() {
             let text = text_of(message);
             let is_anchored = message.role == Role::Assistant && anchored.contains(&text.as_str());
             if message.role == Role::System || is_anchored {
@@ -237,15 +229,15 @@ fn candidates<'a>(auto: &AutoSelection, past: &'a RunState) -> Vec<Earlier<'a>> 
             let is_error = error_lines(&text).next().is_some();
             let is_anchor =
                 is_callout || (is_error && auto.include.contains(&AnchorInclude::Errors));
-            all.push(Earlier {
-                message,
+            all.push(EarlierMessage {
+                message: message.clone(),
                 candidate: CardCandidate {
                     hash: ContentHash::of(message).short(),
                     keywords: card::card_keywords(&summary).into_iter().collect(),
                     summary,
                     tokens: tokenizer.count_message(&standing_alone(message)),
                     role: message.role,
-                    phase: Some(ran.phase.clone()),
+                    phase: Some(run.phase.clone()),
                     turn: Some(turn as u32),
                     at: message.time.unwrap_or(MillisSinceEpoch(0)),
                     is_anchor,
@@ -258,7 +250,7 @@ fn candidates<'a>(auto: &AutoSelection, past: &'a RunState) -> Vec<Earlier<'a>> 
     all
 }
 
-/// Returns a message as it can stand without its exchange: calls are told, results are quoted.
+/// Returns a message in a form that stands without its exchange: calls and results become text.
 fn standing_alone(message: &Arc<Message>) -> Arc<Message> {
     let told = match message.role {
         Role::Tool => Message::text(Role::User, format!("[Tool result]: {}", message.shown())),

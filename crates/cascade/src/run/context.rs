@@ -1,7 +1,7 @@
-//! The context of a phase: what it sees of the phases before it.
+//! The context of a phase: the messages that it sees of earlier phases.
 //!
 //! Order and message texts are those of `context-injection.md`. A phase sees all that went before (snowball); with `context` only
-//! what it names; with `inject_from` what it names, and then all that went before.
+//! the sources that it names; with `inject_from` these sources, and then all that went before.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use plimsoll_core::{Block, Image, Message, Role};
 use serde_json::{Map, Value};
 
 use super::error::RunError;
-use super::state::{Ran, RunState, text_of};
+use super::state::{PhaseRun, RunState, text_of};
 use crate::definition::{
-    AsRole, Context, ContextRetention, ImagesFilter, Include, MessagesFilter, Phase, Source,
-    SourcePhase, Template,
+    AsRole, ContextRetention, ImagesFilter, Include, MessagesFilter, Phase, Source, SourcePhase,
 };
+use crate::template::Template;
 
-/// What a phase sees of what went before.
+/// The messages that a phase sees of earlier ones.
 #[derive(Debug, Clone, Default)]
 pub struct PhaseContext {
     pub messages: Vec<Arc<Message>>,
-    /// What was asked for and is not there, a line each.
+    /// A line for each source that is not there.
     pub notes: Vec<String>,
 }
 
-/// Tells whether a condition holds.
+/// Returns whether a condition holds.
 pub(crate) type Holds<'a> = dyn Fn(&Template) -> Result<bool, RunError> + 'a;
 
 /// Returns the context of a phase whose sources are named, or that sees everything.
@@ -34,7 +34,12 @@ pub(crate) fn phase_context(
 ) -> Result<PhaseContext, RunError> {
     let mut built = PhaseContext::default();
     if let Some(context) = &phase.context {
-        selective(context, past, holds, &mut built)?;
+        if context.include_input {
+            built.messages.extend(input(&past.input));
+        }
+        for source in &context.from {
+            inject(source, &context.exclude, past, holds, &mut built)?;
+        }
     } else {
         for source in &phase.inject_from {
             inject(source, &[], past, holds, &mut built)?;
@@ -45,32 +50,17 @@ pub(crate) fn phase_context(
     Ok(built)
 }
 
-/// Returns all that went before: the input, and each phase as far as it is retained.
+/// Returns the whole past: the input, and each phase as far as it is retained.
 pub(crate) fn snowball(past: &RunState) -> Vec<Arc<Message>> {
     let mut messages = Vec::new();
     messages.extend(input(&past.input));
-    for ran in &past.ran {
-        match ran.retention {
-            ContextRetention::Full => messages.extend(ran.messages.iter().cloned()),
-            ContextRetention::OutputOnly => messages.push(output(ran, Role::User)),
+    for run in &past.runs {
+        match run.retention {
+            ContextRetention::Full => messages.extend(run.messages.iter().cloned()),
+            ContextRetention::OutputOnly => messages.push(output(run, Role::User)),
         }
     }
     messages
-}
-
-fn selective(
-    context: &Context,
-    past: &RunState,
-    holds: &Holds<'_>,
-    built: &mut PhaseContext,
-) -> Result<(), RunError> {
-    if context.include_input {
-        built.messages.extend(input(&past.input));
-    }
-    for source in &context.from {
-        inject(source, &context.exclude, past, holds, built)?;
-    }
-    Ok(())
 }
 
 /// Returns the cascade's input as a message; one without input has none.
@@ -95,21 +85,21 @@ fn inject(
     {
         return Ok(());
     }
-    for ran in meant(&source.phase, exclude, past, built) {
+    for run in runs_of(&source.phase, exclude, past, built) {
         for include in &source.include {
-            include_of(*include, source, ran, built);
+            include_of(*include, source, run, built);
         }
     }
     Ok(())
 }
 
-/// Returns the runs that a source means, each phase's latest, in the order in which they ended.
-fn meant<'a>(
+/// Returns the runs that a source names, the latest of each phase, in the order in which they ended.
+fn runs_of<'a>(
     phase: &SourcePhase,
     exclude: &[String],
     past: &'a RunState,
     built: &mut PhaseContext,
-) -> Vec<&'a Ran> {
+) -> Vec<&'a PhaseRun> {
     match phase {
         SourcePhase::Named(name) => {
             let found = past.latest(name);
@@ -118,55 +108,55 @@ fn meant<'a>(
             }
             found.into_iter().collect()
         }
-        SourcePhase::Previous => past.ran.last().into_iter().collect(),
-        SourcePhase::First => past.ran.first().into_iter().collect(),
+        SourcePhase::Previous => past.runs.last().into_iter().collect(),
+        SourcePhase::First => past.runs.first().into_iter().collect(),
         SourcePhase::All => {
-            let is_latest = |place: usize, ran: &Ran| {
-                past.ran[place + 1..].iter().all(|later| later.phase != ran.phase)
+            let is_latest = |place: usize, run: &PhaseRun| {
+                past.runs[place + 1..].iter().all(|later| later.phase != run.phase)
             };
-            let all = past.ran.iter().enumerate();
-            all.filter(|(place, ran)| is_latest(*place, ran) && !exclude.contains(&ran.phase))
-                .map(|(_, ran)| ran)
+            let all = past.runs.iter().enumerate();
+            all.filter(|(place, run)| is_latest(*place, run) && !exclude.contains(&run.phase))
+                .map(|(_, run)| run)
                 .collect()
         }
     }
 }
 
-fn include_of(include: Include, source: &Source, ran: &Ran, built: &mut PhaseContext) {
+fn include_of(include: Include, source: &Source, run: &PhaseRun, built: &mut PhaseContext) {
     let role = match source.as_role {
         AsRole::User => Role::User,
         AsRole::System => Role::System,
     };
-    let name = &ran.phase;
+    let name = &run.phase;
     match include {
         Include::Images => {
-            let images = filtered(ran.images(), source);
+            let images = filtered_images(run.images(), source);
             if !images.is_empty() {
                 let mut blocks = vec![Block::Text(format!("[Images from {name}]:").into())];
                 blocks.extend(images.into_iter().cloned().map(Block::Image));
                 built.messages.push(Arc::new(Message::new(role, blocks)));
             }
         }
-        Include::Output => built.messages.push(output(ran, role)),
+        Include::Output => built.messages.push(output(run, role)),
         Include::Messages => {
             let head = format!("[Conversation from {name}]:");
             built.messages.push(Arc::new(Message::text(role, head)));
-            built.messages.extend(said(&ran.messages, source.messages_filter));
+            built.messages.extend(filtered_messages(&run.messages, source.messages_filter));
         }
         Include::State => {
-            if !ran.set.is_empty() {
-                let text = format!("[State from {name}]:\n{}", indented(&ran.set));
+            if !run.changes.is_empty() {
+                let text = format!("[State from {name}]:\n{}", indented(&run.changes));
                 built.messages.push(Arc::new(Message::text(role, text)));
             }
         }
     }
 }
 
-fn output(ran: &Ran, role: Role) -> Arc<Message> {
-    Arc::new(Message::text(role, format!("[Output from {}]:\n{}", ran.phase, ran.output)))
+fn output(run: &PhaseRun, role: Role) -> Arc<Message> {
+    Arc::new(Message::text(role, format!("[Output from {}]:\n{}", run.phase, run.output)))
 }
 
-fn filtered<'a>(mut images: Vec<&'a Image>, source: &Source) -> Vec<&'a Image> {
+fn filtered_images<'a>(mut images: Vec<&'a Image>, source: &Source) -> Vec<&'a Image> {
     let keep = match source.images_filter {
         ImagesFilter::All => images.len(),
         ImagesFilter::Last => 1,
@@ -176,9 +166,9 @@ fn filtered<'a>(mut images: Vec<&'a Image>, source: &Source) -> Vec<&'a Image> {
 }
 
 /// Returns the messages of a conversation that a filter lets through, whole exchanges only.
-pub(crate) fn said(messages: &[Arc<Message>], filter: MessagesFilter) -> Vec<Arc<Message>> {
+fn filtered_messages(messages: &[Arc<Message>], filter: MessagesFilter) -> Vec<Arc<Message>> {
     match filter {
-        // The task of that phase is told and not ordered: the phase that sees it has its own.
+        // The task of that phase is no order for this one, so the user says it.
         MessagesFilter::All => messages
             .iter()
             .map(|message| match message.role {
@@ -206,7 +196,7 @@ pub(crate) fn said(messages: &[Arc<Message>], filter: MessagesFilter) -> Vec<Arc
     }
 }
 
-/// Leaves out images that an earlier message shows already.
+/// Leaves out images that an earlier message shows.
 fn once(messages: &mut Vec<Arc<Message>>) {
     let mut shown: Vec<Image> = Vec::new();
     messages.retain_mut(|message| {
@@ -222,7 +212,7 @@ fn once(messages: &mut Vec<Arc<Message>>) {
         });
         let had_images = message.blocks.len();
         shown.extend(images);
-        // A headline whose images are all known says nothing.
+        // A headline without images is left out too.
         let is_bare = had_images == 1
             && matches!(&message.blocks[0], Block::Text(text) if text.starts_with("[Images from ") && text.ends_with("]:"));
         !is_bare

@@ -1,24 +1,26 @@
-//! Dry runs: what each phase would see, with placeholders for what models and tools would say.
+//! Dry runs: the context of each phase, with placeholders for the answers of models and tools.
 
 use std::sync::Arc;
 
 use plimsoll_core::{Message, Role};
-use serde_json::{Map, Value};
+use serde_json::Map;
+use serde_json::Value;
 
 use super::context::phase_context;
 use super::error::RunError;
 use super::next::after;
-use super::phase::begin;
-use super::state::{Ran, RunState};
-use super::turns::own_message;
+use super::phase::prompts_of;
+use super::state::{PhaseRun, RunState};
 use super::values::{failed, values};
-use crate::definition::{Cascade, Template};
+use super::visit::phase_message;
+use crate::definition::Cascade;
+use crate::template::Template;
 
 /// A phase of a dry run.
 #[derive(Debug, Clone)]
 pub struct DryPhase {
     pub name: String,
-    /// What its model would be sent first; what mode `auto` would choose is shown as everything it may choose from.
+    /// The first messages that its model would get; in mode `auto` all those that it may choose from.
     pub messages: Vec<Arc<Message>>,
     pub notes: Vec<String>,
 }
@@ -54,20 +56,13 @@ pub fn dry_run(cascade: &Cascade, input: Map<String, Value>) -> Result<Vec<DryPh
                 }
                 None => String::new(),
             };
-            own.extend(begin(phase, instructions).map(Arc::new));
+            own.extend(prompts_of(phase, instructions).map(Arc::new));
             let mut messages = context.messages;
             messages.extend(own.iter().cloned());
             phases.push(DryPhase { name: name.to_owned(), messages, notes: context.notes });
-            own.push(Arc::new(own_message(phase, Role::Assistant, output.clone())));
+            own.push(Arc::new(phase_message(phase, Role::Assistant, output.clone())));
         }
-        past.ran.push(Ran {
-            phase: name.to_owned(),
-            value: Value::String(output.clone()),
-            output,
-            messages: own,
-            set: Map::new(),
-            retention: phase.context_retention,
-        });
+        past.runs.push(PhaseRun::new(phase, output, own));
         next = after(cascade, phase);
     }
     Ok(phases)

@@ -3,19 +3,19 @@
 use plimsoll_engine::{ModelError, StoreError, ToolError};
 use thiserror::Error;
 
-/// Why a run stopped before its end, cut by what can be done about it.
+/// Why a run stopped before its end.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// Something that the run needs is not there: nothing was done.
+    /// The run needs something that is not there; it has not begun.
     #[error("{what}")]
     Missing { what: String },
-    /// What was recorded of the session was said by another cascade, or to another input.
+    /// The record of the session comes from another cascade or another input.
     #[error("the session {session} was run otherwise: {what}; start a new one")]
     Changed { session: String, what: String },
     /// A template of the cascade can't be rendered.
     #[error("phase `{phase}`: {what}")]
     Template { phase: String, what: String },
-    /// A phase ended without what was asked of it.
+    /// A phase ended without its result.
     #[error("phase `{phase}` failed: {why}")]
     Failed { phase: String, why: String },
     /// The model of a phase gave no answer.
@@ -25,9 +25,9 @@ pub enum RunError {
         #[source]
         source: ModelError,
     },
-    /// It failed before the run was resumed, and the run went on from there.
+    /// A failure that was recorded before the run was resumed; the run went on after it.
     #[error("{why}")]
-    Met { why: String },
+    Recorded { why: String },
     /// The tool of a phase gave no answer.
     #[error("phase `{phase}`: its tool gave no answer")]
     Tool {
@@ -35,7 +35,7 @@ pub enum RunError {
         #[source]
         source: ToolError,
     },
-    /// What happened can't be kept, so nothing further is done.
+    /// A message can't be recorded, so the run stops.
     #[error("the run can't be recorded")]
     Store(#[from] StoreError),
     /// An image can't be saved.

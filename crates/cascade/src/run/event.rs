@@ -1,11 +1,11 @@
-//! What happens in a run, as it happens.
+//! The events of a run, for those who watch it.
 
 use serde::Serialize;
 
-/// One thing that happened; what was recorded before and is met again is told again.
+/// One event; a resumed run tells the recorded ones again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
-pub enum Event {
+pub enum RunEvent {
     RunBegan {
         session: String,
         cascade: String,
@@ -17,13 +17,14 @@ pub enum Event {
         context_messages: usize,
         context_tokens: u64,
     },
-    /// Something that a reader should know and that stops nothing.
+    /// A remark that stops nothing.
     Noted {
         phase: String,
         note: String,
     },
-    /// What a phase in mode `auto` sees of others was chosen, by hash.
-    Chosen {
+    /// The messages that a phase in mode `auto` sees of others were selected, by hash.
+    #[serde(rename = "chosen")]
+    ContextSelected {
         phase: String,
         strategy: String,
         anchored: Vec<String>,
@@ -34,15 +35,15 @@ pub enum Event {
         phase: String,
         turn: u32,
         model: String,
-        /// Tokens of all that was said so far, and of what was sent of it.
+        /// Tokens of all messages so far, and of those that were sent.
         full_tokens: u64,
         sent_tokens: u64,
         output_tokens: u64,
-        /// US dollars, by the table of prices.
+        /// US dollars, by the price table.
         cost: f64,
-        /// The same if everything had been sent.
+        /// The cost if all messages had been sent.
         full_cost: f64,
-        /// Whether the table does not list the model, so that both are estimates.
+        /// Whether both costs are estimates, since the table does not list the model.
         estimate: bool,
         calls: Vec<String>,
         is_recorded: bool,
@@ -76,15 +77,15 @@ pub enum Event {
     },
 }
 
-/// Is told what happens.
+/// Watches a run.
 pub trait Observer: Send + Sync + std::fmt::Debug {
-    fn tell(&self, event: &Event);
+    fn tell(&self, event: &RunEvent);
 }
 
-/// Is told, and keeps nothing.
+/// Ignores all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unobserved;
 
 impl Observer for Unobserved {
-    fn tell(&self, _: &Event) {}
+    fn tell(&self, _: &RunEvent) {}
 }

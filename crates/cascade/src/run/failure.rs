@@ -1,134 +1,107 @@
-//! Failures, met as a phase says.
+//! Failures of a phase, handled as its `on_error` says.
 
 use plimsoll_core::text::shortened;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::Run;
 use super::error::RunError;
-use super::journal::Journal;
-use super::phase::Ended;
-use super::state::{Ran, RunState};
-use crate::definition::{OnError, Phase, Template};
+use super::phase::PhaseEnd;
+use super::visit::Visit;
+use crate::definition::{OnError, Phase};
+use crate::template::Template;
 
-impl Run {
-    /// Meets a failure as the phase says.
-    pub(crate) async fn met(
-        &self,
-        phase: &Phase,
-        past: &mut RunState,
-        journal: &mut Journal,
+impl Visit<'_> {
+    /// Handles a failure as the phase says.
+    pub(crate) async fn recover(
+        &mut self,
         on_error: &OnError,
         error: &RunError,
-    ) -> Result<Ended, RunError> {
-        let name = phase.name.as_str();
-        let why = error.to_string();
+    ) -> Result<PhaseEnd, RunError> {
+        let (name, why) = (self.name(), error.to_string());
         if *on_error == OnError::Fail {
-            // Nothing is decided: whoever resumes the run tries again.
-            return Err(RunError::Failed { phase: name.to_owned(), why });
+            // The failure is not recorded, so that a resumed run tries again.
+            return Err(self.failed(why));
         }
-        self.note(name, format!("{why}; it is met as `on_error` says"));
-        journal.fail(name, &why).await?;
-        past.state.insert("last_error".to_owned(), Value::String(why.clone()));
-        let ran = |output: String, messages| Ran {
-            phase: name.to_owned(),
-            value: Value::String(output.clone()),
-            output,
-            messages,
-            set: Map::new(),
-            retention: phase.context_retention,
-        };
+        self.note(format!("{why}; it is met as `on_error` says"));
+        self.journal.fail(name, &why).await?;
+        self.past.state.insert("last_error".to_owned(), Value::String(why.clone()));
+        self.changes.clear();
         match on_error {
-            OnError::Fail => Err(RunError::Failed { phase: name.to_owned(), why }),
-            OnError::Continue => {
-                past.ran.push(ran(format!("[failed: {why}]"), Vec::new()));
-                Ok(Ended::Through)
-            }
+            OnError::Fail => Err(self.failed(why)),
+            OnError::Continue => Ok(self.end_with_failure(&why, PhaseEnd::Through)),
             OnError::Phase(target) => {
-                past.ran.push(ran(format!("[failed: {why}]"), Vec::new()));
-                Ok(Ended::GoTo(target.name.clone()))
+                Ok(self.end_with_failure(&why, PhaseEnd::GoTo(target.name.clone())))
             }
             OnError::Prompt(prompt) => {
-                // It stands in for the phase: by its own words, model, tools and bounds.
                 let instead = Phase {
                     instructions: Some(prompt.instructions.clone()),
-                    model: prompt.model.clone().or_else(|| phase.model.clone()),
+                    model: prompt.model.clone().or_else(|| self.phase.model.clone()),
                     tackle: prompt.tackle.clone(),
                     rules: prompt.rules.clone(),
                     tool: None,
                     on_error: None,
                     soundings: None,
                     sub_cascades: Vec::new(),
-                    ..phase.clone()
+                    ..self.phase.clone()
                 };
-                let (ran, ended) = Box::pin(self.attempts(&instead, past, journal, None)).await?;
-                self.end(phase, past, journal, ran).await?;
-                Ok(ended)
+                let mut visit = Visit::new(self.run, &instead, self.past, self.journal);
+                let (run, end) = Box::pin(visit.attempts(None)).await?;
+                self.end(run).await?;
+                Ok(end)
             }
             OnError::AutoFix { max_attempts, model, prompt } => {
-                self.mended(
-                    phase,
-                    past,
-                    journal,
-                    *max_attempts,
-                    model.as_ref(),
-                    prompt.as_ref(),
-                    why,
-                )
-                .await
+                self.fix_inputs(*max_attempts, model.as_ref(), prompt.as_ref(), why).await
             }
         }
     }
 
-    /// Lets a model mend what a tool is given.
-    #[expect(clippy::too_many_arguments, reason = "they are the fields of one variant")]
-    async fn mended(
-        &self,
-        phase: &Phase,
-        past: &mut RunState,
-        journal: &mut Journal,
+    fn end_with_failure(&mut self, why: &str, end: PhaseEnd) -> PhaseEnd {
+        let run = self.finished(format!("[failed: {why}]"), Vec::new());
+        self.past.runs.push(run);
+        end
+    }
+
+    /// Lets a model correct the inputs of the phase's tool.
+    async fn fix_inputs(
+        &mut self,
         max_attempts: u32,
         model: Option<&Template>,
         prompt: Option<&Template>,
         mut why: String,
-    ) -> Result<Ended, RunError> {
-        let failed = |why: String| RunError::Failed { phase: phase.name.to_string(), why };
-        let Some(tool) = phase.tool.as_deref() else { return Err(failed(why)) };
-        let mut inputs = self.templated(phase, past, &phase.inputs)?;
+    ) -> Result<PhaseEnd, RunError> {
+        let Some(tool) = self.phase.tool.as_deref() else { return Err(self.failed(why)) };
+        let mut inputs = self.inputs(&self.phase.inputs)?;
         for _ in 0..max_attempts {
-            let told = [("error".to_owned(), Value::String(why.clone()))];
-            let own = match prompt {
-                Some(prompt) => self.render(phase, past, prompt, told)?,
+            let error = [("error".to_owned(), Value::String(why.clone()))];
+            let instructions = match prompt {
+                Some(prompt) => self.render(prompt, error)?,
                 None => "Mend the inputs so that the call succeeds.".to_owned(),
             };
             let question = format!(
-                "The tool `{tool}` failed.\n\nINPUTS:\n{}\n\nERROR:\n{why}\n\n{own}\nAnswer with the inputs as a JSON object.",
+                "The tool `{tool}` failed.\n\nINPUTS:\n{}\n\nERROR:\n{why}\n\n{instructions}\nAnswer with the inputs as a JSON object.",
                 Value::Object(inputs.clone())
             );
-            let asked = self.of_template(phase, past, model)?;
-            let (model, asked_for) = self.model(phase, past, asked)?;
-            let answer = self
-                .ask(phase, journal, model, asked_for, question, r#"{"type":"object"}"#)
-                .await?;
-            if let Value::Object(mended) = answer {
-                inputs = mended;
+            let model = self.model_of(model)?;
+            let answer = self.ask(&model, question, r#"{"type":"object"}"#).await?;
+            if let Value::Object(corrected) = answer {
+                inputs = corrected;
             }
-            let message = self.tool_once(phase, journal, tool, &inputs).await?;
+            let message = self.call_tool(tool, &inputs).await?;
             match message.results().find(|result| result.is_error) {
                 Some(result) => why = shortened(&result.text, 200).into_owned(),
-                None => return self.end_tool_phase(phase, past, journal, &message).await,
+                None => return self.end_tool_phase(&message).await,
             }
         }
-        Err(failed(why))
+        Err(self.failed(why))
     }
 }
 
-/// Tells whether a phase may meet a failure by itself: not what concerns the record or the cascade.
-pub(crate) fn can_be_met(error: &RunError) -> bool {
+/// Returns whether a run may go on after an error: not after one of the record or the cascade.
+pub(crate) fn is_recoverable(error: &RunError) -> bool {
     matches!(
         error,
         RunError::Failed { .. }
             | RunError::Model { .. }
             | RunError::Tool { .. }
-            | RunError::Met { .. }
+            | RunError::Recorded { .. }
     )
 }

@@ -1,33 +1,29 @@
-//! Images on disk: `images/{session}/{phase}/`, by names that are made and never given.
+//! Images on disk: `images/{session}/{phase}/`, by names that the run makes itself.
 
 use base64::Engine as _;
 use plimsoll_core::{Image, Message};
 use plimsoll_engine::SessionId;
 
-use super::Run;
 use super::error::RunError;
-use crate::definition::{Name, Phase};
+use super::visit::Visit;
+use crate::definition::Name;
 
-impl Run {
-    /// Saves the images of a result that has just come.
-    pub(crate) fn save_images(
-        &self,
-        phase: &Phase,
-        session: &SessionId,
-        message: &Message,
-    ) -> Result<(), RunError> {
-        let Some(root) = &self.runner.settings.images else { return Ok(()) };
+impl Visit<'_> {
+    /// Saves the images of a new result.
+    pub(crate) fn save_images(&self, message: &Message) -> Result<(), RunError> {
+        let Some(root) = &self.run.runner.settings.images else { return Ok(()) };
         let images: Vec<&Image> = message.results().flat_map(|result| &result.images).collect();
         if images.is_empty() {
             return Ok(());
         }
-        let folder = root.join("images").join(main(session)).join(phase.name.as_str());
+        let folder = root.join("images").join(main(self.journal.session())).join(self.name());
         let failed = |source| RunError::Image { path: folder.display().to_string(), source };
         std::fs::create_dir_all(&folder).map_err(failed)?;
-        let prefix = self.sounding.map(|index| format!("sounding_{index}_")).unwrap_or_default();
+        let prefix =
+            self.run.sounding.map(|index| format!("sounding_{index}_")).unwrap_or_default();
         let mut number = 0;
         for image in images {
-            // An address is no image of this run's.
+            // A URL holds no image data.
             let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(image.data.as_bytes())
             else {
                 continue;

@@ -31,15 +31,15 @@ pub(crate) struct Journal {
     clock: Arc<dyn Clock>,
     tenant: TenantId,
     session: SessionId,
-    /// What is there already and was not met again yet.
+    /// The messages that are recorded and that the resumed run has not reached yet.
     recorded: VecDeque<MessageRecord>,
-    /// The place of the next message.
+    /// The position of the next message.
     position: u32,
     turn: u32,
 }
 
 impl Journal {
-    /// Opens the journal of a session, with what is recorded of it.
+    /// Opens the journal of a session, with its recorded messages.
     pub(crate) async fn open(
         store: Arc<dyn HistoryStore>,
         clock: Arc<dyn Clock>,
@@ -63,53 +63,53 @@ impl Journal {
         self.turn
     }
 
-    /// Tells whether the next message was recorded before.
+    /// Returns whether the next message is recorded already.
     pub(crate) fn is_recorded(&self) -> bool {
         !self.recorded.is_empty()
     }
 
-    /// Records what the run itself says; met again it must be the same.
+    /// Records a message of the run itself; a recorded one must be the same.
     pub(crate) async fn say(&mut self, message: Message) -> Result<Arc<Message>, RunError> {
         let Some(known) = self.recorded.pop_front() else {
             return self.append(message, Vec::new()).await;
         };
         if known.hash == ContentHash::of(&message) {
-            return Ok(self.met(known));
+            return Ok(self.replayed(known));
         }
         Err(self.changed(&known, &message))
     }
 
-    /// Returns the answer that was recorded here; `None` where the run has not come so far.
+    /// Returns the recorded answer; `None` where the record has ended.
     ///
-    /// [`RunError::Met`] where a failure was recorded instead.
+    /// Errors: [`RunError::Recorded`] where the record has a failure instead.
     pub(crate) fn answer(&mut self, role: Role) -> Result<Option<Arc<Message>>, RunError> {
         let Some(known) = self.recorded.pop_front() else { return Ok(None) };
         if known.message.role == role {
-            return Ok(Some(self.met(known)));
+            return Ok(Some(self.replayed(known)));
         }
         if let Some(why) = failure(&known.message) {
             self.recorded.push_front(known);
-            return Err(RunError::Met { why });
+            return Err(RunError::Recorded { why });
         }
         let expected = Message::new(role, Vec::new());
         Err(self.changed(&known, &expected))
     }
 
-    /// Records that something failed and that the run goes on from there, as it did before.
+    /// Records a failure after which the run goes on.
     pub(crate) async fn fail(&mut self, phase: &str, why: &str) -> Result<(), RunError> {
         let mut message = Message::text(Role::System, format!("{FAILED}{why}"));
         message.phase = Some(phase.into());
         self.say(message).await.map(drop)
     }
 
-    /// Returns which attempts came to an end, if some of them failed and the run went on without.
+    /// Returns the recorded numbers of the attempts that succeeded, where others failed.
     pub(crate) fn ended(&self) -> Option<Vec<usize>> {
         let shown = self.recorded.front()?.message.shown();
         let numbers = shown.strip_prefix(ENDED)?.split_whitespace();
         Some(numbers.filter_map(|number| number.parse().ok()).collect())
     }
 
-    /// Records which attempts came to an end.
+    /// Records the numbers of the attempts that succeeded.
     pub(crate) async fn end(&mut self, phase: &str, ended: &[usize]) -> Result<(), RunError> {
         let numbers: Vec<String> = ended.iter().map(ToString::to_string).collect();
         let mut message = Message::text(Role::System, format!("{ENDED}{}", numbers.join(" ")));
@@ -117,7 +117,7 @@ impl Journal {
         self.say(message).await.map(drop)
     }
 
-    /// Records an answer with what was decided for it, all or nothing.
+    /// Records an answer with the receipts of its request, all or nothing.
     pub(crate) async fn append(
         &mut self,
         mut message: Message,
@@ -137,17 +137,17 @@ impl Journal {
         let message = Arc::new(record.message.clone());
         let batch = HistoryBatch { messages: vec![record], receipts, ..HistoryBatch::default() };
         self.store.append(&self.tenant, batch).await?;
-        self.passed(&message);
+        self.advance(&message);
         Ok(message)
     }
 
-    fn met(&mut self, known: MessageRecord) -> Arc<Message> {
+    fn replayed(&mut self, known: MessageRecord) -> Arc<Message> {
         let message = Arc::new(known.message);
-        self.passed(&message);
+        self.advance(&message);
         message
     }
 
-    fn passed(&mut self, message: &Message) {
+    fn advance(&mut self, message: &Message) {
         self.position += 1;
         self.turn += u32::from(message.role == Role::Assistant);
     }

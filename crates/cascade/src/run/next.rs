@@ -1,14 +1,15 @@
-//! Which phase comes next.
+//! The order of the phases: which one comes next.
 
+use super::CascadeRun;
+use super::error::RunError;
+use super::event::RunEvent;
+use super::journal::Journal;
+use super::phase::PhaseEnd;
+use super::state::RunState;
+use super::visit::Visit;
 use crate::definition::{Cascade, Phase};
-use crate::run::Run;
-use crate::run::error::RunError;
-use crate::run::event::Event;
-use crate::run::journal::Journal;
-use crate::run::phase::Ended;
-use crate::run::state::RunState;
 
-impl Run {
+impl CascadeRun {
     /// Runs phases until none comes next.
     pub(crate) async fn phases(
         &self,
@@ -19,35 +20,31 @@ impl Run {
         while let Some(phase) = next {
             let name = phase.name.as_str();
             let visits = past.visits(name);
+            let mut visit = Visit::new(self, phase, past, journal);
             if visits >= self.cascade.max_visits as usize {
-                let why = format!(
+                return Err(visit.failed(format!(
                     "it ran {visits} times; handoffs lead in a circle (`max_visits` of the cascade bounds them)"
-                );
-                return Err(RunError::Failed { phase: name.to_owned(), why });
+                )));
             }
-            if let Some(condition) = &phase.condition
-                && !self.holds(phase, past, condition)?
-            {
-                self.note(name, "passed over: its condition is false");
+            if !visit.holds(phase.condition.as_ref())? {
+                visit.note("passed over: its condition is false");
                 next = after(&self.cascade, phase);
                 continue;
             }
-            let ended = self.phase(phase, past, journal).await?;
-            if let Some(ran) = past.ran.last() {
-                self.tell(&Event::PhaseEnded {
-                    phase: name.to_owned(),
-                    output: ran.output.clone(),
-                });
+            let end = visit.run().await?;
+            if let Some(run) = past.runs.last() {
+                let output = run.output.clone();
+                self.tell(&RunEvent::PhaseEnded { phase: name.to_owned(), output });
             }
-            next = match ended {
-                Ended::GoTo(target) => self.target(phase, &target)?,
-                Ended::Through => after(&self.cascade, phase),
+            next = match end {
+                PhaseEnd::GoTo(target) => self.target(phase, &target)?,
+                PhaseEnd::Through => after(&self.cascade, phase),
             };
         }
         Ok(())
     }
 
-    /// Returns the phase that a name means; routes have words for the end, the next and the same one.
+    /// Returns the phase of this name; routes have words for the end, the next phase and the same one.
     fn target(&self, from: &Phase, name: &str) -> Result<Option<&Phase>, RunError> {
         if let Some(phase) = self.cascade.phase(name) {
             return Ok(Some(phase));

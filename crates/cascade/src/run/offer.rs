@@ -1,37 +1,32 @@
-//! What a phase's model may call, and where it may go on to.
+//! The tools and the handoffs that a phase's model is offered.
 
 use plimsoll_engine::Tool;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::Run;
+use super::ask::RequestedModel;
 use super::error::RunError;
-use super::journal::Journal;
-use super::state::RunState;
 use super::toolbox::{EXPAND_REF, ROUTE_TO};
-use super::turns::Talk;
-use crate::definition::{Handoff, Phase, Tackle};
+use super::visit::Visit;
+use crate::definition::{Handoff, Tackle};
 
-impl Run {
+impl<'r> Visit<'r> {
     /// Returns the tools that a phase's model is offered; with a manifest the model picks them first.
-    pub(crate) async fn offered(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
-        talk: &Talk,
+    pub(crate) async fn offered_tools(
+        &mut self,
+        model: &RequestedModel,
     ) -> Result<Vec<Tool>, RunError> {
-        let names = match &phase.tackle {
+        let names = match &self.phase.tackle {
             Tackle::Names(names) => names.clone(),
-            Tackle::Manifest => self.picked(phase, past, journal, talk).await?,
+            Tackle::Manifest => self.pick_tools(model).await?,
         };
         let mut tools: Vec<Tool> = Vec::new();
-        let open = self.open_handoffs(phase, past)?;
+        let open = self.open_handoffs()?;
         let routes = (!open.is_empty()).then_some(ROUTE_TO);
         // A ref is shown only where it can be expanded.
-        let refs = self.shows_refs(phase).then_some(EXPAND_REF);
+        let refs = self.run.shows_refs(self.phase).then_some(EXPAND_REF);
         let named = names.iter().map(String::as_str).filter(|name| *name != ROUTE_TO);
         for name in named.chain(refs).chain(routes) {
-            let Some(mut tool) = self.toolbox.find(name) else { continue };
+            let Some(mut tool) = self.run.toolbox.find(name) else { continue };
             if name == ROUTE_TO {
                 tool.schema = targets(&open).into();
             }
@@ -43,18 +38,10 @@ impl Run {
     }
 
     /// Returns the handoffs whose condition holds.
-    pub(crate) fn open_handoffs<'a>(
-        &self,
-        phase: &'a Phase,
-        past: &RunState,
-    ) -> Result<Vec<&'a Handoff>, RunError> {
+    pub(crate) fn open_handoffs(&self) -> Result<Vec<&'r Handoff>, RunError> {
         let mut open = Vec::new();
-        for handoff in &phase.handoffs {
-            let is_open = match &handoff.condition {
-                Some(condition) => self.holds(phase, past, condition)?,
-                None => true,
-            };
-            if is_open {
+        for handoff in &self.phase.handoffs {
+            if self.holds(handoff.condition.as_ref())? {
                 open.push(handoff);
             }
         }
@@ -62,37 +49,21 @@ impl Run {
     }
 
     /// Lets the model pick from the directory of all tools.
-    async fn picked(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
-        talk: &Talk,
-    ) -> Result<Vec<String>, RunError> {
-        let directory: Vec<String> = self
-            .toolbox
-            .directory()
-            .into_iter()
-            .map(|(name, about)| format!("{name}: {about}"))
-            .collect();
-        let task = match &phase.instructions {
-            Some(template) => self.render(phase, past, template, [])?,
-            None => String::new(),
-        };
+    async fn pick_tools(&mut self, model: &RequestedModel) -> Result<Vec<String>, RunError> {
+        let directory = self.run.toolbox.directory().join("\n");
         let question = format!(
-            "Which of these tools may help with the task? Name as few as will do.\n\nTASK:\n{task}\n\nTOOLS:\n{}",
-            directory.join("\n")
+            "Which of these tools may help with the task? Name as few as will do.\n\nTASK:\n{}\n\nTOOLS:\n{directory}",
+            self.task()?
         );
         let schema = r#"{"type":"object","properties":{"tools":{"type":"array","items":{"type":"string"}}},"required":["tools"]}"#;
-        let answer = self
-            .ask(phase, journal, talk.model.clone(), talk.asked_for.clone(), question, schema)
-            .await?;
-        let picked = answer.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
-        let names = picked.iter().filter_map(Value::as_str).map(str::to_owned);
-        let (known, unknown): (Vec<String>, Vec<String>) =
-            names.partition(|name| self.toolbox.find(name).is_some());
+        let answer = self.ask(model, question, schema).await?;
+        let picked = answer.get("tools").and_then(Value::as_array).into_iter().flatten();
+        let (known, unknown): (Vec<String>, Vec<String>) = picked
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .partition(|name| self.run.toolbox.find(name).is_some());
         if !unknown.is_empty() {
-            self.note(phase.name.as_str(), format!("no such tools: {}", unknown.join(", ")));
+            self.note(format!("no such tools: {}", unknown.join(", ")));
         }
         Ok(known)
     }
@@ -107,10 +78,9 @@ fn targets(open: &[&Handoff]) -> String {
             handoff.description.as_ref().map(|about| format!("{}: {about}", handoff.target.name))
         })
         .collect();
-    let mut target = serde_json::json!({"type": "string", "enum": names});
+    let mut target = json!({"type": "string", "enum": names});
     if !about.is_empty() {
         target["description"] = about.join("; ").into();
     }
-    serde_json::json!({"type": "object", "properties": {"target": target}, "required": ["target"]})
-        .to_string()
+    json!({"type": "object", "properties": {"target": target}, "required": ["target"]}).to_string()
 }

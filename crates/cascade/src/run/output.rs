@@ -1,4 +1,4 @@
-//! What becomes of a phase that ended: its output, what is taken out of it, and what is marked.
+//! The end of a phase: its output goes into the past, a part of it into the state, and callouts are marked.
 
 use std::sync::Arc;
 
@@ -7,81 +7,65 @@ use plimsoll_core::{ContentHash, Role};
 use plimsoll_engine::{ContextCard, HistoryBatch};
 use serde_json::Value;
 
-use super::Run;
 use super::error::RunError;
-use super::journal::Journal;
-use super::state::{Ran, RunState};
-use crate::definition::{ExtractionFormat, Phase};
+use super::state::PhaseRun;
+use super::visit::Visit;
+use crate::definition::ExtractionFormat;
 
-impl Run {
-    /// Adds a phase that ended to the past, with what is taken out of its output.
-    pub(crate) async fn end(
-        &self,
-        phase: &Phase,
-        past: &mut RunState,
-        journal: &Journal,
-        mut ran: Ran,
-    ) -> Result<(), RunError> {
-        if let Some(extraction) = &phase.output_extraction {
-            let failed = |why: String| RunError::Failed { phase: phase.name.to_string(), why };
+impl Visit<'_> {
+    /// Adds the finished run of the phase to the past, and the extracted part of its output to the state.
+    pub(crate) async fn end(&mut self, mut run: PhaseRun) -> Result<(), RunError> {
+        if let Some(extraction) = &self.phase.output_extraction {
             let pattern = extraction.pattern.regex();
-            let pattern =
-                pattern.map_err(|error| failed(format!("`output_extraction.pattern`: {error}")))?;
-            let found = pattern.captures(&ran.output).and_then(|groups| {
+            let pattern = pattern
+                .map_err(|error| self.failed(format!("`output_extraction.pattern`: {error}")))?;
+            let found = pattern.captures(&run.output).and_then(|groups| {
                 groups.get(1).or_else(|| groups.get(0)).map(|part| part.as_str().trim().to_owned())
             });
             match found {
                 Some(text) => {
                     let value = match extraction.format {
                         ExtractionFormat::Json => serde_json::from_str(&text).map_err(|error| {
-                            failed(format!("what was extracted is no JSON: {error}"))
+                            self.failed(format!("what was extracted is no JSON: {error}"))
                         })?,
                         ExtractionFormat::Text | ExtractionFormat::Code => Value::String(text),
                     };
-                    past.state.insert(extraction.store_as.clone(), value.clone());
-                    ran.set.insert(extraction.store_as.clone(), value);
+                    self.past.state.insert(extraction.store_as.clone(), value.clone());
+                    run.changes.insert(extraction.store_as.clone(), value);
                 }
                 None if extraction.required => {
-                    return Err(failed(
-                        "nothing in its output matches `output_extraction.pattern`".to_owned(),
-                    ));
+                    let why = "nothing in its output matches `output_extraction.pattern`";
+                    return Err(self.failed(why));
                 }
                 None => {}
             }
         }
-        if let Some(template) =
-            phase.callouts.as_ref().and_then(|callouts| callouts.output.as_ref())
-        {
-            let name: Arc<str> = self.render(phase, past, template, [])?.into();
-            self.call_out(journal, &mut ran, &name).await?;
+        let callout = self.phase.callouts.as_ref().and_then(|callouts| callouts.output.as_ref());
+        if let Some(name) = self.render_option(callout)? {
+            self.call_out(&mut run, &name.into()).await?;
         }
-        past.ran.push(ran);
+        self.past.runs.push(run);
         Ok(())
     }
 
-    /// Marks a phase's last answer.
-    pub(crate) async fn call_out(
-        &self,
-        journal: &Journal,
-        ran: &mut Ran,
-        name: &Arc<str>,
-    ) -> Result<(), RunError> {
-        let last = ran.messages.iter_mut().rev().find(|message| message.role == Role::Assistant);
+    /// Marks the last answer of a phase as important.
+    async fn call_out(&self, run: &mut PhaseRun, name: &Arc<str>) -> Result<(), RunError> {
+        let last = run.messages.iter_mut().rev().find(|message| message.role == Role::Assistant);
         let Some(last) = last else { return Ok(()) };
         let mut marked = (**last).clone();
         marked.callout = Some(name.clone());
-        let now = self.runner.clock.now();
+        let now = self.run.runner.clock.now();
         let shown = marked.shown();
         let card = ContextCard {
-            tenant: journal.tenant().clone(),
-            session: journal.session().clone(),
+            tenant: self.journal.tenant().clone(),
+            session: self.journal.session().clone(),
             content_hash: ContentHash::of(&marked).short(),
             summary: head(&shown, Limit::Characters(200)).to_owned(),
             keywords: Vec::new(),
             embedding: None,
             estimated_tokens: plimsoll_core::tokens::estimate(&shown),
             role: marked.role,
-            phase_name: Some(ran.phase.clone()),
+            phase_name: Some(run.phase.clone()),
             turn_number: None,
             is_anchor: false,
             is_callout: true,
@@ -91,7 +75,7 @@ impl Run {
             message_timestamp: marked.time.unwrap_or(now),
         };
         let batch = HistoryBatch { cards: vec![card], ..HistoryBatch::default() };
-        self.runner.history.append(journal.tenant(), batch).await?;
+        self.run.runner.history.append(self.journal.tenant(), batch).await?;
         *last = Arc::new(marked);
         Ok(())
     }

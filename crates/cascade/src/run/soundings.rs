@@ -1,253 +1,198 @@
-//! Soundings: several attempts at once, of which one is picked or all are brought together.
+//! Soundings: several attempts at once, of which one is picked or all are combined.
 
 use futures_util::{StreamExt as _, stream};
-use plimsoll_core::{Message, Role};
+use plimsoll_core::Role;
+use plimsoll_core::text::push_shortened;
 use serde_json::Value;
 
 use super::error::RunError;
-use super::event::Event;
-use super::failure::can_be_met;
-use super::journal::Journal;
-use super::phase::Ended;
-use super::state::{Ran, RunState};
-use super::turns::own_message;
-use super::{Outcome, Run, part_of};
-use crate::definition::{Phase, SoundingMode, Soundings};
+use super::event::RunEvent;
+use super::failure::is_recoverable;
+use super::phase::PhaseEnd;
+use super::state::{PhaseRun, RunState};
+use super::visit::Visit;
+use super::{CascadeRun, RunOutcome, part_of};
+use crate::definition::{SoundingMode, Soundings};
 
-/// Characters of an attempt that the evaluator is shown (chosen: ten of them fit a small window).
+/// Characters of an attempt that the evaluator sees (chosen: ten of them fit a small window).
 const SHOWN: usize = 8_000;
 
-/// An attempt that came to an end.
-struct Sounded {
-    index: usize,
+/// An attempt that succeeded.
+struct Sounding {
     past: RunState,
-    ran: Ran,
-    ended: Ended,
+    run: PhaseRun,
+    end: PhaseEnd,
 }
 
-impl Run {
-    /// Tries a phase several times, each attempt with a past of its own.
+impl Visit<'_> {
+    /// Tries the phase several times, each attempt with a past of its own.
     pub(crate) async fn sound_phase(
-        &self,
-        phase: &Phase,
+        &mut self,
         soundings: &Soundings,
         factor: usize,
-        past: &mut RunState,
-        journal: &mut Journal,
-    ) -> Result<(Ran, Ended), RunError> {
-        let name = phase.name.as_str();
-        let models = self.dealt(phase, past, soundings, factor)?;
-        let visit = past.visits(name);
+    ) -> Result<(PhaseRun, PhaseEnd), RunError> {
+        let (phase, name) = (self.phase, self.name());
+        let models = self.models(soundings, factor)?;
+        let visit = self.past.visits(name);
         let mut parts = Vec::new();
         for index in 0..factor {
-            parts.push(part_of(journal.session(), &format!("{name}.{visit}.sounding_{index}"))?);
+            let part = format!("{name}.{visit}.sounding_{index}");
+            parts.push(part_of(self.journal.session(), &part)?);
         }
-        // A resumed run goes on with those that it went on with before.
-        let known = journal.ended();
-        let is_known = |index: &usize| known.as_ref().is_none_or(|ended| ended.contains(index));
-        let all = parts.into_iter().zip(models).enumerate();
-        let attempts = all.filter(|(index, _)| is_known(index)).map(|(index, (session, model))| {
-            let run = Self { sounding: Some(index), ..self.clone() };
-            let mut past = past.clone();
-            async move {
-                let attempt = async {
+        let attempts =
+            parts.into_iter().zip(models).enumerate().map(|(index, (session, model))| {
+                let run = CascadeRun { sounding: Some(index), ..self.run.clone() };
+                let mut past = self.past.clone();
+                let attempt = async move {
                     let mut journal = run.journal(&session).await?;
-                    let begun = Box::pin(run.attempts(phase, &mut past, &mut journal, model));
-                    let (ran, ended) = begun.await?;
-                    Ok(Sounded { index, past, ran, ended })
+                    let mut visit = Visit::new(&run, phase, &mut past, &mut journal);
+                    let (phase_run, end) = Box::pin(visit.attempts(model)).await?;
+                    Ok(Sounding { past, run: phase_run, end })
                 };
-                (index, attempt.await)
-            }
-        });
-        let at_once = (soundings.max_parallel as usize).max(1);
-        let results = stream::iter(attempts).buffered(at_once).collect().await;
-        let sounded = self.gathered(phase, journal, results).await?;
-        let mut sounded: Vec<Sounded> = sounded.into_iter().map(|(_, one)| one).collect();
-        let valid = self.valid_ones(phase, soundings, past, journal, &sounded).await?;
-        let outputs: Vec<(usize, &str)> =
-            valid.iter().map(|&at| (sounded[at].index, sounded[at].ran.output.as_str())).collect();
-        if soundings.mode == SoundingMode::Aggregate {
-            let output = self.aggregated(phase, soundings, past, journal, &outputs).await?;
-            let message = Message::text(Role::Assistant, output.clone());
-            let said = journal.say(Message { phase: Some(name.into()), ..message }).await?;
-            let set = sounded.iter().flat_map(|one| one.ran.set.clone()).collect();
-            past.state.extend(sounded.into_iter().flat_map(|one| one.ran.set));
-            let ran = Ran {
-                phase: name.to_owned(),
-                value: Value::String(output.clone()),
-                output,
-                messages: vec![said],
-                set,
-                retention: phase.context_retention,
-            };
-            return Ok((ran, Ended::Through));
-        }
-        let winner = self.picked_winner(phase, soundings, past, journal, &outputs).await?;
-        let place = sounded.iter().position(|one| one.index == winner).unwrap_or(0);
-        let Sounded { past: its_past, ran, ended, .. } = sounded.swap_remove(place);
-        past.state = its_past.state;
-        let said = own_message(phase, Role::Assistant, ran.output.clone());
-        journal.say(said).await?;
-        Ok((ran, ended))
-    }
-
-    /// Returns the soundings of the cascade, where it is to be tried more than once and this is not such a try.
-    pub(crate) fn cascade_soundings(
-        &self,
-        past: &RunState,
-    ) -> Result<Option<&Soundings>, RunError> {
-        let (Some(soundings), None) = (&self.cascade.soundings, self.sounding) else {
-            return Ok(None);
-        };
-        let Some(first) = self.cascade.phases.first() else { return Ok(None) };
-        let factor = self.count(first, past, Some(&soundings.factor))?;
-        Ok(factor.is_some_and(|factor| factor > 1).then_some(soundings))
-    }
-
-    /// Runs the whole cascade several times and picks one run.
-    pub(crate) async fn sound_cascade(
-        &self,
-        soundings: &Soundings,
-        past: RunState,
-        journal: &mut Journal,
-    ) -> Result<Outcome, RunError> {
-        let Some(first) = self.cascade.phases.first() else {
-            return Ok(Outcome { output: String::new(), past });
-        };
-        let factor = self.count(first, &past, Some(&soundings.factor))?.unwrap_or(1).max(1);
-        let mut parts = Vec::new();
-        for index in 0..factor as usize {
-            parts.push((index, part_of(journal.session(), &format!("sounding_{index}"))?));
-        }
-        let known = journal.ended();
-        let is_known = |index: &usize| known.as_ref().is_none_or(|ended| ended.contains(index));
-        let runs =
-            parts.into_iter().filter(|(index, _)| is_known(index)).map(|(index, session)| {
-                let run = Self { sounding: Some(index), ..self.clone() };
-                let (input, state) = (past.input.clone(), past.state.clone());
-                async move { (index, Box::pin(run.start(input, state, &session)).await) }
+                (index, attempt)
             });
-        let at_once = (soundings.max_parallel as usize).max(1);
-        let results = stream::iter(runs).buffered(at_once).collect().await;
-        let mut outcomes = self.gathered(first, journal, results).await?;
-        let shown: Vec<(usize, &str)> =
-            outcomes.iter().map(|(index, outcome)| (*index, outcome.output.as_str())).collect();
-        let winner = self.picked_winner(first, soundings, &past, journal, &shown).await?;
+        let attempts = attempts.collect();
+        let mut ended = self.sound(soundings, attempts).await?;
+        let valid = self.valid_outputs(soundings, &ended).await?;
+        if soundings.mode == SoundingMode::Aggregate {
+            let output = self.aggregate(soundings, &valid).await?;
+            let message = self.say(Role::Assistant, output.clone()).await?;
+            for (key, value) in ended.into_iter().flat_map(|(_, sounding)| sounding.run.changes) {
+                self.set(key, value);
+            }
+            return Ok((self.finished(output, vec![message]), PhaseEnd::Through));
+        }
+        let winner = self.pick(soundings, &valid).await?;
+        let place = ended.iter().position(|(index, _)| *index == winner).unwrap_or(0);
+        let Sounding { past, run, end } = ended.swap_remove(place).1;
+        self.past.state = past.state;
+        self.say(Role::Assistant, run.output.clone()).await?;
+        Ok((run, end))
+    }
+
+    /// Runs the whole cascade several times and picks one run; the visit is that of its first phase.
+    pub(crate) async fn sound_cascade(
+        &mut self,
+        soundings: &Soundings,
+        factor: u32,
+    ) -> Result<RunOutcome, RunError> {
+        let mut runs = Vec::new();
+        for index in 0..factor as usize {
+            let session = part_of(self.journal.session(), &format!("sounding_{index}"))?;
+            let run = CascadeRun { sounding: Some(index), ..self.run.clone() };
+            let (input, state) = (self.past.input.clone(), self.past.state.clone());
+            let attempt = async move { Box::pin(run.start(input, state, &session)).await };
+            runs.push((index, attempt));
+        }
+        let mut outcomes = self.sound(soundings, runs).await?;
+        let outputs: Vec<(usize, String)> =
+            outcomes.iter().map(|(index, outcome)| (*index, outcome.output.clone())).collect();
+        let winner = self.pick(soundings, &outputs).await?;
         let place = outcomes.iter().position(|(index, _)| *index == winner).unwrap_or(0);
         Ok(outcomes.swap_remove(place).1)
     }
 
-    /// Returns the attempts that came to an end; that others failed is recorded, since the run goes on without them.
-    async fn gathered<T>(
-        &self,
-        phase: &Phase,
-        journal: &mut Journal,
-        results: Vec<(usize, Result<T, RunError>)>,
+    /// Runs the attempts, several at once, and returns those that succeeded.
+    ///
+    /// Failures of others are recorded, since the run goes on without them and a resumed run must too.
+    async fn sound<T>(
+        &mut self,
+        soundings: &Soundings,
+        attempts: Vec<(usize, impl Future<Output = Result<T, RunError>>)>,
     ) -> Result<Vec<(usize, T)>, RunError> {
-        let name = phase.name.as_str();
+        let recorded = self.journal.ended();
+        let is_wanted = |index: &usize| recorded.as_ref().is_none_or(|ended| ended.contains(index));
+        let attempts = attempts.into_iter().filter(|(index, _)| is_wanted(index));
+        let attempts = attempts.map(|(index, attempt)| async move { (index, attempt.await) });
+        let at_once = (soundings.max_parallel as usize).max(1);
+        let results: Vec<_> = stream::iter(attempts).buffered(at_once).collect().await;
         let mut ended = Vec::new();
-        let mut failed = None;
+        let mut failure = None;
         for (index, result) in results {
             match result {
                 Ok(one) => ended.push((index, one)),
-                Err(error) if can_be_met(&error) => {
-                    self.note(name, format!("sounding {index} failed: {error}"));
-                    failed = Some(error);
+                Err(error) if is_recoverable(&error) => {
+                    self.note(format!("sounding {index} failed: {error}"));
+                    failure = Some(error);
                 }
-                // What concerns the record or the cascade concerns all.
+                // An error of the record or the cascade concerns all attempts.
                 Err(error) => return Err(error),
             }
         }
         if ended.is_empty() {
-            let why = "no sounding came to an end".to_owned();
-            return Err(failed.unwrap_or(RunError::Failed { phase: name.to_owned(), why }));
+            return Err(failure.unwrap_or_else(|| self.failed("no sounding came to an end")));
         }
-        if failed.is_some() || journal.ended().is_some() {
+        if failure.is_some() || recorded.is_some() {
             let numbers: Vec<usize> = ended.iter().map(|(index, _)| *index).collect();
-            journal.end(name, &numbers).await?;
+            self.journal.end(self.phase.name.as_str(), &numbers).await?;
         }
         Ok(ended)
     }
 
-    /// Deals the models to the attempts, one after another: a die would make a run that can't be repeated.
-    fn dealt(
+    /// Assigns models to the attempts, one after another: random models would make a run that can't be resumed.
+    fn models(
         &self,
-        phase: &Phase,
-        past: &RunState,
         soundings: &Soundings,
         factor: usize,
     ) -> Result<Vec<Option<String>>, RunError> {
-        let given = &soundings.models.0;
-        if given.is_empty() {
-            return Ok(vec![None; factor]);
-        }
         let mut names = Vec::new();
-        for model in given {
-            let name = self.render(phase, past, &model.model, [])?;
+        for model in &soundings.models.0 {
+            let name = self.render(&model.model, [])?;
             names.extend(std::iter::repeat_n(name, model.factor.unwrap_or(1) as usize));
         }
         Ok((0..factor).map(|index| names.get(index % names.len().max(1)).cloned()).collect())
     }
 
-    /// Returns the places of the attempts that the validator lets through; all of them where it lets none.
-    async fn valid_ones(
-        &self,
-        phase: &Phase,
+    /// Returns number and output of the attempts that the validator accepts; of all attempts where it accepts none.
+    async fn valid_outputs(
+        &mut self,
         soundings: &Soundings,
-        past: &RunState,
-        journal: &mut Journal,
-        sounded: &[Sounded],
-    ) -> Result<Vec<usize>, RunError> {
-        let all = (0..sounded.len()).collect();
-        let Some(validator) = &soundings.validator else { return Ok(all) };
-        let mut valid = Vec::new();
-        for (place, one) in sounded.iter().enumerate() {
-            let verdict =
-                self.validated(phase, past, journal, validator, &one.ran.output, 1).await?;
-            if verdict.valid {
-                valid.push(place);
+        ended: &[(usize, Sounding)],
+    ) -> Result<Vec<(usize, String)>, RunError> {
+        let mut all: Vec<(usize, String)> =
+            ended.iter().map(|(index, sounding)| (*index, sounding.run.output.clone())).collect();
+        if let Some(validator) = &soundings.validator {
+            let mut valid = Vec::new();
+            for (index, output) in &all {
+                if self.validate(validator, output, 1).await?.valid {
+                    valid.push(*index);
+                }
+            }
+            if !valid.is_empty() {
+                all.retain(|(index, _)| valid.contains(index));
             }
         }
-        Ok(if valid.is_empty() { all } else { valid })
+        Ok(all)
     }
 
-    /// Lets a model pick one of several; the first where it picks none.
-    async fn picked_winner(
-        &self,
-        phase: &Phase,
+    /// Lets a model pick one of several attempts; without a usable answer the first is taken.
+    async fn pick(
+        &mut self,
         soundings: &Soundings,
-        past: &RunState,
-        journal: &mut Journal,
-        outputs: &[(usize, &str)],
+        outputs: &[(usize, String)],
     ) -> Result<usize, RunError> {
         let first = outputs.first().map_or(0, |(index, _)| *index);
         if outputs.len() < 2 {
             return Ok(first);
         }
-        let own = match &soundings.evaluator_instructions {
-            Some(template) => self.render(phase, past, template, [])?,
-            None => "Pick the best attempt.".to_owned(),
-        };
+        let instructions = self.render_option(soundings.evaluator_instructions.as_ref())?;
         let question = format!(
-            "{own}\n\n{}\n\nAnswer with JSON: {{\"winner\": the number of the attempt, \"reason\": \"…\"}}.",
+            "{}\n\n{}\n\nAnswer with JSON: {{\"winner\": the number of the attempt, \"reason\": \"…\"}}.",
+            instructions.as_deref().unwrap_or("Pick the best attempt."),
             shown(outputs)
         );
-        let asked = self.of_template(phase, past, soundings.evaluator_model.as_ref())?;
-        let (model, asked_for) = self.model(phase, past, asked)?;
+        let model = self.model_of(soundings.evaluator_model.as_ref())?;
         let schema = r#"{"type":"object","properties":{"winner":{"type":"integer"},"reason":{"type":"string"}},"required":["winner"]}"#;
-        let answer = self.ask(phase, journal, model, asked_for, question, schema).await?;
-        let named = answer.get("winner").and_then(Value::as_u64).map(|number| number as usize);
-        let winner = named.filter(|number| outputs.iter().any(|(index, _)| index == number));
+        let answer = self.ask(&model, question, schema).await?;
+        let number = answer.get("winner").and_then(Value::as_u64).map(|number| number as usize);
+        let winner = number.filter(|number| outputs.iter().any(|(index, _)| index == number));
         if winner.is_none() {
-            self.note(
-                phase.name.as_str(),
-                "the evaluator picked none of the attempts: the first is taken",
-            );
+            self.note("the evaluator picked none of the attempts: the first is taken");
         }
         let winner = winner.unwrap_or(first);
         let reason = answer.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.tell(&Event::SoundingsEvaluated {
-            phase: phase.name.to_string(),
+        self.run.tell(&RunEvent::SoundingsEvaluated {
+            phase: self.name().to_owned(),
             winner,
             of: outputs.len(),
             reason,
@@ -255,31 +200,27 @@ impl Run {
         Ok(winner)
     }
 
-    /// Brings all attempts together: by a model where the cascade says how, else one after another.
-    async fn aggregated(
-        &self,
-        phase: &Phase,
+    /// Combines all attempts: by a model where the cascade has instructions for it, else one after another.
+    async fn aggregate(
+        &mut self,
         soundings: &Soundings,
-        past: &RunState,
-        journal: &mut Journal,
-        outputs: &[(usize, &str)],
+        outputs: &[(usize, String)],
     ) -> Result<String, RunError> {
-        let Some(template) = &soundings.aggregator_instructions else {
-            return Ok(outputs.iter().map(|(_, output)| *output).collect::<Vec<_>>().join("\n\n"));
+        let instructions = self.render_option(soundings.aggregator_instructions.as_ref())?;
+        let Some(instructions) = instructions else {
+            let outputs: Vec<&str> = outputs.iter().map(|(_, output)| output.as_str()).collect();
+            return Ok(outputs.join("\n\n"));
         };
-        let own = self.render(phase, past, template, [])?;
-        let question = format!("{own}\n\n{}", shown(outputs));
-        let asked = self.of_template(phase, past, soundings.aggregator_model.as_ref())?;
-        let (model, asked_for) = self.model(phase, past, asked)?;
-        let answer = self.ask_text(phase, journal, model, asked_for, question).await?;
-        Ok(super::state::text_of(&answer))
+        let question = format!("{instructions}\n\n{}", shown(outputs));
+        let model = self.model_of(soundings.aggregator_model.as_ref())?;
+        self.ask_text(&model, question).await
     }
 }
 
-fn shown(outputs: &[(usize, &str)]) -> String {
+fn shown(outputs: &[(usize, String)]) -> String {
     let attempts = outputs.iter().map(|(index, output)| {
         let mut text = format!("ATTEMPT {index}:\n");
-        plimsoll_core::text::push_shortened(&mut text, output, SHOWN);
+        push_shortened(&mut text, output, SHOWN);
         text
     });
     attempts.collect::<Vec<_>>().join("\n\n")

@@ -6,57 +6,47 @@ use plimsoll_core::{Message, Role};
 use serde_json::Map;
 
 use super::error::RunError;
-use super::journal::Journal;
-use super::state::RunState;
-use super::turns::{Set, own_message};
-use super::{Run, part_of};
-use crate::definition::{Cascade, Phase};
+use super::visit::Visit;
+use super::{CascadeRun, part_of};
+use crate::definition::Cascade;
 
-impl Run {
-    /// Runs the cascades inside a phase, and returns what the phase sees of them.
-    pub(crate) async fn sub_cascades(
-        &self,
-        phase: &Phase,
-        past: &mut RunState,
-        journal: &mut Journal,
-        set: &mut Set,
-    ) -> Result<Vec<Arc<Message>>, RunError> {
+impl Visit<'_> {
+    /// Runs the cascades inside a phase, and returns the messages that the phase sees of them.
+    pub(crate) async fn sub_cascades(&mut self) -> Result<Vec<Arc<Message>>, RunError> {
         let mut seen = Vec::new();
-        for (number, sub) in phase.sub_cascades.iter().enumerate() {
-            let cascade = self
-                .runner
-                .library
-                .cascade(&sub.reference)
-                .map_err(|what| RunError::Missing { what })?;
+        for (number, sub) in self.phase.sub_cascades.iter().enumerate() {
+            let found = self.run.runner.library.cascade(&sub.reference);
+            let cascade = found.map_err(|what| RunError::Missing { what })?;
             let name = cascade.cascade_id.to_string();
-            let inner = self.inside(cascade)?;
+            let inner = self.run.inside(cascade)?;
             inner.check()?;
-            // What flows in is seen as state and, by the names of the inner cascade, as input.
+            // The inner cascade sees the state of this one as its state, and as input by name.
             let (mut input, state) = if sub.context_in {
-                let mut input = past.input.clone();
-                input.extend(past.state.clone());
-                (input, past.state.clone())
+                let mut input = self.past.input.clone();
+                input.extend(self.past.state.clone());
+                (input, self.past.state.clone())
             } else {
                 (Map::new(), Map::new())
             };
-            input.extend(self.templated(phase, past, &sub.input_map)?);
-            let part = format!("{}.{}.{number}", phase.name, past.visits(phase.name.as_str()));
-            let session = part_of(journal.session(), &part)?;
+            input.extend(self.inputs(&sub.input_map)?);
+            let part = format!("{}.{}.{number}", self.name(), self.past.visits(self.name()));
+            let session = part_of(self.journal.session(), &part)?;
             let outcome = Box::pin(inner.start(input, state, &session)).await?;
             if sub.context_out {
                 for (key, value) in outcome.past.state {
-                    if past.state.get(&key) != Some(&value) {
-                        past.state.insert(key.clone(), value.clone());
-                        set.state.insert(key, value);
+                    if self.past.state.get(&key) != Some(&value) {
+                        self.set(key, value);
                     }
                 }
             }
             let text = format!("[Output from {name}]:\n{}", outcome.output);
-            seen.push(journal.say(own_message(phase, Role::User, text)).await?);
+            seen.push(self.say(Role::User, text).await?);
         }
         Ok(seen)
     }
+}
 
+impl CascadeRun {
     /// Returns a run of another cascade inside this one.
     pub(crate) fn inside(&self, cascade: Arc<Cascade>) -> Result<Self, RunError> {
         let depth = self.depth + 1;

@@ -1,4 +1,4 @@
-//! The tools of a run: its own, and those of the sources that it is given.
+//! The tools of a run: its own, and those of its sources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +12,8 @@ use plimsoll_engine::{
 };
 use serde_json::{Map, Value, json};
 
+use super::Runner;
+
 /// Asks a person.
 #[async_trait]
 pub trait Human: Send + Sync + std::fmt::Debug {
@@ -19,7 +21,7 @@ pub trait Human: Send + Sync + std::fmt::Debug {
     async fn ask(&self, question: &str) -> Option<String>;
 }
 
-/// Nobody is there.
+/// Answers no question.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 
@@ -34,13 +36,13 @@ impl Human for Nobody {
 pub(crate) const ROUTE_TO: &str = "route_to";
 /// Sets a key of the state.
 pub(crate) const SET_STATE: &str = "set_state";
-/// Gives back what a ref stands for.
+/// Returns the content of a ref.
 pub(crate) const EXPAND_REF: &str = "expand_ref";
 const SEARCH_CONTEXT: &str = "search_context";
 const REMEMBER: &str = "remember";
 const ASK_HUMAN: &str = "ask_human";
 
-/// Hits of a search that a model is shown, and characters of each; chosen.
+/// Hits of a search that a model sees, and characters of each (chosen).
 const HITS: usize = 5;
 const HIT_WIDTH: usize = 500;
 
@@ -49,11 +51,11 @@ const HIT_WIDTH: usize = 500;
 pub(crate) struct Toolbox {
     own: BTreeMap<&'static str, Tool>,
     outside: BTreeMap<String, (Tool, Arc<dyn ToolSource>)>,
-    pub(crate) history: Arc<dyn HistoryStore>,
-    pub(crate) knowledge: Arc<dyn KnowledgeStore>,
-    pub(crate) human: Arc<dyn Human>,
-    /// Names that cascades ask for and nobody has are answered instead of refused.
-    pub(crate) stubs: bool,
+    history: Arc<dyn HistoryStore>,
+    knowledge: Arc<dyn KnowledgeStore>,
+    human: Arc<dyn Human>,
+    /// Whether a stub answers calls of tools that no source has.
+    stubs: bool,
 }
 
 /// Who calls, and when.
@@ -69,21 +71,21 @@ pub(crate) struct Caller {
 
 impl Toolbox {
     /// Gathers the tools of all sources; of two with one name the first source's is taken.
-    pub(crate) async fn gather(
-        sources: &[Arc<dyn ToolSource>],
-        history: Arc<dyn HistoryStore>,
-        knowledge: Arc<dyn KnowledgeStore>,
-        human: Arc<dyn Human>,
-        stubs: bool,
-    ) -> Result<Self, ToolError> {
+    pub(crate) async fn gather(runner: &Runner) -> Result<Self, ToolError> {
         let mut outside = BTreeMap::new();
-        for source in sources {
+        for source in &runner.tools {
             for tool in source.tools().await? {
                 outside.entry(tool.name.to_string()).or_insert_with(|| (tool, source.clone()));
             }
         }
-        let own = own().into_iter().collect();
-        Ok(Self { own, outside, history, knowledge, human, stubs })
+        Ok(Self {
+            own: own().into_iter().collect(),
+            outside,
+            history: runner.history.clone(),
+            knowledge: runner.knowledge.clone(),
+            human: runner.human.clone(),
+            stubs: runner.settings.stubs,
+        })
     }
 
     /// Returns a tool by name.
@@ -99,30 +101,30 @@ impl Toolbox {
         own.or_else(|| self.outside.get(name).map(|(tool, _)| tool.clone())).or_else(stub)
     }
 
-    /// Tells whether a tool is there, not only a stub.
+    /// Returns whether a tool is there, not only a stub.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.own.contains_key(name) || self.outside.contains_key(name)
     }
 
-    /// Returns the name nearest to one that nobody has.
+    /// Returns the known name nearest to an unknown one.
     pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
         let names = self.own.keys().copied().chain(self.outside.keys().map(String::as_str));
         plimsoll_core::nearest(name, names)
     }
 
     /// Returns name and first line of all tools, a line each.
-    pub(crate) fn directory(&self) -> Vec<(String, String)> {
+    pub(crate) fn directory(&self) -> Vec<String> {
         let own = self.own.values().filter(|tool| &*tool.name != ROUTE_TO);
         let outside = self.outside.values().map(|(tool, _)| tool);
         own.chain(outside)
             .map(|tool| {
-                let line = tool.description.lines().next().unwrap_or_default();
-                (tool.name.to_string(), line.to_owned())
+                let about = tool.description.lines().next().unwrap_or_default();
+                format!("{}: {about}", tool.name)
             })
             .collect()
     }
 
-    /// Calls a tool, route and state apart, which the turn itself looks after.
+    /// Calls a tool; the turn itself executes those that set the route or the state.
     pub(crate) async fn call(
         &self,
         caller: &Caller,

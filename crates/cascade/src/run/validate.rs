@@ -1,25 +1,25 @@
-//! Validators: whether an output will do, and why not.
+//! Validators: whether an output is valid, and why not.
+
+use std::sync::Arc;
 
 use plimsoll_core::text::{push_shortened, shortened};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::Run;
-use super::ask::json_in;
+use super::ask::{RequestedModel, json_in};
 use super::error::RunError;
-use super::event::Event;
-use super::journal::Journal;
-use super::part_of;
-use super::state::RunState;
-use crate::definition::{Phase, PromptValidator, Validator};
+use super::event::RunEvent;
+use super::visit::Visit;
+use super::{CascadeRun, part_of};
+use crate::definition::{Cascade, Phase, PromptValidator, Validator};
 
-/// What a validator says of an output.
+/// The result of a validator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct Validation {
     pub(crate) valid: bool,
     pub(crate) reason: String,
 }
 
-impl Verdict {
+impl Validation {
     pub(crate) fn valid() -> Self {
         Self { valid: true, reason: String::new() }
     }
@@ -28,7 +28,7 @@ impl Verdict {
         Self { valid: false, reason: reason.into() }
     }
 
-    /// Reads `{valid, reason}`; anything else is no yes.
+    /// Reads `{valid, reason}`; any other text is invalid.
     fn read(text: &str) -> Self {
         let Some(Value::Object(map)) = json_in(text) else {
             let shown = shortened(text, 200);
@@ -45,67 +45,61 @@ impl Verdict {
     }
 }
 
-/// The most characters of an output that a judge is shown (chosen).
+/// The most characters of an output that a judge sees (chosen).
 const JUDGED: usize = 20_000;
 
-impl Run {
-    /// Judges an attempt: its schema, its loop's validator, and the checks behind the phase that ask for another try.
+impl Visit<'_> {
+    /// Judges an attempt: its schema, its loop's validator, and the checks after the phase that ask for another try.
     pub(crate) async fn judge(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
+        &mut self,
         output: &str,
         attempt: u32,
-    ) -> Result<Verdict, RunError> {
+    ) -> Result<Validation, RunError> {
+        let phase = self.phase;
         if let Some(schema) = &phase.output_schema {
-            let verdict = fulfils(&schema.0, output);
-            self.told(phase, "output_schema", attempt, &verdict);
-            if !verdict.valid {
-                return Ok(verdict);
+            let validation = check_schema(&schema.0, output);
+            self.tell_validation("output_schema", attempt, &validation);
+            if !validation.valid {
+                return Ok(validation);
             }
         }
         if let Some(validator) = &phase.rules.loop_until {
-            let verdict = self.validated(phase, past, journal, validator, output, attempt).await?;
-            if !verdict.valid {
-                return Ok(verdict);
+            let validation = self.validate(validator, output, attempt).await?;
+            if !validation.valid {
+                return Ok(validation);
             }
         }
-        let verdict = self.wards(phase, past, journal, &phase.wards.post, output).await?;
+        let validation = self.wards(&phase.wards.post, output).await?;
         let most = phase.wards.post.iter().map(|ward| ward.max_attempts).max().unwrap_or(1);
-        if !verdict.valid && attempt >= most && phase.rules.loop_until.is_none() {
-            let why = format!("a check failed {attempt} times: {}", verdict.reason);
-            return Err(RunError::Failed { phase: phase.name.to_string(), why });
+        if !validation.valid && attempt >= most && phase.rules.loop_until.is_none() {
+            let why = format!("a check failed {attempt} times: {}", validation.reason);
+            return Err(self.failed(why));
         }
-        Ok(verdict)
+        Ok(validation)
     }
 
-    /// Returns the most attempts of a phase.
-    pub(crate) fn most_attempts(&self, phase: &Phase, past: &RunState) -> Result<u32, RunError> {
-        let said = self.count(phase, past, phase.rules.max_attempts.as_ref())?;
-        let of_wards = phase.wards.post.iter().map(|ward| ward.max_attempts).max();
-        let is_loop = phase.rules.loop_until.is_some() || phase.output_schema.is_some();
-        let usual = if is_loop { self.runner.settings.max_attempts } else { 1 };
-        Ok(said.unwrap_or(usual).max(of_wards.unwrap_or(1)).max(1))
+    /// Returns the most attempts of the phase.
+    pub(crate) fn most_attempts(&self) -> Result<u32, RunError> {
+        let rules = &self.phase.rules;
+        let given = self.count(rules.max_attempts.as_ref())?;
+        let of_wards = self.phase.wards.post.iter().map(|ward| ward.max_attempts).max();
+        let is_loop = rules.loop_until.is_some() || self.phase.output_schema.is_some();
+        let usual = if is_loop { self.run.runner.settings.max_attempts } else { 1 };
+        Ok(given.unwrap_or(usual).max(of_wards.unwrap_or(1)).max(1))
     }
 
-    /// Returns what the model is told of the validator beforehand; nothing where the loop is silent.
-    pub(crate) fn told_of_validator(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-    ) -> Result<Option<String>, RunError> {
-        let Some(validator) =
-            phase.rules.loop_until.as_ref().filter(|_| !phase.rules.loop_until_silent)
-        else {
+    /// Returns the announcement of the validator; `None` where the loop has none or is silent.
+    pub(crate) fn about_validator(&self) -> Result<Option<String>, RunError> {
+        let rules = &self.phase.rules;
+        let Some(validator) = rules.loop_until.as_ref().filter(|_| !rules.loop_until_silent) else {
             return Ok(None);
         };
-        if let Some(prompt) = &phase.rules.loop_until_prompt {
-            return self.render(phase, past, prompt, []).map(Some);
+        if let Some(prompt) = &rules.loop_until_prompt {
+            return self.render(prompt, []).map(Some);
         }
-        let name = named(validator);
-        let about = self.toolbox.find(&name).map(|tool| format!(" ({})", tool.description));
-        let most = self.most_attempts(phase, past)?;
+        let name = validator.name();
+        let about = self.run.toolbox.find(name).map(|tool| format!(" ({})", tool.description));
+        let most = self.most_attempts()?;
         Ok(Some(format!(
             "Your answer will be checked by `{name}`{}. You have {most} attempts.",
             about.unwrap_or_default()
@@ -113,35 +107,29 @@ impl Run {
     }
 
     /// Asks one validator.
-    pub(crate) async fn validated(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
+    pub(crate) async fn validate(
+        &mut self,
         validator: &Validator,
         output: &str,
         attempt: u32,
-    ) -> Result<Verdict, RunError> {
-        let name = named(validator);
-        let verdict = match validator {
+    ) -> Result<Validation, RunError> {
+        let run = self.run;
+        let validation = match validator {
             Validator::Named(name) => {
                 if let Some((_, prompt)) =
-                    self.cascade.validators.iter().find(|(known, _)| known == name)
+                    run.cascade.validators.iter().find(|(known, _)| known == name)
                 {
-                    self.judged(phase, past, journal, prompt, output).await?
-                } else if self.toolbox.find(name).is_some() && !self.is_stub(name) {
-                    self.by_tool(phase, journal, name, Map::new(), output).await?
-                } else if let Ok(cascade) = self.runner.library.cascade(name) {
-                    self.by_cascade(past, journal, cascade, name, attempt, output).await?
-                } else if self.runner.settings.stubs {
-                    self.note(
-                        phase.name.as_str(),
-                        format!("nobody has the validator `{name}`: all is valid"),
-                    );
-                    Verdict::valid()
-                } else if let Some(prompt) = &phase.rules.loop_until_prompt {
-                    let criterion = self.render(phase, past, prompt, [])?;
-                    self.by_criterion(phase, past, journal, &criterion, output).await?
+                    self.by_prompt(prompt, output).await?
+                } else if run.toolbox.has(name) {
+                    self.by_tool(name, Map::new(), output).await?
+                } else if let Ok(cascade) = run.runner.library.cascade(name) {
+                    self.by_cascade(cascade, name, attempt, output).await?
+                } else if run.runner.settings.stubs {
+                    self.note(format!("nobody has the validator `{name}`: all is valid"));
+                    Validation::valid()
+                } else if let Some(prompt) = &self.phase.rules.loop_until_prompt {
+                    let question = with_output(&self.render(prompt, [])?, output);
+                    self.by_model(&self.model(None)?, question).await?
                 } else {
                     return Err(RunError::Missing {
                         what: format!("there is no validator `{name}`"),
@@ -149,150 +137,126 @@ impl Run {
                 }
             }
             Validator::Tool { tool, inputs } => {
-                let inputs = self.templated(phase, past, inputs)?;
-                self.by_tool(phase, journal, tool, inputs, output).await?
+                let inputs = self.inputs(inputs)?;
+                self.by_tool(tool, inputs, output).await?
             }
-            Validator::Prompt(prompt) => self.judged(phase, past, journal, prompt, output).await?,
+            Validator::Prompt(prompt) => self.by_prompt(prompt, output).await?,
             Validator::Code { language, code } => {
-                let tool = format!("run_{}", language.as_str());
                 let inputs = Map::from_iter([("code".to_owned(), Value::String(code.clone()))]);
-                self.by_tool(phase, journal, &tool, inputs, output).await?
+                self.by_tool(&language.tool(), inputs, output).await?
             }
         };
-        self.told(phase, &name, attempt, &verdict);
-        Ok(verdict)
+        self.tell_validation(validator.name(), attempt, &validation);
+        Ok(validation)
     }
 
-    fn told(&self, phase: &Phase, validator: &str, attempt: u32, verdict: &Verdict) {
-        self.tell(&Event::Validated {
-            phase: phase.name.to_string(),
+    fn tell_validation(&self, validator: &str, attempt: u32, validation: &Validation) {
+        self.run.tell(&RunEvent::Validated {
+            phase: self.name().to_owned(),
             validator: validator.to_owned(),
             attempt,
-            valid: verdict.valid,
-            reason: verdict.reason.clone(),
+            valid: validation.valid,
+            reason: validation.reason.clone(),
         });
     }
 
-    fn is_stub(&self, name: &str) -> bool {
-        self.runner.settings.stubs && !self.toolbox.has(name)
-    }
-
-    /// Asks a tool: it is given the output as `content`, and answers `{valid, reason}` or with a status.
+    /// Asks a tool: it gets the output as `content`, and answers `{valid, reason}` or with a status.
     async fn by_tool(
-        &self,
-        phase: &Phase,
-        journal: &mut Journal,
+        &mut self,
         tool: &str,
         mut inputs: Map<String, Value>,
         output: &str,
-    ) -> Result<Verdict, RunError> {
+    ) -> Result<Validation, RunError> {
         inputs.entry("content").or_insert_with(|| Value::String(output.to_owned()));
-        let message = match self.tool_once(phase, journal, tool, &inputs).await {
+        let message = match self.call_tool(tool, &inputs).await {
             Ok(message) => message,
-            // One that hangs or is gone says nothing of the output: that is not the model's to mend.
-            Err(RunError::Tool { phase, source }) => {
-                let why = format!("its validator can't be asked: {source}");
-                return Err(RunError::Failed { phase, why });
+            // A validator that gives no answer does not judge the output, and the model can't correct it.
+            Err(RunError::Tool { source, .. }) => {
+                return Err(self.failed(format!("its validator can't be asked: {source}")));
             }
             Err(error) => return Err(error),
         };
-        let Some(result) = message.results().next() else { return Ok(Verdict::valid()) };
+        let Some(result) = message.results().next() else { return Ok(Validation::valid()) };
         if json_in(&result.text).is_some_and(|value| value.get("valid").is_some()) {
-            return Ok(Verdict::read(&result.text));
+            return Ok(Validation::read(&result.text));
         }
         if result.is_error {
-            return Ok(Verdict::invalid(shortened(&result.text, 2_000).into_owned()));
+            return Ok(Validation::invalid(shortened(&result.text, 2_000)));
         }
-        Ok(Verdict::valid())
+        Ok(Validation::valid())
     }
 
     /// Asks a cascade: its output is the verdict.
     async fn by_cascade(
         &self,
-        past: &RunState,
-        journal: &Journal,
-        cascade: std::sync::Arc<crate::definition::Cascade>,
+        cascade: Arc<Cascade>,
         name: &str,
         attempt: u32,
         output: &str,
-    ) -> Result<Verdict, RunError> {
+    ) -> Result<Validation, RunError> {
         let mut input = Map::new();
         for key in ["content", "text", "output"] {
             input.insert(key.to_owned(), Value::String(output.to_owned()));
         }
-        input.insert("original_input".to_owned(), Value::Object(past.input.clone()));
-        let part = format!("{name}.{}.{attempt}", past.ran.len());
-        let session = part_of(journal.session(), &part)?;
-        let inner = self.inside(cascade)?;
+        input.insert("original_input".to_owned(), Value::Object(self.past.input.clone()));
+        let part = format!("{name}.{}.{attempt}", self.past.runs.len());
+        let session = part_of(self.journal.session(), &part)?;
+        let inner = self.run.inside(cascade)?;
         let outcome = Box::pin(inner.start(input, Map::new(), &session)).await?;
-        Ok(Verdict::read(&outcome.output))
+        Ok(Validation::read(&outcome.output))
     }
 
-    /// Asks a model by a prompt of the cascade's.
-    async fn judged(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
+    /// Asks a model by a prompt of the cascade.
+    async fn by_prompt(
+        &mut self,
         prompt: &PromptValidator,
         output: &str,
-    ) -> Result<Verdict, RunError> {
-        let mut seen = past.clone();
-        seen.input = Map::from_iter([
-            ("content".to_owned(), Value::String(output.to_owned())),
-            ("original_input".to_owned(), Value::Object(past.input.clone())),
-        ]);
-        let criterion = self.render(phase, &seen, &prompt.instructions, [])?;
-        let asked = self.of_template(phase, past, prompt.model.as_ref())?;
-        let (model, asked_for) = self.model(phase, past, asked)?;
-        let text = if prompt.instructions.source().contains("input.content") {
+    ) -> Result<Validation, RunError> {
+        let input = json!({"content": output, "original_input": self.past.input});
+        let criterion = self.render(&prompt.instructions, [("input".to_owned(), input)])?;
+        let question = if prompt.instructions.source().contains("input.content") {
             format!("{criterion}\n\n{VERDICT}")
         } else {
             with_output(&criterion, output)
         };
-        let answer = self.ask(phase, journal, model, asked_for, text, VERDICT_SCHEMA).await?;
-        Ok(Verdict::read(&answer.to_string()))
+        self.by_model(&self.model_of(prompt.model.as_ref())?, question).await
     }
 
-    /// Asks the phase's model by a criterion.
-    async fn by_criterion(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
-        criterion: &str,
-        output: &str,
-    ) -> Result<Verdict, RunError> {
-        let (model, asked_for) = self.model(phase, past, None)?;
-        let text = with_output(criterion, output);
-        let answer = self.ask(phase, journal, model, asked_for, text, VERDICT_SCHEMA).await?;
-        Ok(Verdict::read(&answer.to_string()))
+    async fn by_model(
+        &mut self,
+        model: &RequestedModel,
+        question: String,
+    ) -> Result<Validation, RunError> {
+        let answer = self.ask(model, question, VERDICT_SCHEMA).await?;
+        Ok(Validation::read(&answer.to_string()))
     }
+}
 
+impl CascadeRun {
     /// Checks that the validators of a phase are there.
     pub(crate) fn check_validators(&self, phase: &Phase) -> Result<(), RunError> {
-        let of_soundings =
-            phase.soundings.as_ref().and_then(|soundings| soundings.validator.as_ref());
+        let rules = &phase.rules;
+        let of_soundings = phase.soundings.as_ref().and_then(|it| it.validator.as_ref());
         let wards = phase.wards.all().map(|ward| &ward.validator);
-        let all = phase.rules.loop_until.iter().chain(of_soundings).chain(wards);
-        for validator in all {
-            let needs = match validator {
+        for validator in rules.loop_until.iter().chain(of_soundings).chain(wards) {
+            let (name, is_there) = match validator {
                 Validator::Named(name) => {
                     let is_there = self.cascade.validators.iter().any(|(known, _)| known == name)
                         || self.toolbox.has(name)
                         || self.runner.library.cascade(name).is_ok()
-                        || (phase.rules.loop_until.as_ref() == Some(validator)
-                            && phase.rules.loop_until_prompt.is_some());
-                    (!is_there).then(|| name.clone())
+                        || (rules.loop_until.as_ref() == Some(validator)
+                            && rules.loop_until_prompt.is_some());
+                    (name.clone(), is_there)
                 }
-                Validator::Tool { tool, .. } => (!self.toolbox.has(tool)).then(|| tool.clone()),
+                Validator::Tool { tool, .. } => (tool.clone(), self.toolbox.has(tool)),
                 Validator::Code { language, .. } => {
-                    let tool = format!("run_{}", language.as_str());
-                    (!self.toolbox.has(&tool)).then_some(tool)
+                    let tool = language.tool();
+                    let is_there = self.toolbox.has(&tool);
+                    (tool, is_there)
                 }
-                Validator::Prompt(_) => None,
+                Validator::Prompt(_) => continue,
             };
-            if let Some(name) = needs.filter(|_| !self.runner.settings.stubs) {
+            if !is_there && !self.runner.settings.stubs {
                 let what = format!(
                     "phase `{}` needs the validator `{name}`: give it as a tool, as a cascade, or as a prompt under `validators`",
                     phase.name
@@ -313,27 +277,18 @@ fn with_output(criterion: &str, output: &str) -> String {
     format!("{criterion}\n\nCONTENT:\n{shown}\n\n{VERDICT}")
 }
 
-fn named(validator: &Validator) -> String {
-    match validator {
-        Validator::Named(name) => name.clone(),
-        Validator::Tool { tool, .. } => tool.clone(),
-        Validator::Code { language, .. } => language.as_str().to_owned(),
-        Validator::Prompt(_) => "prompt".to_owned(),
-    }
-}
-
-/// Checks the JSON of an output against its schema; nothing is fetched.
-fn fulfils(schema: &Value, output: &str) -> Verdict {
+/// Checks the JSON of an output against its schema; no reference is fetched.
+fn check_schema(schema: &Value, output: &str) -> Validation {
     let Some(value) = json_in(output) else {
-        return Verdict::invalid("the output holds no JSON");
+        return Validation::invalid("the output holds no JSON");
     };
     let Ok(validator) = jsonschema::validator_for(schema) else {
-        return Verdict::invalid("`output_schema` is no JSON Schema");
+        return Validation::invalid("`output_schema` is no JSON Schema");
     };
     let errors: Vec<String> = validator
         .iter_errors(&value)
         .take(5)
         .map(|error| format!("{} at `{}`", error, error.instance_path()))
         .collect();
-    if errors.is_empty() { Verdict::valid() } else { Verdict::invalid(errors.join("; ")) }
+    if errors.is_empty() { Validation::valid() } else { Validation::invalid(errors.join("; ")) }
 }

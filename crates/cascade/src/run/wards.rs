@@ -2,60 +2,49 @@
 
 use plimsoll_core::Role;
 
-use super::Run;
+use super::conversation::Conversation;
 use super::error::RunError;
-use super::journal::Journal;
-use super::state::{RunState, output_of};
-use super::turns::{Talk, own_message};
-use super::validate::Verdict;
-use crate::definition::{Phase, Ward, WardMode};
+use super::state::output_of;
+use super::validate::Validation;
+use super::visit::Visit;
+use crate::definition::{Ward, WardMode};
 
-impl Run {
-    /// Runs checks; one that blocks fails the phase.
+impl Visit<'_> {
+    /// Runs checks; a blocking one fails the phase.
     pub(crate) async fn wards(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
+        &mut self,
         wards: &[Ward],
         text: &str,
-    ) -> Result<Verdict, RunError> {
-        let mut verdict = Verdict::valid();
+    ) -> Result<Validation, RunError> {
+        let mut result = Validation::valid();
         for ward in wards {
-            let one = self.validated(phase, past, journal, &ward.validator, text, 1).await?;
-            if one.valid {
+            let validation = self.validate(&ward.validator, text, 1).await?;
+            if validation.valid {
                 continue;
             }
+            let why = format!("a check failed: {}", validation.reason);
             match ward.mode {
-                WardMode::Blocking => {
-                    let why = format!("a check failed: {}", one.reason);
-                    return Err(RunError::Failed { phase: phase.name.to_string(), why });
-                }
-                WardMode::Advisory => {
-                    self.note(phase.name.as_str(), format!("a check failed: {}", one.reason));
-                }
-                WardMode::Retry => verdict = one,
+                WardMode::Blocking => return Err(self.failed(why)),
+                WardMode::Advisory => self.note(why),
+                WardMode::Retry => result = validation,
             }
         }
-        Ok(verdict)
+        Ok(result)
     }
 
-    /// Checks a turn; what a further turn may mend is told to the model.
+    /// Checks a turn; the model is told of a failure that a further turn may correct.
     pub(crate) async fn turn_wards(
-        &self,
-        phase: &Phase,
-        past: &RunState,
-        journal: &mut Journal,
-        talk: &mut Talk,
+        &mut self,
+        conversation: &mut Conversation,
     ) -> Result<(), RunError> {
-        if phase.wards.turn.is_empty() {
+        if self.phase.wards.turn.is_empty() {
             return Ok(());
         }
-        let text = output_of(&talk.own());
-        let verdict = self.wards(phase, past, journal, &phase.wards.turn, &text).await?;
-        if !verdict.valid {
-            let text = format!("[Validation Failed]\n{}", verdict.reason);
-            talk.hear(journal.say(own_message(phase, Role::User, text)).await?);
+        let text = output_of(&conversation.own_messages());
+        let validation = self.wards(&self.phase.wards.turn, &text).await?;
+        if !validation.valid {
+            let text = format!("[Validation Failed]\n{}", validation.reason);
+            conversation.push(self.say(Role::User, text).await?);
         }
         Ok(())
     }

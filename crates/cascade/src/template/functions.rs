@@ -14,7 +14,6 @@ pub(super) const ADD: &str = "the add";
 pub(super) const MULTIPLY: &str = "the multiply";
 pub(super) const PAID: &str = "the paid";
 pub(super) const PLAIN: &str = "the plain";
-pub(super) const NUMBER: &str = "the number";
 
 pub(super) const TOO_MUCH: &str = "it makes more than 2 MiB of values and output";
 
@@ -22,7 +21,7 @@ pub(super) const TOO_MUCH: &str = "it makes more than 2 MiB of values and output
 const VALUE: usize = 24;
 /// Levels of a value: what is deeper could not be dropped without recursion as deep.
 const DEEPEST: usize = 64;
-/// The largest number that may say how much a filter makes.
+/// The largest number that may set how much a filter makes.
 const LARGEST: i64 = 10_000;
 
 /// Bytes that a rendering may still make.
@@ -54,7 +53,7 @@ impl Allowance {
 
     /// Prints a value, at most as long as the allowance; what is printed is not yet paid.
     fn print(&self, value: &Value) -> Result<String, Error> {
-        let mut text = Bounded { text: String::new(), left: self.left() };
+        let mut text = BoundedText { text: String::new(), left: self.left() };
         match (write!(text, "{value}"), text.left) {
             (Ok(()), _) => Ok(text.text),
             _ => Err(too_much()),
@@ -62,12 +61,12 @@ impl Allowance {
     }
 }
 
-struct Bounded {
+struct BoundedText {
     text: String,
     left: usize,
 }
 
-impl std::fmt::Write for Bounded {
+impl std::fmt::Write for BoundedText {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         self.left = self.left.checked_sub(text.len()).ok_or(std::fmt::Error)?;
         self.text.push_str(text);
@@ -77,6 +76,11 @@ impl std::fmt::Write for Bounded {
 
 pub(super) fn too_much() -> Error {
     Error::new(ErrorKind::InvalidOperation, TOO_MUCH)
+}
+
+/// Returns the bytes of a text, or those of a list without what its items hold.
+pub(super) fn size_of(value: &Value) -> usize {
+    value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(VALUE), str::len)
 }
 
 fn measure(value: &Value, left: &mut usize, depth: usize) -> Result<(), Error> {
@@ -145,11 +149,26 @@ pub(super) fn add(environment: &mut Environment<'_>, allowance: &Arc<Allowance>)
     });
     // The engine's own, behind a look at the widths that the text asks for.
     environment.add_filter("the format", minijinja::filters::format);
-    environment.add_filter("format", |state: &mut State, text: Value, args: Rest<Value>| {
-        widths(text.as_str().unwrap_or_default())?;
-        let args: Vec<Value> = std::iter::once(text).chain(args.0).collect();
+    environment.add_filter("format", |state: &mut State, args: Rest<Value>| {
+        widths(args.first().and_then(Value::as_str).unwrap_or_default())?;
         state.apply_filter("the format", &args)
     });
+    // These make as much as a number among their arguments says.
+    environment.add_filter("the batch", minijinja::filters::batch);
+    environment.add_filter("the slice", minijinja::filters::slice);
+    environment.add_filter("the indent", minijinja::filters::indent);
+    environment.add_filter("the tojson", minijinja::filters::tojson);
+    for (name, engine) in [
+        ("batch", "the batch"),
+        ("slice", "the slice"),
+        ("indent", "the indent"),
+        ("tojson", "the tojson"),
+    ] {
+        environment.add_filter(name, move |state: &mut State, args: Rest<Value>| {
+            args.iter().skip(1).try_for_each(small)?;
+            state.apply_filter(engine, &args)
+        });
+    }
     environment.add_filter("truncate", truncate);
     environment.add_filter("wordcount", |text: &Value| {
         text.as_str().map_or(0, |text| text.split_whitespace().count())
@@ -186,10 +205,8 @@ fn operators(environment: &mut Environment<'_>, allowance: &Arc<Allowance>) {
         if value.is_number() {
             return number(left, right, "*", i128::checked_mul, |a, b| a * b);
         }
-        let size =
-            value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(VALUE), str::len);
         let times = times.as_usize().unwrap_or(0);
-        paid.pay(size.saturating_mul(times))?;
+        paid.pay(size_of(value).saturating_mul(times))?;
         if let Some(text) = value.as_str() {
             Ok(Value::from(text.repeat(times)))
         } else {
@@ -206,12 +223,20 @@ fn operators(environment: &mut Environment<'_>, allowance: &Arc<Allowance>) {
         }
         Ok(value)
     });
-    environment.add_function(NUMBER, |value: Value| match value.as_i64() {
-        Some(number) if number > LARGEST => {
-            Err(Error::new(ErrorKind::InvalidOperation, format!("{number} is more than {LARGEST}")))
+}
+
+/// Refuses a large number, also among arguments by name.
+fn small(value: &Value) -> Result<(), Error> {
+    if let Some(number) = value.as_i64().filter(|number| *number > LARGEST) {
+        let why = format!("{number} is more than {LARGEST}");
+        return Err(Error::new(ErrorKind::InvalidOperation, why));
+    }
+    if value.kind() == ValueKind::Map {
+        for key in value.try_iter()? {
+            small(&value.get_item(&key)?)?;
         }
-        _ => Ok(value),
-    });
+    }
+    Ok(())
 }
 
 /// Does to two numbers what an operator says.

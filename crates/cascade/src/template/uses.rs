@@ -1,11 +1,11 @@
-//! What a template asks for: inputs, filters and tests by name, each with its place.
+//! The tree of a template: which inputs and filters it asks for, and whether the engine can compile it safely.
 
-use minijinja::machinery::ast::{CallArg, Expr, Stmt};
-use minijinja::machinery::{Span, ast};
+use minijinja::machinery::ast::{self, BinOpKind, CallArg, Expr, Stmt};
+use minijinja::{Error, ErrorKind};
 
-use super::TemplateError;
+use super::functions::{size_of, too_much};
 
-/// One thing that a template asks for.
+/// An input or a filter that a template names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Use {
     /// `input.NAME` at a line and column, counted from 1.
@@ -14,7 +14,7 @@ pub(crate) enum Use {
     Filter { name: String, line: usize, column: usize },
 }
 
-/// Filters that templates have.
+/// The filters of the template engine.
 pub(crate) const FILTERS: [&str; 51] = [
     "abs",
     "attr",
@@ -69,140 +69,208 @@ pub(crate) const FILTERS: [&str; 51] = [
     "zip",
 ];
 
-/// Reads a template and lists what it asks for.
+/// Levels of expressions and blocks: every operator of a chain is one (chosen; the engine's parser allows 150 by brackets
+/// but any number by operators, and its compiler walks them all by recursion).
+const DEEPEST: usize = 200;
+/// Bytes of constants that operators repeat: the engine computes them when it compiles the template, before the rendering
+/// has an allowance (chosen: a rule of dashes has 80).
+const MOST_REPEATED: usize = 64 << 10;
+
+#[derive(Clone, Copy)]
+enum Part<'t, 'a> {
+    Statement(&'t Stmt<'a>),
+    Expression(&'t Expr<'a>),
+    /// An expression whose inputs may be missing.
+    Optional(&'t Expr<'a>),
+}
+
+/// Lists what a template asks for, in the order of the source.
 ///
-/// Errors: the template cannot be read.
-pub(crate) fn uses(source: &str) -> Result<Vec<Use>, TemplateError> {
-    let tree = super::read(source)?;
-    super::bounded::bounded(&tree).map_err(|error| super::told(source, &error))?;
-    let mut found = Vec::new();
-    statement(&tree, &mut found);
-    Ok(found)
-}
-
-fn place(span: Span) -> (usize, usize) {
-    (usize::from(span.start_line), usize::from(span.start_col) + 1)
-}
-
-fn body(statements: &[Stmt<'_>], found: &mut Vec<Use>) {
-    for inner in statements {
-        statement(inner, found);
-    }
-}
-
-fn statement(of: &Stmt<'_>, found: &mut Vec<Use>) {
-    match of {
-        Stmt::Template(s) => body(&s.children, found),
-        Stmt::EmitExpr(s) => expr(&s.expr, found),
-        Stmt::ForLoop(s) => {
-            expr(&s.iter, found);
-            s.filter_expr.iter().for_each(|inner| expr(inner, found));
-            body(&s.body, found);
-            body(&s.else_body, found);
+/// Errors: the template has too many levels or too large constants, or it includes, imports or extends another.
+pub(super) fn uses(tree: &Stmt<'_>) -> Result<Vec<Use>, Error> {
+    let mut parts = Vec::new();
+    let mut open = vec![(Part::Statement(tree), 0)];
+    while let Some((part, depth)) = open.pop() {
+        if depth > DEEPEST {
+            return Err(Error::new(ErrorKind::SyntaxError, "the template has too many levels"));
         }
-        Stmt::IfCond(s) => {
-            expr(&s.expr, found);
-            body(&s.true_body, found);
-            body(&s.false_body, found);
-        }
-        Stmt::WithBlock(s) => {
-            s.assignments.iter().for_each(|(_, inner)| expr(inner, found));
-            body(&s.body, found);
-        }
-        Stmt::Set(s) => expr(&s.expr, found),
-        Stmt::SetBlock(s) => {
-            s.filter.iter().for_each(|inner| expr(inner, found));
-            body(&s.body, found);
-        }
-        Stmt::AutoEscape(s) => body(&s.body, found),
-        Stmt::FilterBlock(s) => {
-            expr(&s.filter, found);
-            body(&s.body, found);
-        }
-        Stmt::Macro(s) => body(&s.body, found),
-        Stmt::CallBlock(s) => {
-            call(&s.call, found);
-            body(&s.macro_decl.body, found);
-        }
-        Stmt::Do(s) => call(&s.call, found),
-        _ => {}
-    }
-}
-
-fn call(of: &ast::Call<'_>, found: &mut Vec<Use>) {
-    expr(&of.expr, found);
-    arguments(&of.args, found);
-}
-
-fn arguments(args: &[CallArg<'_>], found: &mut Vec<Use>) {
-    for argument in args {
-        match argument {
-            CallArg::Pos(inner)
-            | CallArg::Kwarg(_, inner)
-            | CallArg::PosSplat(inner)
-            | CallArg::KwargSplat(inner) => expr(inner, found),
-        }
-    }
-}
-
-fn expr(of: &Expr<'_>, found: &mut Vec<Use>) {
-    match of {
-        Expr::Var(_) | Expr::Const(_) => {}
-        Expr::Slice(s) => {
-            expr(&s.expr, found);
-            [&s.start, &s.stop, &s.step].into_iter().flatten().for_each(|inner| expr(inner, found));
-        }
-        Expr::UnaryOp(s) => expr(&s.expr, found),
-        Expr::BinOp(s) => {
-            expr(&s.left, found);
-            expr(&s.right, found);
-        }
-        Expr::Compare(s) => {
-            expr(&s.expr, found);
-            s.ops.iter().for_each(|op| expr(&op.expr, found));
-        }
-        Expr::IfExpr(s) => {
-            expr(&s.test_expr, found);
-            expr(&s.true_expr, found);
-            s.false_expr.iter().for_each(|inner| expr(inner, found));
-        }
-        Expr::Filter(s) => {
-            if !FILTERS.contains(&s.name) {
-                let (line, column) = place(s.span());
-                found.push(Use::Filter { name: s.name.to_owned(), line, column });
+        parts.push(part);
+        let mut inner = Vec::new();
+        match part {
+            Part::Statement(statement) => inside(statement, &mut inner)?,
+            Part::Expression(expr) => operands(expr, &mut inner),
+            Part::Optional(expr) => {
+                operands(expr, &mut inner);
+                for part in &mut inner {
+                    if let Part::Expression(expr) = part {
+                        *part = Part::Optional(expr);
+                    }
+                }
             }
-            // What has a default may be missing.
-            let is_asked = !matches!(s.name, "default" | "d");
-            match &s.expr {
-                Some(inner) if is_asked => expr(inner, found),
-                Some(Expr::GetAttr(_)) | None => {}
-                Some(inner) => expr(inner, found),
-            }
-            arguments(&s.args, found);
         }
-        Expr::Test(s) => {
-            if !matches!(s.name, "defined" | "undefined") {
-                expr(&s.expr, found);
-            }
-            arguments(&s.args, found);
-        }
-        Expr::GetAttr(s) => match &s.expr {
+        open.extend(inner.into_iter().rev().map(|part| (part, depth + 1)));
+    }
+    repetitions(&parts)?;
+    Ok(parts.into_iter().filter_map(used).collect())
+}
+
+fn used(part: Part<'_, '_>) -> Option<Use> {
+    let place = |span: minijinja::machinery::Span| {
+        (usize::from(span.start_line), usize::from(span.start_col) + 1)
+    };
+    match part {
+        Part::Expression(Expr::GetAttr(s)) => match &s.expr {
             Expr::Var(owner) if owner.id == "input" => {
                 let (line, column) = place(s.span());
-                found.push(Use::Input { name: s.name.to_owned(), line, column });
+                Some(Use::Input { name: s.name.to_owned(), line, column })
             }
-            inner => expr(inner, found),
+            _ => None,
         },
-        Expr::GetItem(s) => {
-            expr(&s.expr, found);
-            expr(&s.subscript_expr, found);
+        Part::Expression(Expr::Filter(s)) if !FILTERS.contains(&s.name) => {
+            let (line, column) = place(s.span());
+            Some(Use::Filter { name: s.name.to_owned(), line, column })
         }
-        Expr::Call(s) => call(s, found),
-        Expr::List(s) => s.items.iter().for_each(|inner| expr(inner, found)),
-        Expr::Tuple(s) => s.items.iter().for_each(|inner| expr(inner, found)),
-        Expr::Map(s) => {
-            s.keys.iter().for_each(|inner| expr(inner, found));
-            s.values.iter().for_each(|inner| expr(inner, found));
+        _ => None,
+    }
+}
+
+/// Refuses constants that are repeated too often; inner ones are checked first, so that computing them is safe.
+fn repetitions(parts: &[Part<'_, '_>]) -> Result<(), Error> {
+    let mut repeated: usize = 0;
+    for part in parts.iter().rev() {
+        let (Part::Expression(Expr::BinOp(s)) | Part::Optional(Expr::BinOp(s))) = part else {
+            continue;
+        };
+        if !matches!(s.op, BinOpKind::Mul) {
+            continue;
+        }
+        let (Some(left), Some(right)) = (s.left.as_const(), s.right.as_const()) else { continue };
+        let (value, times) = if left.is_number() { (right, left) } else { (left, right) };
+        if !value.is_number() {
+            let size = size_of(&value).saturating_mul(times.as_usize().unwrap_or(0));
+            repeated = repeated.saturating_add(size);
+        }
+        if repeated > MOST_REPEATED {
+            return Err(too_much());
         }
     }
+    Ok(())
+}
+
+/// Lists the statements and expressions of a statement.
+fn inside<'t, 'a>(statement: &'t Stmt<'a>, parts: &mut Vec<Part<'t, 'a>>) -> Result<(), Error> {
+    let mut expressions: Vec<&Expr<'a>> = Vec::new();
+    let mut bodies: Vec<&[Stmt<'a>]> = Vec::new();
+    match statement {
+        Stmt::Template(s) => bodies.push(&s.children),
+        Stmt::EmitExpr(s) => expressions.push(&s.expr),
+        Stmt::ForLoop(s) => {
+            expressions.push(&s.iter);
+            expressions.extend(&s.filter_expr);
+            bodies.extend([s.body.as_slice(), &s.else_body]);
+        }
+        Stmt::IfCond(s) => {
+            expressions.push(&s.expr);
+            bodies.extend([s.true_body.as_slice(), &s.false_body]);
+        }
+        Stmt::WithBlock(s) => {
+            expressions.extend(s.assignments.iter().map(|(_, expr)| expr));
+            bodies.push(&s.body);
+        }
+        Stmt::Set(s) => expressions.push(&s.expr),
+        Stmt::SetBlock(s) => {
+            expressions.extend(&s.filter);
+            bodies.push(&s.body);
+        }
+        Stmt::AutoEscape(s) => {
+            expressions.push(&s.enabled);
+            bodies.push(&s.body);
+        }
+        Stmt::FilterBlock(s) => {
+            expressions.push(&s.filter);
+            bodies.push(&s.body);
+        }
+        Stmt::Macro(s) => {
+            expressions.extend(&s.defaults);
+            bodies.push(&s.body);
+        }
+        Stmt::CallBlock(s) => {
+            called(&s.call, &mut expressions);
+            bodies.push(&s.macro_decl.body);
+        }
+        Stmt::Do(s) => called(&s.call, &mut expressions),
+        Stmt::EmitRaw(_) | Stmt::Continue(_) | Stmt::Break(_) => {}
+        Stmt::Block(_)
+        | Stmt::Import(_)
+        | Stmt::FromImport(_)
+        | Stmt::Extends(_)
+        | Stmt::Include(_) => {
+            let why = "a template stands alone: no include, import, extends or block";
+            return Err(Error::new(ErrorKind::SyntaxError, why));
+        }
+    }
+    parts.extend(expressions.into_iter().map(Part::Expression));
+    parts.extend(bodies.into_iter().flatten().map(Part::Statement));
+    Ok(())
+}
+
+/// Lists the operands of an expression.
+fn operands<'t, 'a>(expr: &'t Expr<'a>, parts: &mut Vec<Part<'t, 'a>>) {
+    let mut inner: Vec<&Expr<'a>> = Vec::new();
+    match expr {
+        Expr::Var(_) | Expr::Const(_) => {}
+        Expr::Slice(s) => {
+            inner.push(&s.expr);
+            inner.extend([&s.start, &s.stop, &s.step].into_iter().flatten());
+        }
+        Expr::UnaryOp(s) => inner.push(&s.expr),
+        Expr::BinOp(s) => inner.extend([&s.left, &s.right]),
+        Expr::Compare(s) => {
+            inner.push(&s.expr);
+            inner.extend(s.ops.iter().map(|op| &op.expr));
+        }
+        Expr::IfExpr(s) => {
+            inner.extend([&s.test_expr, &s.true_expr]);
+            inner.extend(&s.false_expr);
+        }
+        Expr::Filter(s) => {
+            // An attribute with a default may be missing.
+            match &s.expr {
+                Some(of @ Expr::GetAttr(_)) if matches!(s.name, "default" | "d") => {
+                    parts.push(Part::Optional(of));
+                }
+                of => inner.extend(of),
+            }
+            arguments(&s.args, &mut inner);
+        }
+        Expr::Test(s) => {
+            if matches!(s.name, "defined" | "undefined") {
+                parts.push(Part::Optional(&s.expr));
+            } else {
+                inner.push(&s.expr);
+            }
+            arguments(&s.args, &mut inner);
+        }
+        Expr::GetAttr(s) => inner.push(&s.expr),
+        Expr::GetItem(s) => inner.extend([&s.expr, &s.subscript_expr]),
+        Expr::Call(s) => called(s, &mut inner),
+        Expr::List(s) => inner.extend(&s.items),
+        Expr::Tuple(s) => inner.extend(&s.items),
+        Expr::Map(s) => inner.extend(s.keys.iter().chain(&s.values)),
+    }
+    parts.extend(inner.into_iter().map(Part::Expression));
+}
+
+fn called<'t, 'a>(call: &'t ast::Call<'a>, inner: &mut Vec<&'t Expr<'a>>) {
+    inner.push(&call.expr);
+    arguments(&call.args, inner);
+}
+
+fn arguments<'t, 'a>(args: &'t [CallArg<'a>], inner: &mut Vec<&'t Expr<'a>>) {
+    inner.extend(args.iter().map(|argument| match argument {
+        CallArg::Pos(expr)
+        | CallArg::Kwarg(_, expr)
+        | CallArg::PosSplat(expr)
+        | CallArg::KwargSplat(expr) => expr,
+    }));
 }

@@ -1,6 +1,6 @@
 //! The contexts of `context-injection.md`, byte for byte.
 
-use plimsoll_cascade::run::Event;
+use plimsoll_cascade::run::RunEvent;
 
 use crate::harness::Harness;
 
@@ -286,7 +286,7 @@ phases: [{name: a, instructions: A, tackle: [look], context_ttl: {tool_results: 
     assert!(context.contains("[Old tool result content cleared; ref:message:"), "{context}");
     let events = harness.events.0.lock().expect("kept");
     let last = events.iter().rev().find_map(|event| match event {
-        Event::Turn { full_tokens, sent_tokens, .. } => Some((*full_tokens, *sent_tokens)),
+        RunEvent::Turn { full_tokens, sent_tokens, .. } => Some((*full_tokens, *sent_tokens)),
         _ => None,
     });
     let (full, sent) = last.expect("a turn");

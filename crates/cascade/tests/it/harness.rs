@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use plimsoll_cascade::run::{
-    Event, Human, Library, ModelSource, Nobody, Observer, Outcome, RunError, RunSettings, Runner,
+    Human, Library, ModelSource, Nobody, Observer, RunError, RunEvent, RunOutcome, RunSettings,
+    Runner,
 };
 use plimsoll_cascade::{Cascade, parse};
 use plimsoll_core::cost::Pricing;
@@ -128,10 +129,10 @@ impl ToolSource for Tools {
 
 /// Keeps what happened.
 #[derive(Debug, Default)]
-pub(crate) struct Events(pub(crate) Mutex<Vec<Event>>);
+pub(crate) struct Events(pub(crate) Mutex<Vec<RunEvent>>);
 
 impl Observer for Events {
-    fn tell(&self, event: &Event) {
+    fn tell(&self, event: &RunEvent) {
         self.0.lock().expect("no test panics with it").push(event.clone());
     }
 }
@@ -140,7 +141,7 @@ impl Events {
     pub(crate) fn notes(&self) -> Vec<String> {
         let events = self.0.lock().expect("no test panics with it");
         let notes = events.iter().filter_map(|event| match event {
-            Event::Noted { note, .. } => Some(note.clone()),
+            RunEvent::Noted { note, .. } => Some(note.clone()),
             _ => None,
         });
         notes.collect()
@@ -234,7 +235,7 @@ impl Harness {
         self
     }
 
-    pub(crate) async fn run(&self, text: &str, input: &str) -> Result<Outcome, RunError> {
+    pub(crate) async fn run(&self, text: &str, input: &str) -> Result<RunOutcome, RunError> {
         let session = SessionId::new("run").expect("an id");
         self.runner.run(cascade(text), object(input), &session).await
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_cascade::run::{Outcome, RunError};
+use plimsoll_cascade::run::{RunError, RunOutcome};
 use plimsoll_engine::{HistoryStore as _, SessionId, TenantId};
 use plimsoll_testkit::MemoryStore;
 
@@ -41,7 +41,7 @@ fn with_tools(harness: Harness) -> Harness {
     harness.with_tool("look", "seen").with_tool("check", &format!("{no}\n{{\"valid\": true}}"))
 }
 
-async fn run(harness: &Harness) -> Result<Outcome, RunError> {
+async fn run(harness: &Harness) -> Result<RunOutcome, RunError> {
     harness.run(CASCADE, r#"{"q": 1}"#).await
 }
 
@@ -70,8 +70,8 @@ async fn a_run_that_is_cut_at_any_turn_ends_as_an_undisturbed_one() {
         let outcome = run(&second).await.expect("it goes on");
         assert_eq!(outcome.output, undisturbed.output, "cut at {cut}");
         assert_eq!(outcome.past.state, undisturbed.past.state, "cut at {cut}");
-        let said = |outcome: &Outcome| -> Vec<String> {
-            let messages = outcome.past.ran.iter().flat_map(|ran| &ran.messages);
+        let said = |outcome: &RunOutcome| -> Vec<String> {
+            let messages = outcome.past.runs.iter().flat_map(|ran| &ran.messages);
             messages.map(|message| message.shown()).collect()
         };
         assert_eq!(said(&outcome), said(&undisturbed), "cut at {cut}");

@@ -1,6 +1,6 @@
 //! What a run does: turns, tools, ways through the phases, loops, soundings, cascades inside cascades.
 
-use plimsoll_cascade::run::{Event, RunError};
+use plimsoll_cascade::run::{RunError, RunEvent};
 use plimsoll_engine::ToolAnswer;
 use serde_json::json;
 
@@ -69,7 +69,7 @@ phases:
   - {name: right, instructions: R}
 ";
     let outcome = harness.run(cascade, "{}").await.expect("it runs");
-    let ran: Vec<&str> = outcome.past.ran.iter().map(|ran| ran.phase.as_str()).collect();
+    let ran: Vec<&str> = outcome.past.runs.iter().map(|ran| ran.phase.as_str()).collect();
     assert_eq!(ran, ["fork", "right"]);
 }
 
@@ -217,7 +217,7 @@ phases:
     assert!(
         events
             .iter()
-            .any(|event| matches!(event, Event::SoundingsEvaluated { winner: 1, of: 3, .. }))
+            .any(|event| matches!(event, RunEvent::SoundingsEvaluated { winner: 1, of: 3, .. }))
     );
 }
 
@@ -316,7 +316,7 @@ phases:
         let harness = harness.with_tool("fine", "fine");
         let outcome = harness.run(&cascade, "{}").await.expect("it goes on");
         assert!(
-            outcome.past.ran.iter().any(|ran| ran.output == end),
+            outcome.past.runs.iter().any(|ran| ran.output == end),
             "{on_error}: {:?}",
             outcome.past
         );

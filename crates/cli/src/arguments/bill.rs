@@ -2,33 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-
-/// What a bill is divided by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum By {
-    /// The folder that an agent worked in
-    Project,
-    /// The model that was asked
-    Model,
-    /// The day of a request, in UTC
-    Day,
-    /// The session, its sub-agents included
-    Session,
-}
-
-impl By {
-    pub(crate) const ALL: [Self; 4] = [Self::Project, Self::Model, Self::Day, Self::Session];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Project => "project",
-            Self::Model => "model",
-            Self::Day => "day",
-            Self::Session => "session",
-        }
-    }
-}
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use plimsoll_core::bill::Division;
 
 #[derive(Debug, Args)]
 pub(crate) struct BillArguments {
@@ -36,8 +12,8 @@ pub(crate) struct BillArguments {
     #[arg(value_name = "FILE|FOLDER")]
     pub(crate) paths: Vec<PathBuf>,
     /// Divide the bill by this only
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) by: Option<By>,
+    #[arg(long, value_name = "WHAT", value_parser = divisions())]
+    pub(crate) by: Option<Division>,
     /// List all rows instead of the most expensive
     #[arg(long)]
     pub(crate) all: bool,
@@ -57,4 +33,18 @@ pub(crate) struct BillArguments {
 
 fn time(text: &str) -> Result<plimsoll_core::MillisSinceEpoch, String> {
     crate::clock::parse(text).ok_or_else(|| "not a date such as 2026-01-31".to_owned())
+}
+
+fn divisions() -> impl TypedValueParser<Value = Division> {
+    let values = Division::ALL.map(|by| {
+        PossibleValue::new(by.as_str()).help(match by {
+            Division::Project => "The folder that an agent worked in",
+            Division::Model => "The model that was asked",
+            Division::Day => "The day of a request, in UTC",
+            Division::Session => "The session, its sub-agents included",
+        })
+    });
+    PossibleValuesParser::new(values).try_map(|name| {
+        Division::ALL.into_iter().find(|by| by.as_str() == name).ok_or("no such division")
+    })
 }

@@ -51,7 +51,7 @@ pub(crate) enum MemoryCommand {
     Stats(PlainArguments),
 }
 
-/// Whom a record is for.
+/// The scope of a record.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ScopeArguments {
     #[arg(long, value_name = "ID")]
@@ -76,7 +76,7 @@ pub(crate) struct PlainArguments {
     pub(crate) json: bool,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SaidArguments {
     /// decision, fact, entity, task, metric, link, procedure, episode or censor

@@ -56,7 +56,7 @@ pub(crate) struct ReplayArguments {
     pub(crate) all_turns: bool,
 }
 
-/// What `--prices` puts in the place of a model's own.
+/// Prices of `--prices`, which replace those of the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct PriceOverrides {
     read: Option<f64>,

@@ -1,4 +1,4 @@
-//! An assembly as it is read: what the model would see, and behind it why.
+//! The page of an assembly: the context, then the reasons.
 
 use std::fmt::Write as _;
 
@@ -9,6 +9,7 @@ use plimsoll_core::memory::layers::Layer;
 use plimsoll_engine::assemble::{AssembledMemory, Refreshed};
 
 use super::Assembled;
+use crate::figures::thousands;
 use crate::output::{self, DIM, RESET};
 
 /// Records left out that are listed by name.
@@ -63,8 +64,8 @@ fn explained(out: &mut String, assembled: &Assembled) {
     let _ = writeln!(
         out,
         "{} of {} tokens ({share} %), {} records found, relevance {:.2}",
-        output::thousands(context.used),
-        output::thousands(context.limit),
+        thousands(context.used),
+        thousands(context.limit),
         memory.found,
         memory.relevance
     );
@@ -96,9 +97,9 @@ fn explained(out: &mut String, assembled: &Assembled) {
         let _ = writeln!(
             out,
             "request: {} of {} tokens; the whole session has {}",
-            output::thousands(budget.used),
-            output::thousands(budget.limit),
-            output::thousands(request.full_tokens)
+            thousands(budget.used),
+            thousands(budget.limit),
+            thousands(request.full_tokens)
         );
         if !request.request.lazy_tools.is_empty() {
             let _ = writeln!(out, "tools to be loaded: {}", request.request.lazy_tools.join(", "));

@@ -2,33 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::bill::{Amount, BillTotals, Estimate, Prediction, Row, Saving};
+use plimsoll_core::bill::{
+    Amount, BillTotals, Estimate, FileCounts, Prediction, RecordedBill, Row, Saving, SavingVerdict,
+    ShortAnswers,
+};
 use plimsoll_core::{MillisSinceEpoch, Usage};
 use serde::Serialize;
 
-use super::gather::{Bill, Files, Short};
-use super::words::Verdict;
-
 #[derive(Debug, Serialize)]
-pub(super) struct Document<'a> {
+pub(super) struct BillDocument<'a> {
     pricing_date: &'a str,
     first: Option<MillisSinceEpoch>,
     last: Option<MillisSinceEpoch>,
-    total: Told,
+    total: AccountFigures,
     /// Requests of sub-agents and of branches that were left, which the total holds too.
-    aside: Told,
-    by: BTreeMap<&'static str, Vec<Named<'a>>>,
-    clients: BTreeMap<&'static str, Client>,
-    savings: Vec<Saved>,
+    aside: AccountFigures,
+    by: BTreeMap<&'static str, Vec<DivisionRow<'a>>>,
+    clients: BTreeMap<&'static str, ClientRow>,
+    savings: Vec<SavingRow>,
     cache_model: Prediction,
     unlisted_models: &'a BTreeMap<String, String>,
-    files: &'a Files,
-    short_answers: &'a Short,
+    files: &'a FileCounts,
+    short_answers: &'a ShortAnswers,
 }
 
 /// An account.
 #[derive(Debug, Serialize)]
-struct Told {
+struct AccountFigures {
     requests: u64,
     /// Whether some of it is priced as another model.
     is_estimate: bool,
@@ -40,28 +40,28 @@ struct Told {
 }
 
 #[derive(Debug, Serialize)]
-struct Named<'a> {
+struct DivisionRow<'a> {
     name: &'a str,
     #[serde(flatten)]
-    told: Told,
+    figures: AccountFigures,
 }
 
 #[derive(Debug, Serialize)]
-struct Client {
+struct ClientRow {
     #[serde(flatten)]
-    told: Told,
+    figures: AccountFigures,
     cache_model: Prediction,
 }
 
 #[derive(Debug, Serialize)]
-struct Saved {
+struct SavingRow {
     setting: Saving,
     #[serde(flatten)]
     dollars: Estimate,
-    verdict: Verdict,
+    verdict: SavingVerdict,
 }
 
-impl Told {
+impl AccountFigures {
     fn new(account: &BillTotals) -> Self {
         Self {
             requests: account.requests,
@@ -74,34 +74,42 @@ impl Told {
     }
 }
 
-impl<'a> Document<'a> {
-    pub(super) fn new(bill: &'a Bill) -> Self {
-        let by = bill.by.iter().map(|(by, accounts)| {
-            let list = super::page::dearest(accounts);
-            let named =
-                |(name, account): (&'a str, &BillTotals)| Named { name, told: Told::new(account) };
+impl<'a> BillDocument<'a> {
+    pub(super) fn new(bill: &'a RecordedBill<'_>) -> Self {
+        let by = bill.by.keys().map(|by| {
+            let list = bill.dearest(*by);
+            let named = |(name, account): (&'a str, &BillTotals)| DivisionRow {
+                name,
+                figures: AccountFigures::new(account),
+            };
             (by.as_str(), list.into_iter().map(named).collect())
         });
         let total = bill.total.dollars();
         Self {
-            pricing_date: &bill.pricing_date,
+            pricing_date: &bill.pricing.date,
             first: bill.first,
             last: bill.last,
-            total: Told::new(&bill.total),
-            aside: Told::new(&bill.aside),
+            total: AccountFigures::new(&bill.total),
+            aside: AccountFigures::new(&bill.aside),
             by: by.collect(),
             clients: bill
                 .by_client
                 .iter()
                 .map(|(client, (account, cache_model))| {
-                    (*client, Client { told: Told::new(account), cache_model: *cache_model })
+                    (
+                        *client,
+                        ClientRow {
+                            figures: AccountFigures::new(account),
+                            cache_model: *cache_model,
+                        },
+                    )
                 })
                 .collect(),
             savings: Saving::ALL
                 .into_iter()
                 .map(|setting| {
                     let dollars = bill.savings.of(setting);
-                    Saved { setting, dollars, verdict: Verdict::of(dollars, total) }
+                    SavingRow { setting, dollars, verdict: dollars.verdict(total) }
                 })
                 .collect(),
             cache_model: bill.prediction,

@@ -1,21 +1,21 @@
 //! The bill in a terminal of 80 columns.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plimsoll_core::bill::{BillTotals, Row, Saving};
+use plimsoll_core::bill::{Division, RecordedBill, Row, Saving, SavingVerdict};
+use plimsoll_core::cost::day;
+use plimsoll_core::text::{Limit, tail};
 
-use super::gather::Bill;
-use super::words::{self, Verdict, counted, dollars, tokens};
-use crate::arguments::By;
-use crate::output::{self, BOLD, DIM, GOOD, RESET, WARN};
+use super::words::{self, dollars, mark};
+use crate::figures::{bar, counted, percent, thousands, tokens};
+use crate::output::{self, BOLD, DIM, RESET, WARN};
 
 /// Columns of names.
 const NAME: usize = 39;
 /// Columns of settings.
 const SETTING: usize = 31;
 /// Cells of a bar.
-const CELLS: f64 = 18.0;
+const CELLS: usize = 18;
 /// The least share of the bill, in percent, of a kind of history that is listed (chosen).
 const LEAST_KIND: f64 = 0.5;
 /// Rows of a table, where all are shown.
@@ -23,7 +23,7 @@ const FEW: usize = 5;
 /// Rows of the only table.
 const MANY: usize = 20;
 
-pub(super) fn page(bill: &Bill, by: Option<By>, all: bool) -> String {
+pub(super) fn page(bill: &RecordedBill<'_>, by: Option<Division>, all: bool) -> String {
     let mut out = String::new();
     head(&mut out, bill);
     went(&mut out, bill);
@@ -31,7 +31,7 @@ pub(super) fn page(bill: &Bill, by: Option<By>, all: bool) -> String {
     match by {
         Some(by) => table(&mut out, bill, by, if all { usize::MAX } else { MANY }),
         None => {
-            for by in By::ALL {
+            for by in Division::ALL {
                 // A single row says what the total says.
                 if bill.by.get(&by).is_some_and(|accounts| accounts.len() > 1) {
                     table(&mut out, bill, by, if all { usize::MAX } else { FEW });
@@ -43,20 +43,7 @@ pub(super) fn page(bill: &Bill, by: Option<By>, all: bool) -> String {
     out
 }
 
-/// Returns accounts with their names, the most expensive first.
-pub(super) fn dearest(accounts: &BTreeMap<String, BillTotals>) -> Vec<(&str, &BillTotals)> {
-    let mut list: Vec<(&str, &BillTotals)> =
-        accounts.iter().map(|(name, account)| (name.as_str(), account)).collect();
-    list.sort_by(|a, b| b.1.dollars().total_cmp(&a.1.dollars()).then(a.0.cmp(b.0)));
-    list
-}
-
-/// Returns `~` before figures that are partly priced as another model.
-pub(super) fn mark(account: &BillTotals) -> &'static str {
-    if account.estimated > 0 { "~" } else { "" }
-}
-
-fn head(out: &mut String, bill: &Bill) {
+fn head(out: &mut String, bill: &RecordedBill<'_>) {
     let total = &bill.total;
     let sum = total.dollars();
     let _ = write!(
@@ -64,11 +51,11 @@ fn head(out: &mut String, bill: &Bill) {
         "{BOLD}{}{}{RESET}  {}, {}",
         mark(total),
         dollars(sum, sum),
-        counted(bill.by.get(&By::Session).map_or(0, BTreeMap::len) as u64, "session"),
+        counted(bill.sessions() as u64, "session"),
         counted(total.requests, "request"),
     );
     if let (Some(first), Some(last)) = (bill.first, bill.last) {
-        let (first, last) = (plimsoll_core::cost::day(first), plimsoll_core::cost::day(last));
+        let (first, last) = (day(first), day(last));
         let _ = if first == last {
             write!(out, ", {first}")
         } else {
@@ -81,7 +68,7 @@ fn head(out: &mut String, bill: &Bill) {
         tokens(total.usage.prompt_tokens as f64),
         100.0 * total.cached_share(),
         tokens(total.usage.output_tokens as f64),
-        bill.pricing_date
+        bill.pricing.date
     );
     if bill.aside.requests > 0 {
         let _ = writeln!(
@@ -93,13 +80,13 @@ fn head(out: &mut String, bill: &Bill) {
     }
 }
 
-fn went(out: &mut String, bill: &Bill) {
+fn went(out: &mut String, bill: &RecordedBill<'_>) {
     let sum = bill.total.dollars();
     let _ = writeln!(out, "\n{BOLD}{:NAME$}{:>12}{:>7}{RESET}", "where it went", "cost", "share");
     for &row in Row::ALL {
         let amount = bill.total.amount(row);
-        // What would be printed as nothing is left out.
-        if dollars(amount.dollars, sum) == dollars(0.0, sum) {
+        // A row that would print as zero is left out.
+        if words::is_nothing(amount.dollars, sum) {
             continue;
         }
         let _ = writeln!(
@@ -108,7 +95,7 @@ fn went(out: &mut String, bill: &Bill) {
             words::row(row),
             dollars(amount.dollars, sum),
             percent(amount.dollars, sum),
-            bar(amount.dollars, sum)
+            drawn(amount.dollars, sum)
         );
         if row == Row::HistoryRead {
             for (kind, part) in bill.total.history() {
@@ -122,7 +109,7 @@ fn went(out: &mut String, bill: &Bill) {
     }
 }
 
-fn saved(out: &mut String, bill: &Bill) {
+fn saved(out: &mut String, bill: &RecordedBill<'_>) {
     let sum = bill.total.dollars();
     let _ = writeln!(
         out,
@@ -132,16 +119,16 @@ fn saved(out: &mut String, bill: &Bill) {
     let mut any = false;
     for setting in Saving::ALL {
         let estimate = bill.savings.of(setting);
-        let verdict = Verdict::of(estimate, sum);
-        if verdict == Verdict::Nothing {
+        let verdict = estimate.verdict(sum);
+        if verdict == SavingVerdict::Nothing {
             continue;
         }
         any = true;
         let said = match verdict {
-            Verdict::NotWorthIt | Verdict::WithinError => {
-                format!("  {WARN}{}{RESET}", verdict.as_str())
+            SavingVerdict::NotWorthIt | SavingVerdict::WithinError => {
+                format!("  {WARN}{}{RESET}", words::verdict(verdict))
             }
-            Verdict::Nothing | Verdict::WorthIt => String::new(),
+            SavingVerdict::Nothing | SavingVerdict::WorthIt => String::new(),
         };
         let share = format!("{:.1}%", percent(estimate.likely, sum)).replace('-', "−");
         let _ = writeln!(
@@ -160,10 +147,12 @@ fn saved(out: &mut String, bill: &Bill) {
     };
 }
 
-fn table(out: &mut String, bill: &Bill, by: By, most: usize) {
+fn table(out: &mut String, bill: &RecordedBill<'_>, by: Division, most: usize) {
     let sum = bill.total.dollars();
-    let Some(accounts) = bill.by.get(&by) else { return };
-    let list = dearest(accounts);
+    let list = bill.dearest(by);
+    if list.is_empty() {
+        return;
+    }
     let _ = writeln!(
         out,
         "\n{BOLD}{:NAME$}{:>12}{:>7}{:>10}{:>8}{RESET}",
@@ -177,10 +166,10 @@ fn table(out: &mut String, bill: &Bill, by: By, most: usize) {
         let _ = writeln!(
             out,
             "{:NAME$}{:>12}{:>6.1}%{:>10}{:>7.0}%",
-            ending(bill.name(by, name), NAME - 1),
+            ending(bill.label(by, name), NAME - 1),
             format!("{}{}", mark(account), dollars(account.dollars(), sum)),
             percent(account.dollars(), sum),
-            output::thousands(account.requests),
+            thousands(account.requests),
             100.0 * account.cached_share()
         );
     }
@@ -196,7 +185,7 @@ fn table(out: &mut String, bill: &Bill, by: By, most: usize) {
     }
 }
 
-fn notes(out: &mut String, bill: &Bill) {
+fn notes(out: &mut String, bill: &RecordedBill<'_>) {
     let mut notes = Vec::new();
     let short = &bill.short;
     if short.answers > 0 {
@@ -205,7 +194,7 @@ fn notes(out: &mut String, bill: &Bill) {
             if short.answers == 1 {
                 "1 answer is".to_owned()
             } else {
-                format!("{} answers are", output::thousands(short.answers))
+                format!("{} answers are", thousands(short.answers))
             },
             dollars(short.dollars, bill.total.dollars())
         ));
@@ -225,7 +214,7 @@ fn notes(out: &mut String, bill: &Bill) {
             if bill.files.without_usage == 1 {
                 "1 session reports".to_owned()
             } else {
-                format!("{} sessions report", output::thousands(bill.files.without_usage as u64))
+                format!("{} sessions report", thousands(bill.files.without_usage as u64))
             },
         ));
     }
@@ -249,24 +238,17 @@ fn notes(out: &mut String, bill: &Bill) {
     }
 }
 
-/// Returns the end of a long name: of a path, it says the most.
+/// Returns the end of a long name: the end of a path says the most.
 fn ending(name: &str, most: usize) -> String {
     let name = output::plain(name);
-    let length = name.chars().count();
-    if length <= most {
+    if name.chars().count() <= most {
         return name;
     }
-    let end: String = name.chars().skip(length - most + 1).collect();
-    format!("…{end}")
+    format!("…{}", tail(&name, Limit::Characters(most - 1)))
 }
 
-pub(super) fn percent(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { 100.0 * part / whole } else { 0.0 }
-}
-
-fn bar(part: f64, whole: f64) -> String {
-    let eighths = (percent(part, whole).clamp(0.0, 100.0) / 100.0 * CELLS * 8.0) as usize;
-    let mut bar = "█".repeat(eighths / 8);
-    bar.extend("▏▎▍▌▋▊▉".chars().nth((eighths % 8).wrapping_sub(1)));
-    if bar.is_empty() { bar } else { format!(" {GOOD}{bar}{RESET}") }
+/// Returns a bar behind a figure, if it has any length.
+fn drawn(part: f64, whole: f64) -> String {
+    let (bar, cells) = bar(part, whole, CELLS);
+    if cells == 0 { String::new() } else { format!(" {bar}") }
 }

@@ -1,10 +1,9 @@
-//! What the rows and settings of a bill are called, and what is said beside its figures.
+//! Names of the rows and settings of a bill, and its warnings.
 
-use plimsoll_core::bill::{Estimate, Row, Saving};
+use plimsoll_core::bill::{BillTotals, RecordedBill, Row, Saving, SavingVerdict};
 
-use super::gather::Bill;
 use crate::error::CommandError;
-use crate::output::thousands;
+use crate::figures::{self, counted, thousands};
 
 /// Returns what a row is called.
 pub(super) fn row(row: Row) -> &'static str {
@@ -40,74 +39,33 @@ pub(super) fn saving(saving: Saving) -> &'static str {
     }
 }
 
-/// What an estimate says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
-    /// It does not touch these sessions.
-    Nothing,
-    WorthIt,
-    /// Its range holds zero.
-    WithinError,
-    NotWorthIt,
-}
-
-impl Verdict {
-    /// Judges an estimate; `billed` is what everything cost.
-    pub(super) fn of(estimate: Estimate, billed: f64) -> Self {
-        // A thousandth of the bill is below what any of these figures can tell.
-        let least = billed * 0.001;
-        if estimate.high.abs().max(estimate.low.abs()) < least {
-            Self::Nothing
-        } else if estimate.low > 0.0 {
-            Self::WorthIt
-        } else if estimate.high < 0.0 {
-            Self::NotWorthIt
-        } else {
-            Self::WithinError
-        }
-    }
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing to gain",
-            Self::WorthIt => "",
-            Self::WithinError => "within its error of zero",
-            Self::NotWorthIt => "not worth it",
-        }
+/// Returns the words for a verdict; none for a setting that is worth it.
+pub(super) fn verdict(verdict: SavingVerdict) -> &'static str {
+    match verdict {
+        SavingVerdict::Nothing => "nothing to gain",
+        SavingVerdict::WorthIt => "",
+        SavingVerdict::WithinError => "within its error of zero",
+        SavingVerdict::NotWorthIt => "not worth it",
     }
 }
 
-/// Returns dollars with the digits that a bill of `total` needs.
+/// Writes dollars with the digits that a bill of `total` needs.
 pub(super) fn dollars(amount: f64, total: f64) -> String {
-    let digits = if total >= 10.0 { 2 } else { 4 };
-    let sign = if amount < 0.0 && format!("{:.digits$}", -amount) != format!("{:.digits$}", 0.0) {
-        "−"
-    } else {
-        ""
-    };
-    let text = format!("{:.digits$}", amount.abs());
-    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
-    let whole = whole.parse().map_or_else(|_| whole.to_owned(), thousands);
-    format!("{sign}${whole}.{rest}")
+    figures::dollars(amount, if total >= 10.0 { 2 } else { 4 })
 }
 
-/// Returns a number of tokens, short: `45.2 M`.
-pub(super) fn tokens(number: f64) -> String {
-    match number {
-        ..10_000.0 => thousands(number.max(0.0).round() as u64),
-        ..1_000_000.0 => format!("{:.0} k", number / 1e3),
-        ..1e9 => format!("{:.1} M", number / 1e6),
-        _ => format!("{:.2} G", number / 1e9),
-    }
+/// Returns whether an amount would be printed as nothing beside a bill of `total`.
+pub(super) fn is_nothing(amount: f64, total: f64) -> bool {
+    dollars(amount, total) == dollars(0.0, total)
 }
 
-pub(super) fn counted(number: u64, noun: &str) -> String {
-    format!("{} {}", thousands(number), plimsoll_core::text::plural(number as usize, noun))
+/// Marks figures that are partly priced as another model.
+pub(super) fn mark(account: &BillTotals) -> &'static str {
+    figures::mark(account.estimated > 0)
 }
 
 /// Returns one line for each thing that the figures do not tell by themselves.
-pub(super) fn warnings(bill: &Bill) -> Vec<String> {
+pub(super) fn warnings(bill: &RecordedBill<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     let files = &bill.files;
     if files.unreadable > 0 {
@@ -141,16 +99,15 @@ pub(super) fn warnings(bill: &Bill) -> Vec<String> {
 }
 
 /// Returns what is said where nothing was found to bill.
-pub(super) fn nothing(bill: &Bill, places: &[String]) -> CommandError {
+pub(super) fn nothing(bill: &RecordedBill<'_>, searched: Option<&str>) -> CommandError {
     let files = &bill.files;
     let why = if files.without_usage > 0 {
         format!("{} without any reported usage", counted(files.without_usage as u64, "session"))
     } else if files.earlier > 0 {
         format!("{} before that date, none since", counted(files.earlier, "request"))
-    } else if places.is_empty() {
-        "no recorded session".to_owned()
     } else {
-        format!("no session in {}", places.join(", "))
+        searched
+            .map_or("no recorded session".to_owned(), |places| format!("no session in {places}"))
     };
     CommandError::finding(anyhow::anyhow!("nothing to bill: {why}"))
         .hint("give recorded sessions or folders of them, `plimsoll bill FOLDER`")

@@ -1,4 +1,4 @@
-//! What `inspect` says of one session, as it is printed in JSON.
+//! The figures of one session, as `inspect --json` prints them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(super) struct Glance {
     pub(super) usage: Option<UsageSum>,
     /// The model whose prices are taken.
     pub(super) prices: String,
-    /// Whether it is another one than the session's, so that figures in money are estimates.
+    /// Whether the prices are those of another model, so that figures in money are estimates.
     pub(super) estimate: bool,
     pub(super) pressure: Pressure,
     pub(super) compactions: Vec<Compacted>,
@@ -56,7 +56,7 @@ pub(super) struct Messages {
     pub(super) tool: usize,
 }
 
-/// What the provider reported, summed over the requests that have a report.
+/// The usage that the provider reported, summed over all requests that have a report.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct UsageSum {
     pub(super) requests: usize,
@@ -81,7 +81,7 @@ pub(crate) fn session_tokens(statistics: &Statistics) -> u64 {
 }
 
 pub(super) fn glance(path: &Path, loaded: &Loaded, budget: &ContextBudget) -> Glance {
-    let (session, transcript) = (&loaded.session, &loaded.transcript);
+    let (session, transcript) = (&loaded.session, &loaded.counted.transcript);
     let header = &session.header;
     let statistics = statistics(transcript);
     let tokens = session_tokens(&statistics);
@@ -125,7 +125,7 @@ pub(super) fn glance(path: &Path, loaded: &Loaded, budget: &ContextBudget) -> Gl
         thinking_blocks,
         messages,
         tokenizer: transcript.tokenizer().to_string(),
-        calibration: loaded.calibration,
+        calibration: loaded.counted.calibration,
         tokens,
         usage: usage(loaded),
         prices: loaded.family.clone(),

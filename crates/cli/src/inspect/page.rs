@@ -6,17 +6,16 @@ use plimsoll_core::{Calibration, PressureLevel};
 
 use super::glance::Glance;
 use crate::clock;
-use crate::label::label;
+use crate::figures::{bar, counted, dollars, mark, percent, thousands, tokens as short};
 use crate::load::Loaded;
-use crate::output::{self, BAD, BOLD, DIM, GOOD, RESET, WARN, thousands};
-use crate::pricing::mark;
+use crate::output::{self, BAD, BOLD, DIM, GOOD, RESET, WARN};
 
 /// Columns of the page.
 const WIDTH: usize = 80;
 /// Columns of the labels on its left.
 const LABEL: usize = 13;
 /// Cells of a share's bar.
-const CELLS: u64 = 14;
+const CELLS: usize = 14;
 /// Lines of the lists of messages and tools.
 const LISTED: usize = 8;
 
@@ -154,20 +153,20 @@ fn tokens(out: &mut String, glance: &Glance) {
             "reported",
             &format!(
                 "{} in over {}, {}% of it cached, {} out",
-                short(usage.prompt_tokens),
+                short(usage.prompt_tokens as f64),
                 plural(usage.requests, "request"),
-                percent(usage.cached_tokens, usage.prompt_tokens),
-                short(usage.output_tokens)
+                rounded(usage.cached_tokens, usage.prompt_tokens),
+                short(usage.output_tokens as f64)
             ),
         );
         row(
             out,
             "",
             &format!(
-                "{DIM}largest prompt {}; {}${:.2} at the prices of {}{RESET}",
+                "{DIM}largest prompt {}; {}{} at the prices of {}{RESET}",
                 thousands(usage.largest_prompt),
                 mark(glance.estimate),
-                usage.dollars,
+                dollars(usage.dollars, 2),
                 output::line(&glance.prices, 40)
             ),
         );
@@ -206,17 +205,14 @@ fn shares(out: &mut String, glance: &Glance) {
 }
 
 fn share((name, tokens): (&str, u64), width: usize, total: u64) -> String {
-    let eighths = tokens * CELLS * 8 / total;
-    let (whole, part) = ((eighths / 8) as usize, (eighths % 8) as usize);
-    let mut bar = "█".repeat(whole);
-    bar.extend("▏▎▍▌▋▊▉".chars().nth(part.wrapping_sub(1)));
+    let (bar, drawn) = bar(tokens as f64, total as f64, CELLS);
     // 1 + width + 10 + 5 + 1 + 12 columns.
     format!(
-        "{name:width$}{:>9}{:>4}% {GOOD}{bar}{RESET}{:pad$}",
+        "{name:width$}{:>9}{:>4}% {bar}{:pad$}",
         thousands(tokens),
-        percent(tokens, total),
+        rounded(tokens, total),
         "",
-        pad = (40 - 15 - width).saturating_sub(bar.chars().count())
+        pad = (40 - 15 - width).saturating_sub(drawn)
     )
 }
 
@@ -230,7 +226,7 @@ fn largest(out: &mut String, glance: &Glance, loaded: &Loaded) {
             one.position,
             one.role.as_str(),
             thousands(one.tokens),
-            label(loaded, &loaded.transcript, one.position, WIDTH - 27)
+            loaded.label(&loaded.counted.transcript, one.position, WIDTH - 27)
         );
     }
 }
@@ -253,7 +249,7 @@ fn tools(out: &mut String, glance: &Glance) {
             tool.calls,
             thousands(tool.call_tokens),
             thousands(tool.result_tokens),
-            percent(tool.call_tokens + tool.result_tokens, glance.statistics.total)
+            rounded(tool.call_tokens + tool.result_tokens, glance.statistics.total)
         );
     }
     if tools.len() > LISTED {
@@ -295,18 +291,9 @@ fn count(number: usize) -> String {
 }
 
 fn plural(number: usize, noun: &str) -> String {
-    format!("{} {}", count(number), plimsoll_core::text::plural(number, noun))
+    counted(number as u64, noun)
 }
 
-fn percent(part: u64, whole: u64) -> u64 {
-    (100.0 * part as f64 / whole.max(1) as f64).round() as u64
-}
-
-/// Writes a large number short: `45.2 M`.
-fn short(number: u64) -> String {
-    match number {
-        0..10_000 => thousands(number),
-        10_000..1_000_000 => format!("{:.0} k", number as f64 / 1e3),
-        _ => format!("{:.1} M", number as f64 / 1e6),
-    }
+fn rounded(part: u64, whole: u64) -> u64 {
+    percent(part as f64, whole as f64).round() as u64
 }

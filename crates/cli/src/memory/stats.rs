@@ -8,6 +8,7 @@ use super::{Desk, refused};
 use crate::arguments::PlainArguments;
 use crate::clock;
 use crate::error::CommandError;
+use crate::figures::thousands;
 use crate::output::{self, DIM, RESET};
 
 /// Days of growth that are printed.
@@ -25,7 +26,7 @@ pub(super) fn run(arguments: &PlainArguments) -> Result<(), CommandError> {
 }
 
 fn page(stats: &MemoryStats) -> String {
-    let mut out = format!("{} records\n", output::thousands(stats.records as u64));
+    let mut out = format!("{} records\n", thousands(stats.records as u64));
     for (kind, states) in &stats.by_kind {
         let told: Vec<String> =
             states.iter().map(|(state, count)| format!("{count} {state}")).collect();
@@ -45,7 +46,7 @@ fn page(stats: &MemoryStats) -> String {
         pair.map(|(half, most)| format!("{half:.0} / {most:.0}{unit}"))
     };
     line("confirmed facts", share(stats.confirmation_rate), "aim: above 20 %");
-    line("assemblies", Some(output::thousands(stats.assemblies as u64)), "");
+    line("assemblies", Some(thousands(stats.assemblies as u64)), "");
     line("relevance", stats.relevance.map(|one| format!("{one:.2}")), "aim: above 0.60");
     line("budget used", share(stats.utilisation), "aim: 50 to 90 %");
     line("made anew", share(stats.refresh_rate), "of later turns; aim: below 30 %");

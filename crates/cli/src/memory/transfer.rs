@@ -56,7 +56,7 @@ pub(super) fn import(arguments: &ImportMemoryArguments) -> Result<(), CommandErr
         if line.trim().is_empty() {
             continue;
         }
-        // What `export` wrote says to which tenant it belonged.
+        // An exported record names its tenant.
         let is_export = serde_json::from_str::<serde_json::Value>(&line)
             .map_err(|error| wrong(error.into()))?
             .get("created_at")

@@ -11,7 +11,8 @@ use serde::Serialize;
 use crate::arguments::PricesArguments;
 use crate::clock;
 use crate::error::CommandError;
-use crate::output::{self, BOLD, DIM, RESET, thousands};
+use crate::figures::{aligned, compact, thousands, trimmed};
+use crate::output::{self, BOLD, DIM, RESET};
 use crate::pricing::{self, lay_over, pricing};
 use crate::write_file::{Existing, write_file};
 
@@ -62,65 +63,46 @@ fn binds_thinking(table: &Pricing, entry: &PriceEntry) -> bool {
     table.of(Some(&entry.name), None).prices.bound_thinking
 }
 
-/// One column of the table: its head, and what it says of an entry.
-type Column = (&'static str, Box<dyn Fn(&PriceEntry) -> String>);
-
 fn text(table: &Pricing, entries: &[&PriceEntry]) -> String {
-    let bound: BTreeMap<&str, bool> =
-        entries.iter().map(|entry| (&*entry.name, binds_thinking(table, entry))).collect();
-    let columns: [Column; 10] = [
-        ("model", Box::new(|entry| output::line(&entry.name, 40))),
-        ("from", Box::new(|entry| entry.from.clone().unwrap_or_default())),
-        ("in", Box::new(|entry| number(entry.input))),
-        ("out", Box::new(|entry| number(entry.output))),
-        ("read", Box::new(|entry| format!("×{}", number(entry.cache_read)))),
-        ("writes", Box::new(writes)),
-        ("least", Box::new(|entry| thousands(entry.cache_least.into()))),
-        ("cache", Box::new(|entry| kind(entry.cache).to_owned())),
-        (
-            "window",
-            Box::new(|entry| entry.window.map_or_else(String::new, |window| tokens(window.into()))),
-        ),
-        ("above", Box::new(bands)),
+    let heads = [
+        "model", "from", "in", "out", "read", "writes", "least", "cache", "window", "above",
+        "thinking",
     ];
-    let cells =
-        |entry: &PriceEntry| columns.iter().map(|column| column.1(entry)).collect::<Vec<_>>();
-    let rows: Vec<Vec<String>> = entries.iter().map(|entry| cells(entry)).collect();
-    let width = |at: usize| {
-        let cells = rows.iter().map(|row| row[at].chars().count());
-        cells.max().unwrap_or(0).max(columns[at].0.len())
-    };
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let mut rows = vec![heads.map(str::to_owned)];
+    rows.extend(entries.iter().map(|entry| row(table, entry)));
+    let aligned = aligned(&rows);
+    let mut lines = aligned.lines();
     let mut out = format!(
-        "US dollars for a million tokens; cache prices are multiples of `in`; read on {}\n\n{BOLD}",
-        table.date
+        "US dollars for a million tokens; cache prices are multiples of `in`; read on {}\n\n{BOLD}{}{RESET}\n",
+        table.date,
+        lines.next().unwrap_or_default()
     );
-    let push = |out: &mut String, cells: &[&str]| {
-        for (cell, width) in cells.iter().zip(&widths) {
-            let _ = write!(out, "{cell:width$}  ");
-        }
-    };
-    let heads: Vec<&str> = columns.iter().map(|column| column.0).collect();
-    push(&mut out, &heads);
-    let _ = writeln!(out, "thinking{RESET}");
-    for (row, entry) in rows.iter().zip(entries) {
-        let cells: Vec<&str> = row.iter().map(|cell| &**cell).collect();
-        let mut line = String::new();
-        push(&mut line, &cells);
-        line.push_str(if bound.get(&*entry.name) == Some(&true) { "bound" } else { "" });
-        let _ = writeln!(out, "{}", line.trim_end());
+    for (line, entry) in lines.zip(entries) {
+        let _ = writeln!(out, "{line}");
         if let Some(peak) = &entry.peak {
             let hours: Vec<String> =
                 peak.hours.iter().map(|[from, to]| format!("{from:02}–{to:02}")).collect();
-            let hours = hours.join(", ");
-            let _ = writeln!(
-                out,
-                "  {DIM}×{} at {hours} UTC, Monday to Friday{RESET}",
-                number(peak.times)
-            );
+            let (times, hours) = (trimmed(peak.times), hours.join(", "));
+            let _ = writeln!(out, "  {DIM}×{times} at {hours} UTC, Monday to Friday{RESET}");
         }
     }
     out
+}
+
+fn row(table: &Pricing, entry: &PriceEntry) -> [String; 11] {
+    [
+        output::line(&entry.name, 40),
+        entry.from.clone().unwrap_or_default(),
+        trimmed(entry.input),
+        trimmed(entry.output),
+        format!("×{}", trimmed(entry.cache_read)),
+        writes(entry),
+        thousands(entry.cache_least.into()),
+        kind(entry.cache).to_owned(),
+        entry.window.map_or_else(String::new, |window| compact(window.into())),
+        bands(entry),
+        if binds_thinking(table, entry) { "bound".to_owned() } else { String::new() },
+    ]
 }
 
 fn kind(cache: CacheKind) -> &'static str {
@@ -134,34 +116,24 @@ fn kind(cache: CacheKind) -> &'static str {
 /// Writes what a cache entry costs by how long it lives: `×1.25 5 min, ×2 1 h`.
 fn writes(entry: &PriceEntry) -> String {
     let tier = |tier: &plimsoll_core::cost::WriteTier| {
-        format!("×{} {}", number(tier.price), clock::span(i64::from(tier.seconds) * 1000))
+        format!("×{} {}", trimmed(tier.price), clock::span(i64::from(tier.seconds) * 1000))
     };
     entry.cache_writes.iter().map(tier).collect::<Vec<_>>().join(", ")
 }
 
 fn bands(entry: &PriceEntry) -> String {
     let band = |band: &plimsoll_core::cost::Band| {
-        format!("{}: in ×{} out ×{}", tokens(band.above), number(band.input), number(band.output))
+        format!(
+            "{}: in ×{} out ×{}",
+            compact(band.above),
+            trimmed(band.input),
+            trimmed(band.output)
+        )
     };
     entry.bands.iter().map(band).collect::<Vec<_>>().join(", ")
 }
 
-/// Writes a size in thousands or millions where it is a round one.
-fn tokens(tokens: u64) -> String {
-    match tokens {
-        0..10_000 => tokens.to_string(),
-        10_000..1_000_000 => format!("{}k", number((tokens as f64 / 100.0).round() / 10.0)),
-        _ => format!("{}M", number((tokens as f64 / 10_000.0).round() / 100.0)),
-    }
-}
-
-/// Writes a figure without digits that say nothing.
-fn number(figure: f64) -> String {
-    let text = format!("{figure:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// What an import did.
+/// The result of an import of prices.
 #[derive(Serialize)]
 struct Report {
     source: String,
@@ -190,7 +162,7 @@ fn import(arguments: &PricesArguments) -> Result<(), CommandError> {
     })?;
     let shipped = Pricing::shipped();
     let today = day(clock::now());
-    // What is in the file already, by hand or by an earlier import, stays where the list says nothing else.
+    // Entries of the file, by hand or by an earlier import, stay unless the list changes them.
     let existing = out.is_file();
     let table = if existing { lay_over(shipped.clone(), &out)? } else { shipped.clone() };
     let merged = merge_prices(&list, &table, &today);

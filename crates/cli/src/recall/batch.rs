@@ -17,7 +17,7 @@ use crate::write_file::{Existing, write_file};
 /// A line of the questions.
 #[derive(Debug, Deserialize)]
 struct Question {
-    /// Whatever it is, it is given back.
+    /// Any JSON value; the result repeats it.
     id: Box<RawValue>,
     #[serde(rename = "query")]
     text: String,

@@ -1,4 +1,4 @@
-//! What was recalled, as it is read.
+//! The page of a recall.
 
 use std::fmt::Write as _;
 
@@ -6,6 +6,7 @@ use plimsoll_core::recall::{Match, ScoreParts};
 use plimsoll_engine::{RecallScope, Recollection};
 
 use crate::arguments::RecallArguments;
+use crate::figures::thousands;
 use crate::output::{self, DIM, RESET};
 
 pub(super) fn page(
@@ -43,15 +44,15 @@ pub(super) fn page(
             page,
             "{DIM}{} messages, {} of {} tokens, {} better ones did not fit{RESET}",
             found.hits.len(),
-            output::thousands(found.tokens),
-            output::thousands(arguments.budget),
+            thousands(found.tokens),
+            thousands(arguments.budget),
             found.passed_over
         );
     }
     page
 }
 
-/// Writes what a score is made of; what does not change it is left out.
+/// Writes the parts of a score that are not zero.
 fn parts(why: &ScoreParts) -> String {
     let sums = [
         ("text", why.text),

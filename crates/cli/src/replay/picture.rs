@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 use plimsoll_core::context::{Components, Receipt};
 use plimsoll_core::replay::Replay;
 
+use crate::figures::thousands;
 use crate::load::Loaded;
-use crate::output::{self, BAD, BOLD, DIM, RESET, thousands};
+use crate::output::{self, BAD, BOLD, DIM, RESET};
 
 /// Cells of a bar; with its margins it fits a terminal of 80 columns.
 const WIDTH: usize = 56;

@@ -2,34 +2,36 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::replay::{Replay, Totals};
+use plimsoll_core::replay::{PolicyFigures, Replay, Totals, ratio};
 use plimsoll_core::reuse::Score;
 use plimsoll_core::text::plural;
 use serde::Serialize;
 
 use super::Run;
 use crate::error::CommandError;
+use crate::figures::mark;
+use crate::figures::thousands;
 use crate::load::Loaded;
-use crate::output::{self, BAD, BOLD, DIM, GOOD, RESET, thousands};
-use crate::pricing::mark;
+use crate::output::{self, BAD, BOLD, DIM, GOOD, RESET};
 
 /// Writes the session's head line and one row a policy, the bill first where there is one.
 pub(crate) fn text(loaded: &Loaded, full: &Replay, runs: &[Run]) -> String {
     let mut out = head(loaded, full);
-    let rows: Vec<Row<'_>> = runs.iter().map(|run| Row::of(&run.policy, &run.replay)).collect();
-    table(&mut out, &Row::of("full", full), &rows, loaded.estimate);
+    let rows: Vec<ReplayRow<'_>> =
+        runs.iter().map(|run| ReplayRow::of(&run.policy, &run.replay)).collect();
+    table(&mut out, &ReplayRow::of("full", full), &rows, loaded.estimate);
     out
 }
 
-/// What a policy gave, for one session or many.
+/// The figures of a policy, for one session or several.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(super) struct ReplayRow<'a> {
     pub(super) policy: &'a str,
     pub(super) totals: &'a Totals,
     pub(super) score: &'a Score,
 }
 
-impl<'a> Row<'a> {
+impl<'a> ReplayRow<'a> {
     fn of(policy: &'a str, replay: &'a Replay) -> Self {
         Self { policy, totals: &replay.totals, score: &replay.score }
     }
@@ -44,8 +46,19 @@ impl<'a> Row<'a> {
     }
 }
 
+impl<'a> From<&'a PolicyFigures> for ReplayRow<'a> {
+    fn from(figures: &'a PolicyFigures) -> Self {
+        Self { policy: &figures.policy, totals: &figures.totals, score: &figures.score }
+    }
+}
+
 /// Writes the table of several policies, the full history first.
-pub(super) fn table(out: &mut String, full: &Row<'_>, rows: &[Row<'_>], estimate: bool) {
+pub(super) fn table(
+    out: &mut String,
+    full: &ReplayRow<'_>,
+    rows: &[ReplayRow<'_>],
+    estimate: bool,
+) {
     let _ = writeln!(
         out,
         "{BOLD}{:16}{:>12}{:>5}{:>9}{:>5}{:>6}{:>6}{:>6}{:>7}{:>8}{RESET}",
@@ -88,18 +101,18 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
     let mut out = format!(
         "{} session, {} messages, {} turns, {} tokens",
         session.format,
-        loaded.messages(),
+        loaded.counted.messages(),
         full.totals.turns,
-        thousands(loaded.tokens()),
+        thousands(loaded.counted.tokens()),
     );
     if let Some(model) = &session.header.model {
         let _ = write!(out, ", {}", output::line(model, 60));
     }
-    let _ = write!(out, "\n{DIM}counted by {}", loaded.transcript.tokenizer());
-    if let Some(calibration) = loaded.calibration {
+    let _ = write!(out, "\n{DIM}counted by {}", loaded.counted.transcript.tokenizer());
+    if let Some(calibration) = loaded.counted.calibration {
         let _ = write!(out, " (calibrated on {} reports)", calibration.samples);
     }
-    let unshown = &loaded.unshown;
+    let unshown = &loaded.counted.overhead;
     if unshown.before >= 1.0 {
         let told = if unshown.measured { "about" } else { "usually" };
         let before = thousands(unshown.before as u64);
@@ -108,12 +121,12 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
             let _ = write!(out, ", {} with each answer", thousands(unshown.unseen as u64));
         }
     }
-    if !loaded.earlier.is_empty() {
+    if loaded.counted.compactions() > 0 {
         let _ = write!(
             out,
             "\n{} {} of the agent honoured; `--no-compaction` ignores them",
-            loaded.earlier.len(),
-            plural(loaded.earlier.len(), "compaction")
+            loaded.counted.compactions(),
+            plural(loaded.counted.compactions(), "compaction")
         );
     }
     let prices = loaded.terms.effective_prices();
@@ -130,7 +143,7 @@ fn head(loaded: &Loaded, full: &Replay) -> String {
     out
 }
 
-fn row(out: &mut String, full: &Row<'_>, run: &Row<'_>, estimate: bool) {
+fn row(out: &mut String, full: &ReplayRow<'_>, run: &ReplayRow<'_>, estimate: bool) {
     let (totals, score) = (run.totals, run.score);
     let (cost, share) = run.cost(full);
     let colour = if share < 0.995 {
@@ -168,10 +181,6 @@ fn row(out: &mut String, full: &Row<'_>, run: &Row<'_>, estimate: bool) {
     }
 }
 
-pub(super) fn ratio(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 1.0 }
-}
-
 /// Lists what was needed and hidden.
 pub(crate) fn missed(loaded: &Loaded, run: &Run) -> String {
     let mut out = format!("\n{BOLD}needed and hidden under {}{RESET}\n", run.policy);
@@ -179,7 +188,7 @@ pub(crate) fn missed(loaded: &Loaded, run: &Run) -> String {
         out.push_str("nothing\n");
     }
     for missed in &run.replay.missed {
-        let entry = &loaded.transcript_of(missed.turn).entries()[missed.position];
+        let entry = &loaded.counted.transcript_of(missed.turn).entries()[missed.position];
         let _ = write!(
             out,
             "turn {:>4}  message {:>4} ({}, {} tokens, ref:message:{}): ",
@@ -201,25 +210,25 @@ pub(crate) fn missed(loaded: &Loaded, run: &Run) -> String {
 }
 
 /// Writes everything as one JSON document.
-pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<String, CommandError> {
+pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<(), CommandError> {
     #[derive(Serialize)]
-    struct Document<'a> {
+    struct ReplayDocument<'a> {
         format: &'a str,
         session: Option<&'a str>,
         model: Option<&'a str>,
         tokenizer: String,
         calibration: Option<plimsoll_core::Calibration>,
-        /// What requests hold beside the messages.
+        /// Tokens of requests beside the messages.
         unshown: plimsoll_core::calibrate::RequestOverhead,
         compactions: usize,
         prices: &'a str,
         /// Whether the prices are those of another model, so that all figures in money are estimates.
         estimate: bool,
-        full: Figures<'a>,
-        policies: Vec<Figures<'a>>,
+        full: ReplayFigures<'a>,
+        policies: Vec<ReplayFigures<'a>>,
     }
     #[derive(Serialize)]
-    struct Figures<'a> {
+    struct ReplayFigures<'a> {
         policy: &'a str,
         cost_dollars: f64,
         cost_ratio: f64,
@@ -231,8 +240,8 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
         #[serde(flatten)]
         replay: &'a Replay,
     }
-    fn figures<'a>(full: &Replay, policy: &'a str, replay: &'a Replay) -> Figures<'a> {
-        Figures {
+    fn figures<'a>(full: &Replay, policy: &'a str, replay: &'a Replay) -> ReplayFigures<'a> {
+        ReplayFigures {
             policy,
             cost_dollars: replay.totals.dollars.input,
             cost_ratio: ratio(replay.totals.cost, full.totals.cost),
@@ -243,20 +252,18 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<Strin
             replay,
         }
     }
-    let document = Document {
+    let document = ReplayDocument {
         format: loaded.session.format.as_str(),
         session: loaded.session.header.id.as_deref(),
         model: loaded.session.header.model.as_deref(),
-        tokenizer: loaded.transcript.tokenizer().to_string(),
-        calibration: loaded.calibration,
-        unshown: loaded.unshown,
-        compactions: loaded.earlier.len(),
+        tokenizer: loaded.counted.transcript.tokenizer().to_string(),
+        calibration: loaded.counted.calibration,
+        unshown: loaded.counted.overhead,
+        compactions: loaded.counted.compactions(),
         prices: &loaded.family,
         estimate: loaded.estimate,
         full: figures(full, "full", full),
         policies: runs.iter().map(|run| figures(full, &run.policy, &run.replay)).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&document).map_err(CommandError::failure)?;
-    text.push('\n');
-    Ok(text)
+    output::json(&document)
 }

@@ -1,149 +1,65 @@
-//! Many sessions, added up for each policy.
+//! The sum of many replayed sessions, and the figures of each where they are asked for.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_core::replay::{Replay, Totals};
-use plimsoll_core::reuse::Score;
+use plimsoll_core::replay::{PolicyFigures, Replay, ReplaySum};
 use serde::Serialize;
 
 use super::Run;
-use super::report::{Row, ratio, table};
+use super::report::{ReplayRow, table};
+use crate::figures::thousands;
 use crate::load::Loaded;
-use crate::output::thousands;
-
-/// What a policy gave for all sessions so far, or for one.
-#[derive(Debug, Clone, Default, Serialize)]
-struct Figures {
-    policy: String,
-    totals: Totals,
-    score: Score,
-    cost_ratio: f64,
-    bill_ratio: Option<f64>,
-    work_ratio: f64,
-}
-
-impl Figures {
-    fn named(policy: String) -> Self {
-        Self { policy, ..Self::default() }
-    }
-
-    fn of(policy: &str, replay: &Replay, full: &Replay) -> Self {
-        let mut figures = Self::named(policy.to_owned());
-        figures.add(replay);
-        figures.compare(&full.totals, &full.score);
-        figures
-    }
-
-    fn add(&mut self, replay: &Replay) {
-        self.totals.plus(&replay.totals);
-        self.score.add(&replay.score);
-    }
-
-    fn compare(&mut self, full: &Totals, score: &Score) {
-        self.cost_ratio = ratio(self.totals.cost, full.cost);
-        self.bill_ratio = self.totals.dollars.of_bill();
-        self.work_ratio = ratio(self.score.work, score.work);
-    }
-
-    fn row(&self) -> Row<'_> {
-        Row { policy: &self.policy, totals: &self.totals, score: &self.score }
-    }
-}
 
 /// One session of several.
 #[derive(Debug, Serialize)]
-struct Session {
+pub(super) struct SessionFigures {
     #[serde(rename = "session")]
     path: String,
     model: Option<String>,
     estimate: bool,
-    full: Figures,
-    policies: Vec<Figures>,
+    full: PolicyFigures,
+    policies: Vec<PolicyFigures>,
 }
 
-/// The sum of all sessions.
-#[derive(Debug)]
-pub(super) struct Sum {
-    sessions: u32,
-    estimates: u32,
-    full: Figures,
-    policies: Vec<Figures>,
-    each: Vec<Session>,
+impl SessionFigures {
+    pub(super) fn of(path: &Path, loaded: &Loaded, full: &Replay, runs: &[Run]) -> Self {
+        let policies = runs.iter().map(|run| PolicyFigures::of(&run.policy, &run.replay, full));
+        Self {
+            path: path.display().to_string(),
+            model: loaded.model().map(str::to_owned),
+            estimate: loaded.estimate,
+            full: PolicyFigures::of("full", full, full),
+            policies: policies.collect(),
+        }
+    }
 }
 
 /// The sum as JSON.
 #[derive(Debug, Serialize)]
-pub(super) struct Document<'a> {
+pub(super) struct SumDocument<'a> {
     sessions: u32,
     /// Whether a model of theirs is priced as another one.
     estimate: bool,
-    full: &'a Figures,
-    policies: &'a [Figures],
-    #[serde(skip_serializing_if = "<[Session]>::is_empty")]
-    each: &'a [Session],
+    full: &'a PolicyFigures,
+    policies: &'a [PolicyFigures],
+    #[serde(skip_serializing_if = "<[SessionFigures]>::is_empty")]
+    each: &'a [SessionFigures],
 }
 
-impl Sum {
-    pub(super) fn new(policies: impl Iterator<Item = String>) -> Self {
-        let policies = policies.map(Figures::named).collect();
-        let full = Figures::named("full".to_owned());
-        Self { sessions: 0, estimates: 0, full, policies, each: Vec::new() }
-    }
+pub(super) fn document<'a>(sum: &'a ReplaySum, each: &'a [SessionFigures]) -> SumDocument<'a> {
+    let (full, policies) = (&sum.full, &sum.policies);
+    SumDocument { sessions: sum.sessions, estimate: sum.estimates > 0, full, policies, each }
+}
 
-    /// Adds a session; its own figures are kept only where `each` is told.
-    pub(super) fn add(
-        &mut self,
-        path: &Path,
-        loaded: &Loaded,
-        full: &Replay,
-        runs: &[Run],
-        each: bool,
-    ) {
-        self.sessions += 1;
-        self.estimates += u32::from(loaded.estimate);
-        self.full.add(full);
-        for (figures, run) in self.policies.iter_mut().zip(runs) {
-            figures.add(&run.replay);
-        }
-        let (totals, score) = (self.full.totals, self.full.score);
-        self.full.compare(&totals, &score);
-        for figures in &mut self.policies {
-            figures.compare(&totals, &score);
-        }
-        if each {
-            self.each.push(Session {
-                path: path.display().to_string(),
-                model: loaded.model().map(str::to_owned),
-                estimate: loaded.estimate,
-                full: Figures::of("full", full, full),
-                policies: runs
-                    .iter()
-                    .map(|run| Figures::of(&run.policy, &run.replay, full))
-                    .collect(),
-            });
-        }
+pub(super) fn text(sum: &ReplaySum) -> String {
+    let turns = thousands(sum.full.totals.turns.into());
+    let mut out = format!("{} sessions, {turns} turns", sum.sessions);
+    if sum.estimates > 0 {
+        let _ = write!(out, ", {} of a model that is priced as another", sum.estimates);
     }
-
-    pub(super) fn document(&self) -> Document<'_> {
-        Document {
-            sessions: self.sessions,
-            estimate: self.estimates > 0,
-            full: &self.full,
-            policies: &self.policies,
-            each: &self.each,
-        }
-    }
-
-    pub(super) fn text(&self) -> String {
-        let turns = thousands(self.full.totals.turns.into());
-        let mut out = format!("{} sessions, {turns} turns", self.sessions);
-        if self.estimates > 0 {
-            let _ = write!(out, ", {} of a model that is priced as another", self.estimates);
-        }
-        out.push_str("\n\n");
-        let rows: Vec<Row<'_>> = self.policies.iter().map(Figures::row).collect();
-        table(&mut out, &self.full.row(), &rows, self.estimates > 0);
-        out
-    }
+    out.push_str("\n\n");
+    let rows: Vec<ReplayRow<'_>> = sum.policies.iter().map(ReplayRow::from).collect();
+    table(&mut out, &ReplayRow::from(&sum.full), &rows, sum.estimates > 0);
+    out
 }

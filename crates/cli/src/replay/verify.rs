@@ -3,76 +3,28 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_core::verify::{Sums, Verification, verify};
+use plimsoll_core::verify::{Quartiles, Verification, VerifyErrors, verify};
 use serde::Serialize;
 
 use super::{files, session};
 use crate::arguments::ReplayArguments;
 use crate::error::CommandError;
+use crate::figures::mark;
 use crate::output::{self, BOLD, DIM, RESET};
-use crate::pricing::mark;
 
 /// One session.
 #[derive(Debug, Serialize)]
-struct Row {
+struct VerifyRow {
     session: String,
     estimate: bool,
     #[serde(flatten)]
     verified: Verification,
-    error: Errors,
-}
-
-/// What the model is off by, as a part of what was reported.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-struct Errors {
-    cached: Option<f64>,
-    written: Option<f64>,
-    plain: Option<f64>,
-    dollars: Option<f64>,
-}
-
-impl Errors {
-    fn of(verified: &Verification) -> Self {
-        let part = |of: fn(&Sums) -> f64| {
-            let (reported, modelled) = (of(&verified.reported), of(&verified.modelled));
-            (reported > 0.0).then(|| (modelled - reported) / reported)
-        };
-        Self {
-            cached: part(|sums| sums.cached),
-            written: part(|sums| sums.written),
-            plain: part(|sums| sums.plain),
-            dollars: part(|sums| sums.dollars),
-        }
-    }
-}
-
-/// Half of the sessions are off by no more than `median`, a quarter by no more than `first`, three by no more than `third`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-struct Quartiles {
-    sessions: usize,
-    first: f64,
-    median: f64,
-    third: f64,
-}
-
-impl Quartiles {
-    fn of(errors: impl Iterator<Item = Option<f64>>) -> Option<Self> {
-        let mut sizes: Vec<f64> = errors.flatten().map(f64::abs).collect();
-        sizes.sort_by(f64::total_cmp);
-        let most = sizes.len().checked_sub(1)?;
-        // Between two sessions, the line between them.
-        let at = |part: f64| {
-            let place = part * most as f64;
-            let (below, above) = (sizes[place as usize], sizes[(place.ceil() as usize).min(most)]);
-            below + (above - below) * place.fract()
-        };
-        Some(Self { sessions: sizes.len(), first: at(0.25), median: at(0.5), third: at(0.75) })
-    }
+    error: VerifyErrors,
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
-    sessions: &'a [Row],
+struct VerifyDocument<'a> {
+    sessions: &'a [VerifyRow],
     cached: Option<Quartiles>,
     written: Option<Quartiles>,
     dollars: Option<Quartiles>,
@@ -91,30 +43,36 @@ pub(super) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
         return Err(CommandError::finding(anyhow::anyhow!("no session reports its usage")));
     }
     let quartiles =
-        |of: fn(&Errors) -> Option<f64>| Quartiles::of(rows.iter().map(|row| of(&row.error)));
-    let document = Document {
+        |of: fn(&VerifyErrors) -> Option<f64>| Quartiles::of(rows.iter().map(|row| of(&row.error)));
+    let document = VerifyDocument {
         sessions: &rows,
         cached: quartiles(|error| error.cached),
         written: quartiles(|error| error.written),
         dollars: quartiles(|error| error.dollars),
     };
-    if arguments.json { output::json(&document) } else { output::data(&text(&document)) }
+    output::show(arguments.json, &document, || text(&document))
 }
 
 /// Returns `None` for a session that reports no usage.
-fn row(arguments: &ReplayArguments, path: &Path) -> Result<Option<Row>, CommandError> {
+fn row(arguments: &ReplayArguments, path: &Path) -> Result<Option<VerifyRow>, CommandError> {
     let loaded = session(arguments, path)?;
     let model = loaded.model();
-    let verified = verify(loaded.stretches(), &loaded.unshown, &loaded.pricing, model, |_| ());
-    Ok((verified.requests > 0).then(|| Row {
+    let verified = verify(
+        loaded.counted.stretches(),
+        &loaded.counted.overhead,
+        &loaded.pricing,
+        model,
+        |_| (),
+    );
+    Ok((verified.requests > 0).then(|| VerifyRow {
         session: path.display().to_string(),
         estimate: loaded.estimate,
-        error: Errors::of(&verified),
+        error: verified.errors(),
         verified,
     }))
 }
 
-fn text(document: &Document<'_>) -> String {
+fn text(document: &VerifyDocument<'_>) -> String {
     let mut out = format!(
         "tokens in thousands: reported, modelled, and by how much the model is off\n\n{BOLD}{:28} {:>5} {:>8} {:>8} {:>5} {:>7} {:>7} {:>5} {:>6} {:>6} {:>9} {:>9} {:>5}{RESET}\n",
         "session", "turns", "cached", "", "", "written", "", "", "plain", "", "dollars", "", ""
@@ -160,17 +118,4 @@ fn text(document: &Document<'_>) -> String {
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quartiles_are_those_of_sizes() {
-        let errors = [Some(-0.4), None, Some(0.1), Some(0.2), Some(-0.3), Some(0.0)];
-        let found = Quartiles::of(errors.into_iter()).expect("five");
-        assert_eq!((found.sessions, found.first, found.median, found.third), (5, 0.1, 0.2, 0.3));
-        assert_eq!(Quartiles::of([None].into_iter()), None);
-    }
 }

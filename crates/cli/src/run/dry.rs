@@ -1,4 +1,4 @@
-//! What each phase would see, without a model.
+//! A dry run: the context of each phase, without a model.
 
 use std::fmt::Write as _;
 

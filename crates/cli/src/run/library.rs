@@ -1,4 +1,4 @@
-//! Cascades by the names that other cascades have for them: files in the folder of the first one.
+//! Finds cascades that other cascades name, in the folder of the first one.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plimsoll_cascade::run::Library;
 use plimsoll_cascade::{Cascade, Severity};
 
-/// The folder of a cascade, and those beside it in which tools and validators stand.
+/// The folder of a cascade; cascades in it serve as tools and validators.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -21,7 +21,7 @@ impl Folder {
     }
 
     fn find(&self, reference: &str) -> Result<Arc<Cascade>, String> {
-        // A cascade names its neighbours; what lies elsewhere is none of its business.
+        // A cascade may name files of its own folder only.
         let parts = Path::new(reference).components();
         if parts.into_iter().any(|part| !matches!(part, std::path::Component::Normal(_))) {
             return Err(format!("`{reference}` leads out of the folder of the cascade"));

@@ -1,12 +1,12 @@
-//! The account of a run: per phase what was said, what was sent of it, and what that cost.
+//! The account of a run: the turns, tokens and cost of each phase.
 
-use plimsoll_cascade::run::Event;
+use plimsoll_cascade::run::RunEvent;
 use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::SessionId;
 use serde::Serialize;
 
-use crate::output::{BOLD, DIM, RESET, thousands};
-use crate::pricing::mark;
+use crate::figures::{cost, thousands};
+use crate::output::{BOLD, DIM, RESET};
 
 /// One phase, all its turns together.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -36,9 +36,9 @@ struct Account<'a> {
 }
 
 impl Table {
-    pub(super) fn add(&mut self, event: &Event) {
+    pub(super) fn add(&mut self, event: &RunEvent) {
         match event {
-            Event::Turn {
+            RunEvent::Turn {
                 phase,
                 full_tokens,
                 sent_tokens,
@@ -57,7 +57,7 @@ impl Table {
                 row.full_cost += full_cost;
                 row.estimate |= estimate;
             }
-            Event::Chosen { phase, anchored, selected, .. } => {
+            RunEvent::ContextSelected { phase, anchored, selected, .. } => {
                 let row = self.row(phase);
                 row.anchored.extend(anchored.iter().cloned());
                 row.selected.extend(selected.iter().cloned());
@@ -113,8 +113,8 @@ impl Table {
                 row.turns,
                 thousands(row.full_tokens),
                 thousands(row.sent_tokens),
-                format!("{}${:.4}", mark(row.estimate), row.cost),
-                format!("{}${:.4}", mark(row.estimate), row.full_cost),
+                cost(row.cost, row.estimate),
+                cost(row.full_cost, row.estimate),
             )
         };
         for row in &self.0 {

@@ -1,16 +1,15 @@
-//! What happens in a run, told while it happens and summed up behind it.
+//! Prints the events of a run while it goes on, and its account at the end.
 
 use std::sync::{Mutex, PoisonError};
 
-use plimsoll_cascade::run::{Event, Observer};
+use plimsoll_cascade::run::{Observer, RunEvent};
 use plimsoll_engine::SessionId;
 
 use super::table::Table;
 use crate::error::CommandError;
 use crate::output::{self, BAD, DIM, GOOD, RESET};
-use crate::pricing::mark;
 
-/// Tells events as lines to read, or as JSON.
+/// Prints events as lines to read, or as JSON.
 #[derive(Debug)]
 pub(super) struct Watch {
     is_json: bool,
@@ -22,7 +21,7 @@ impl Watch {
         Self { is_json, table: Mutex::default() }
     }
 
-    /// Tells what the run came to.
+    /// Prints the account of the run.
     pub(super) fn finish(&self, session: &SessionId) -> Result<(), CommandError> {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_json {
@@ -36,7 +35,7 @@ impl Watch {
 }
 
 impl Observer for Watch {
-    fn tell(&self, event: &Event) {
+    fn tell(&self, event: &RunEvent) {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).add(event);
         if self.is_json {
             if let Ok(line) = serde_json::to_string(event) {
@@ -50,21 +49,21 @@ impl Observer for Watch {
 }
 
 /// Returns the line for an event; names and reasons come from outside and are cleaned.
-fn line(event: &Event) -> Option<String> {
+fn line(event: &RunEvent) -> Option<String> {
     let clean = |text: &str| output::line(text, 120);
     Some(match event {
-        Event::RunBegan { session, cascade, is_resumed } => {
+        RunEvent::RunBegan { session, cascade, is_resumed } => {
             let word = if *is_resumed { "goes on" } else { "begins" };
             format!("{} {word} {DIM}({session}){RESET}", clean(cascade))
         }
-        Event::PhaseBegan { phase, visit, context_messages, context_tokens } => {
+        RunEvent::PhaseBegan { phase, visit, context_messages, context_tokens } => {
             let again = if *visit > 1 { format!(", visit {visit}") } else { String::new() };
             format!(
                 "{}{again} {DIM}sees {context_messages} messages, {context_tokens} tokens{RESET}",
                 clean(phase)
             )
         }
-        Event::Turn {
+        RunEvent::Turn {
             sent_tokens,
             full_tokens,
             output_tokens,
@@ -74,7 +73,7 @@ fn line(event: &Event) -> Option<String> {
             is_recorded,
             ..
         } => {
-            let about = mark(*estimate);
+            let cost = crate::figures::cost(*cost, *estimate);
             let calls = if calls.is_empty() {
                 String::new()
             } else {
@@ -82,15 +81,15 @@ fn line(event: &Event) -> Option<String> {
             };
             let kept = if *is_recorded { " (recorded)" } else { "" };
             format!(
-                "  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, {about}${cost:.4}{calls}{DIM}{kept}{RESET}"
+                "  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, {cost}{calls}{DIM}{kept}{RESET}"
             )
         }
-        Event::ToolEnded { tool, is_error, characters, .. } => {
+        RunEvent::ToolEnded { tool, is_error, characters, .. } => {
             let mark =
                 if *is_error { format!("{BAD}failed{RESET}") } else { format!("{GOOD}ok{RESET}") };
             format!("  {DIM}{}{RESET} {mark} {DIM}{characters} characters{RESET}", clean(tool))
         }
-        Event::Validated { validator, attempt, valid, reason, .. } => {
+        RunEvent::Validated { validator, attempt, valid, reason, .. } => {
             let mark = if *valid {
                 format!("{GOOD}valid{RESET}")
             } else {
@@ -98,14 +97,14 @@ fn line(event: &Event) -> Option<String> {
             };
             format!("  {} of attempt {attempt}: {mark}", clean(validator))
         }
-        Event::SoundingsEvaluated { winner, of, reason, .. } => {
+        RunEvent::SoundingsEvaluated { winner, of, reason, .. } => {
             format!("  attempt {winner} of {of} is taken: {}", output::line(reason, 80))
         }
-        Event::Chosen { strategy, anchored, selected, .. } => {
+        RunEvent::ContextSelected { strategy, anchored, selected, .. } => {
             let (anchors, chosen) = (anchored.len(), selected.len());
             format!("  {anchors} anchors, and {chosen} messages that `{strategy}` chose")
         }
-        Event::Noted { phase, note } => format!("  {}: {}", clean(phase), clean(note)),
-        Event::PhaseEnded { .. } | Event::RunEnded { .. } => return None,
+        RunEvent::Noted { phase, note } => format!("  {}: {}", clean(phase), clean(note)),
+        RunEvent::PhaseEnded { .. } | RunEvent::RunEnded { .. } => return None,
     })
 }

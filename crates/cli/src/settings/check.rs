@@ -1,4 +1,4 @@
-//! Every error of a file of settings, not only the first.
+//! Finds every error of a file of settings, not only the first.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ pub(super) fn problems(text: &str) -> Vec<Problem> {
             Err(error) => error,
         };
         let next = problem(text, &error);
-        // A line that cannot be read leaves a hole, which is no second error.
+        // An unreadable line may cause a second error; it is not reported.
         if found[..broken].iter().all(|known| known.line != next.line) {
             found.push(next);
         }

@@ -33,7 +33,7 @@ struct Setting {
     origin: Origin,
 }
 
-/// What `--json` prints.
+/// The settings as JSON.
 #[derive(Debug, Serialize)]
 struct Shown {
     file: Option<PathBuf>,
@@ -106,7 +106,7 @@ fn collect(value: &Value, path: &mut Vec<String>, found: &mut impl FnMut(&[Strin
     }
 }
 
-/// Tells whether the file sets the key at `path`.
+/// Returns whether the file sets the key at `path`.
 fn is_set(table: &DeTable<'_>, path: &[String]) -> bool {
     let Some((first, inner)) = path.split_first() else { return true };
     let found = table.iter().find(|(key, _)| *key.get_ref() == first.as_str());

@@ -1,4 +1,4 @@
-//! What is wrong is told on one line, with exit code 2, and nothing is written.
+//! Bad input: one line of error, exit code 2, and nothing is written.
 
 use std::io::Write as _;
 
@@ -45,7 +45,7 @@ fn nothing_in_it() {
 #[test]
 fn no_file() {
     let environment = Environment::new();
-    insta::assert_snapshot!(check(&environment, "nowhere.jsonl"), @"error: cannot read nowhere.jsonl: No such file or directory (os error 2); give the path of a recorded session");
+    insta::assert_snapshot!(check(&environment, "nowhere.jsonl"), @"error: cannot read nowhere.jsonl: No such file or directory (os error 2); give recorded sessions or folders of them");
 }
 
 #[test]

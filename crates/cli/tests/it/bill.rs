@@ -62,7 +62,7 @@ fn harbour() -> String {
     ])
 }
 
-/// What the requests of [`harbour`] cost: opus at 5 and 25 dollars, haiku at 1 and 5.
+/// The cost of the requests of [`harbour`]: opus at 5 and 25 dollars, haiku at 1 and 5.
 fn cost() -> (f64, f64) {
     let opus = (10.0 + 20_000.0 * 1.25 + 10.0 + 20_000.0 * 0.1 + 500.0 * 2.0) * 5.0 + 100.0 * 25.0;
     ((opus + 3150.0) / 1e6, 3150.0 / 1e6)
@@ -185,7 +185,7 @@ fn since_leaves_out_what_came_before() {
     let bill = environment.json(&["bill", "harbour.jsonl", "--since", "2026-03-02T08:00:15Z"]);
     assert_eq!(bill["total"]["requests"], 1);
     assert_eq!(bill["files"]["earlier"], 2);
-    // What was sent before it is still known to have been sent.
+    // Content that was sent before the date still counts as sent.
     assert_eq!(bill["total"]["rows"]["system_first"]["tokens"], 0.0);
     let ran = environment.run(&["bill", "harbour.jsonl", "--since", "2027-01-01"]);
     assert_eq!(ran.code, 1);

@@ -14,6 +14,7 @@ mod gateway;
 mod inspect;
 mod memory;
 mod models;
+mod modules;
 mod pressure;
 mod prices;
 mod readme;

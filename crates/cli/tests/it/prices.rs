@@ -47,7 +47,7 @@ fn a_list_is_read_into_the_users_own_prices() {
         (&1.into(), &1.into())
     );
     assert!(report["out"].as_str().is_some_and(|out| out.ends_with(USERS)));
-    // What it wrote holds at once, with what the list does not say as the table has it.
+    // The written prices hold at once; fields that the list lacks keep the table's values.
     let found = environment.json(&["models", "prices", "claude-novel-9"]);
     let novel = &found["models"][0];
     assert_eq!((&novel["cache"], &novel["window"]), (&"marks".into(), &500_000.into()));

@@ -183,7 +183,7 @@ fn compactions_are_honoured_unless_it_is_said() {
             .is_some_and(|text| text.contains("Three quays are renamed."))
     );
     assert_eq!(sizes(&contexts(&["--no-compaction"])), [1, 3, 5, 7, 9, 11, 13]);
-    // What explains a turn counts them alike.
+    // `explain` counts turns the same way.
     let explained = environment.json(&["explain", "s.jsonl", "--policy", "full", "--turn", "3"]);
     assert_eq!(explained["receipt"]["turn"], 3);
     assert_eq!(explained["messages"].as_array().map(Vec::len), Some(3));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// What a tool answered at a step: lines that differ from step to step.
+/// Returns the output of a tool at a step; it differs from step to step.
 fn listing(step: usize, lines: usize) -> String {
     let mut text = String::new();
     for line in 0..lines {

@@ -24,6 +24,31 @@ fn a_session_that_is_due_is_trimmed_to_its_shares() {
 }
 
 #[test]
+fn the_configured_model_writes_the_summary() {
+    let environment = Environment::new();
+    environment.write("s.jsonl", sessions::pi(60, 30));
+    environment.write("plimsoll.toml", "[cards]\nsummarizer_model = 'scripted/script.jsonl'\n");
+    environment.write("context.json", r#"{"useLLMSummarization": true}"#);
+    let arguments = trim("s.jsonl", &["--window", "20000", "--context-config", "context.json"]);
+    let model = "[Earlier conversation summary — written by a model]";
+    let script =
+        "{\"expect\": \"Summarise these earlier turns\", \"text\": \"All quays were renamed.\"}\n";
+    environment.write("script.jsonl", script);
+    let ran = environment.run(&arguments);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains(&format!("{model}\\nAll quays were renamed.")), "{}", ran.stdout);
+    // A model that fails leaves the first sentences.
+    environment.write("script.jsonl", "");
+    let ran = environment.run(&arguments);
+    assert!(ran.stderr.contains("the summary is made of first sentences"), "{}", ran.stderr);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!ran.stdout.contains(model) && ran.stdout.contains("compressed to save context"));
+    environment.write("plimsoll.toml", "[cards]\nsummarizer_model = ''\n");
+    let ran = environment.run(&arguments);
+    assert!(ran.stderr.contains("`cards.summarizer_model` names no model"), "{}", ran.stderr);
+}
+
+#[test]
 fn what_is_not_due_is_left_alone_unless_forced() {
     let environment = Environment::new();
     environment.write("s.jsonl", sessions::pi(12, 10));

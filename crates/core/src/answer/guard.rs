@@ -45,12 +45,12 @@ pub enum Refusal {
     Words,
 }
 
-/// Decides whether the cached answer to `kept` may be served for `asked`; `similarity` is the cosine of the two readings.
+/// Decides whether the cached answer to `cached` may be served for `asked`; `similarity` is the cosine of the two readings.
 ///
 /// The verdict is deterministic, and the same in both directions.
 pub fn same_question(
     asked: &str,
-    kept: &str,
+    cached: &str,
     similarity: f64,
     settings: &AnswerSettings,
 ) -> Verdict {
@@ -58,11 +58,11 @@ pub fn same_question(
     if similarity.is_nan() || similarity < settings.similarity_threshold {
         return Verdict::Refuse(Refusal::Similarity);
     }
-    if [asked, kept].into_iter().any(|question| has_other_form(question, settings.most_words)) {
+    if [asked, cached].into_iter().any(|question| has_other_form(question, settings.most_words)) {
         return Verdict::Refuse(Refusal::Form);
     }
     let a = Reading::of(asked, &settings.alike);
-    let b = Reading::of(kept, &settings.alike);
+    let b = Reading::of(cached, &settings.alike);
     let agree = &settings.agree;
     let differ = |words: &[&str]| {
         count(&a, |word| words.contains(&word)) != count(&b, |word| words.contains(&word))

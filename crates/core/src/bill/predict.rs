@@ -49,10 +49,10 @@ pub fn predict(requests: &[Request], prices: &[Prices]) -> Prediction {
         let earlier = request.continues.filter(|earlier| *earlier < index);
         match earlier {
             None => {
-                let said = request.said.visible() as f64 * rate;
+                let shown = request.added.visible() as f64 * rate;
                 let system = Piece {
                     key: !(index as u64),
-                    tokens: (prompt - said).max(0.0),
+                    tokens: (prompt - shown).max(0.0),
                     blocks: 1,
                     mark: Some(life),
                 };
@@ -74,7 +74,7 @@ pub fn predict(requests: &[Request], prices: &[Prices]) -> Prediction {
         let piece = Piece {
             key: index as u64 + 1,
             tokens: (prompt - known).max(0.0),
-            blocks: request.said.blocks.max(1),
+            blocks: request.added.blocks.max(1),
             mark: Some(life),
         };
         added.push(piece);

@@ -27,12 +27,12 @@ const LEAST_STEPS: usize = 4;
 pub fn rate(requests: &[Request]) -> Rate {
     let mut steps: Vec<(f64, f64)> = requests
         .iter()
-        .filter(|request| !request.compacted && request.said.visible() >= LEAST_CHARACTERS)
+        .filter(|request| !request.compacted && request.added.visible() >= LEAST_CHARACTERS)
         .filter_map(|request| {
             let before = requests.get(request.continues?)?.usage.prompt_tokens;
             let grown =
                 request.usage.prompt_tokens.checked_sub(before).filter(|grown| *grown > 0)?;
-            Some((request.said.visible() as f64, grown as f64))
+            Some((request.added.visible() as f64, grown as f64))
         })
         .collect();
     if steps.len() < LEAST_STEPS {
@@ -44,11 +44,11 @@ pub fn rate(requests: &[Request]) -> Rate {
     steps.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     // Hidden content only ever adds to a step, so the smaller half is more exact; its smallest steps are errors of a file.
     let middle = &steps[steps.len() / 8..steps.len().div_ceil(2).max(2)];
-    let (said, grown) =
+    let (characters, grown) =
         middle.iter().fold((0.0, 0.0), |sum, step| (sum.0 + step.0, sum.1 + step.1));
     let apart = ratio(&middle[middle.len() - 1]) - ratio(&middle[0]);
     // Outside of this range the file does not show what the model was sent.
-    let tokens_per_character = (grown / said).clamp(0.2, 0.6);
+    let tokens_per_character = (grown / characters).clamp(0.2, 0.6);
     Rate {
         tokens_per_character,
         spread: (apart / 2.0 / tokens_per_character).min(1.0),

@@ -44,6 +44,34 @@ pub struct Estimate {
     pub high: f64,
 }
 
+/// What an estimate says of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SavingVerdict {
+    /// The setting does not touch these sessions.
+    Nothing,
+    WorthIt,
+    /// The range of the estimate holds zero.
+    WithinError,
+    NotWorthIt,
+}
+
+impl Estimate {
+    /// Judges the estimate; `billed` is what everything cost.
+    pub fn verdict(&self, billed: f64) -> SavingVerdict {
+        // A thousandth of the bill is below what any of these figures can tell.
+        if self.high.abs().max(self.low.abs()) < billed * 0.001 {
+            SavingVerdict::Nothing
+        } else if self.low > 0.0 {
+            SavingVerdict::WorthIt
+        } else if self.high < 0.0 {
+            SavingVerdict::NotWorthIt
+        } else {
+            SavingVerdict::WithinError
+        }
+    }
+}
+
 /// An estimate for each of [`Saving::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Savings([Estimate; Saving::ALL.len()]);
@@ -196,9 +224,9 @@ impl<'a> SavingsEstimator<'a> {
         let mut repeated: Vec<f64> = Vec::with_capacity(self.projections.len());
         for (index, (request, would)) in self.requests.iter().zip(&mut self.projections).enumerate()
         {
-            let said = &request.said;
-            let short = said.repeated.saturating_sub(said.repeated_long) as f64;
-            let own = (said.repeated_long as f64 + short * assumed.short_runs) * rate;
+            let added = &request.added;
+            let short = added.repeated.saturating_sub(added.repeated_long) as f64;
+            let own = (added.repeated_long as f64 + short * assumed.short_runs) * rate;
             let before = request.continues.filter(|_| !request.compacted);
             let before = before.and_then(|before| repeated.get(before).copied()).unwrap_or(0.0);
             repeated.push(before + own);

@@ -141,16 +141,16 @@ pub fn split(requests: &[Request], prices: &[(Prices, bool)]) -> Vec<Split> {
 }
 
 fn stand(request: &Request, before: Option<ConversationState>, rate: Rate) -> ConversationState {
-    let said = request.said;
+    let added = request.added;
     let long_life = request.usage.written_long_tokens > 0;
     if let Some(before) = before {
         let mut shown = if request.compacted { AddedContent::default() } else { before.shown };
-        shown.add(&said);
+        shown.add(&added);
         return ConversationState { shown, long_life: long_life || before.long_life, ..before };
     }
     let prompt = request.usage.prompt_tokens as f64;
-    let system = (prompt - said.visible() as f64 * rate.tokens_per_character).max(0.0);
-    ConversationState { system, shown: said, long_life }
+    let system = (prompt - added.visible() as f64 * rate.tokens_per_character).max(0.0);
+    ConversationState { system, shown: added, long_life }
 }
 
 fn one(
@@ -176,7 +176,7 @@ fn one(
         unseen_read: history_read - history_read * visible,
         ..SplitTokens::default()
     };
-    let said = request.said.visible() as f64 * rate.tokens_per_character;
+    let added = request.added.visible() as f64 * rate.tokens_per_character;
     match before {
         None => {
             tokens.system_first = system_fresh;
@@ -185,7 +185,7 @@ fn one(
         Some((earlier, _)) => {
             let grown = prompt - earlier.usage.prompt_tokens as f64;
             // A prompt that grew by less than the added content lost something; then the added content is the better figure.
-            let new = if request.compacted || grown < said / 2.0 { said } else { grown };
+            let new = if request.compacted || grown < added / 2.0 { added } else { grown };
             tokens.new = new.clamp(0.0, fresh - system_fresh);
             let again = fresh - system_fresh - tokens.new;
             tokens.system_again = system_fresh;
@@ -209,7 +209,7 @@ fn one(
         prices: *prices,
         is_estimate: false,
         cause: before.and_then(|(earlier, standing)| {
-            cause(request, earlier, &tokens, said, (prices, standing.long_life, pause))
+            cause(request, earlier, &tokens, added, (prices, standing.long_life, pause))
         }),
         tokens,
         fresh_price: if fresh > 0.0 { paid / fresh } else { 1.0 },
@@ -230,14 +230,14 @@ fn cause(
     request: &Request,
     earlier: &Request,
     tokens: &SplitTokens,
-    said: f64,
+    added: f64,
     (prices, long_life, pause): (&Prices, bool, Option<i64>),
 ) -> Option<Cause> {
     let again = tokens.again();
     let edge = if prices.cache == CacheKind::Steps { STEP } else { BEHIND_MARK };
     let life = if long_life { Life::Long } else { Life::Short };
     let grown = tokens.prompt() - earlier.usage.prompt_tokens as f64;
-    let noticed = NOTICED.max(said / 4.0);
+    let noticed = NOTICED.max(added / 4.0);
     if again <= 0.0 {
         return None;
     }
@@ -251,10 +251,10 @@ fn cause(
         Cause::Model
     } else if pause.is_some_and(|pause| pause > i64::from(prices.seconds(life)) * 1000) {
         Cause::Pause
-    } else if said - grown > noticed {
+    } else if added - grown > noticed {
         Cause::Rewind
     } else if tokens.system_again > edge
-        && grown - said - earlier.usage.output_tokens as f64 > noticed
+        && grown - added - earlier.usage.output_tokens as f64 > noticed
     {
         // Hidden content was added, and the provider read nothing behind it from the cache.
         Cause::Tools

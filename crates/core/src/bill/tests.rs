@@ -25,12 +25,12 @@ fn usage(plain: u64, cached: u64, written: u64, output_tokens: u64) -> Usage {
 }
 
 /// A request `seconds` after the first; 3.3 characters are a token where nothing is learned.
-fn request(continues: Option<usize>, seconds: i64, usage: Usage, said: u64) -> Request {
+fn request(continues: Option<usize>, seconds: i64, usage: Usage, added: u64) -> Request {
     Request {
         continues,
         sent: Some(MillisSinceEpoch(seconds * 1000)),
         usage,
-        said: AddedContent { results: said, ..AddedContent::default() },
+        added: AddedContent { results: added, ..AddedContent::default() },
         ..Request::default()
     }
 }
@@ -191,8 +191,8 @@ fn settings_that_touch_nothing_save_nothing() {
 #[test]
 fn what_stood_there_already_is_saved_at_every_further_read() {
     let mut requests = with_pause(true);
-    requests[2].said.repeated = 1650;
-    requests[2].said.repeated_long = 1650;
+    requests[2].added.repeated = 1650;
+    requests[2].added.repeated_long = 1650;
     let splits = split(&requests, &vec![(marks(), false); requests.len()]);
     let saved = savings(&requests, &splits, &vec![true; requests.len()], 0).of(Saving::SaidOnce);
     // 500 tokens or a little less, written once for an hour and read seven times.
@@ -233,7 +233,7 @@ fn any_request(index: usize) -> impl Strategy<Value = Request> {
                 // Now and then a request that no reader would make: one that continues itself.
                 continues: (index > 0).then_some(from),
                 compacted,
-                said: AddedContent {
+                added: AddedContent {
                     text: said,
                     results: repeated,
                     repeated,

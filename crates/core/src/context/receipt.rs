@@ -63,6 +63,9 @@ pub struct Receipt {
     pub cost: f64,
     /// Tokens by which the smallest context that means anything passes the budget; 0 where it fits.
     pub over_budget: u64,
+    /// The ceiling, where the policy and the model give one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
     /// Lookups of earlier turns, the oldest ones, that have no room in the request.
     #[serde(default, skip_serializing_if = "is_none")]
     pub lookups_left_out: usize,

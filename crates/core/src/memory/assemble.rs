@@ -219,7 +219,8 @@ fn fixed_sections<'a>(
     let (working, origin) = input.working;
     if !working.trim().is_empty() {
         let quoted = !quote::is_operator(origin);
-        let text = if quoted { vec![(quote::said(working, origin), true)] } else { plain(working) };
+        let text =
+            if quoted { vec![(quote::quoted_line(working, origin), true)] } else { plain(working) };
         lines(Layer::Working, "## Current Focus".into(), text);
     }
     if let Some(calibration) = input.calibration {
@@ -283,7 +284,7 @@ impl Forms for CensorForms<'_> {
             crate::memory::lifecycle::Severity::Block => "BLOCK",
         };
         let form = |level, text: &str| {
-            let value = format!("- {severity}: {}", quote::said(text, &self.censor.origin));
+            let value = format!("- {severity}: {}", quote::quoted_line(text, &self.censor.origin));
             Form { level, tokens: tokens(&value, self.tokenizer), value }
         };
         let (pattern, reason) = (self.censor.name.trim(), self.censor.micro.trim());

@@ -62,11 +62,11 @@ pub fn calibration(
         if decision.confidence.is_nan() {
             continue;
         }
-        let said = decision.confidence.clamp(0.0, 1.0);
+        let confident = decision.confidence.clamp(0.0, 1.0);
         reviewed += 1;
         accuracy += outcome;
-        confidence += said;
-        brier += (said - outcome).powi(2);
+        confidence += confident;
+        brier += (confident - outcome).powi(2);
     }
     if reviewed == 0 || reviewed < settings.least_reviewed {
         return None;

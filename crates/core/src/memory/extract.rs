@@ -133,12 +133,12 @@ fn extract_text(
 /// Returns the kinds of a sentence, each once; most sentences have none.
 fn kinds(sentence: &Sentence<'_>, role: Role) -> Vec<(MemoryKind, Vec<String>)> {
     let text = sentence.text;
-    let said = role != Role::Tool && !sentence.in_code;
-    let states = said && !pattern::OPEN.is_match(text);
+    let is_statement = role != Role::Tool && !sentence.in_code;
+    let states = is_statement && !pattern::OPEN.is_match(text);
     let mut kinds = Vec::new();
     if states && pattern::DECISION.is_match(text) {
         kinds.push((MemoryKind::Decision, Vec::new()));
-    } else if said && pattern::TASK.is_match(text) {
+    } else if is_statement && pattern::TASK.is_match(text) {
         kinds.push((MemoryKind::Task, Vec::new()));
     } else if states && pattern::is_fact(text, role) {
         kinds.push((MemoryKind::Fact, Vec::new()));
@@ -156,7 +156,7 @@ fn kinds(sentence: &Sentence<'_>, role: Role) -> Vec<(MemoryKind, Vec<String>)> 
         } else if !units.is_empty() && states {
             kinds.push((MemoryKind::Metric, units));
         }
-        if !hosts.is_empty() && (said || pattern::TITLED.is_match(text)) {
+        if !hosts.is_empty() && (is_statement || pattern::TITLED.is_match(text)) {
             kinds.push((MemoryKind::Link, hosts));
         }
     }

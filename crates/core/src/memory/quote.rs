@@ -12,7 +12,7 @@ pub(super) fn line(text: &str) -> String {
 }
 
 /// Returns `text` on one line: as it is if it is the operator's, else in quotation marks and with its origin.
-pub(crate) fn said(text: &str, origin: &str) -> String {
+pub(crate) fn quoted_line(text: &str, origin: &str) -> String {
     if is_operator(origin) {
         return line(text);
     }
@@ -55,7 +55,7 @@ mod tests {
             ("x", "", r#""x" (from unknown)"#),
             ("x", "Operator", r#""x" (from Operator)"#),
         ] {
-            assert_eq!(said(text, origin), expected);
+            assert_eq!(quoted_line(text, origin), expected);
         }
         assert_eq!(block("a\n## b\n", "operator"), "a\n## b");
         assert_eq!(block("a\r## b\u{2028}c", "tool"), "> a\n> ## b\n> c");

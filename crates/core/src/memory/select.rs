@@ -110,11 +110,11 @@ fn render(candidate: &MemoryCandidate, text: &str) -> String {
         let name = if candidate.name.trim().is_empty() { &candidate.id } else { &candidate.name };
         return format!(
             "## Procedure: {}\n{}",
-            quote::said(name, origin),
+            quote::quoted_line(name, origin),
             quote::block(text, origin)
         );
     }
-    format!("- {}", quote::said(text, origin))
+    format!("- {}", quote::quoted_line(text, origin))
 }
 
 #[cfg(test)]

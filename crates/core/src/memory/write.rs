@@ -32,24 +32,29 @@ pub struct Levels {
 ///
 /// Shape: a decision is `text [outcome, confidence]`, and its summary adds the reasons. A procedure is its text, and its summary
 /// lists the steps under `Core patterns:`. All others have their text and no summary.
-pub fn levels(kind: MemoryKind, said: &Statement<'_>) -> Levels {
-    let text = said.text.trim();
+pub fn levels(kind: MemoryKind, statement: &Statement<'_>) -> Levels {
+    let text = statement.text.trim();
     match kind {
         MemoryKind::Decision => {
-            let outcome = said.outcome.unwrap_or(Outcome::Pending).as_str();
-            let micro = format!("{text} [{outcome}, {:.2}]", said.confidence);
-            let mut why: Vec<String> = said.points.iter().map(|point| sentence(point)).collect();
-            why.extend(Some(sentence(said.result)).filter(|result| !result.is_empty()));
+            let outcome = statement.outcome.unwrap_or(Outcome::Pending).as_str();
+            let micro = format!("{text} [{outcome}, {:.2}]", statement.confidence);
+            let mut why: Vec<String> =
+                statement.points.iter().map(|point| sentence(point)).collect();
+            why.extend(Some(sentence(statement.result)).filter(|result| !result.is_empty()));
             why.retain(|point| !point.is_empty());
             let summary = (!why.is_empty()).then(|| format!("{micro} — {}", why.join(" ")));
             Levels { micro, summary }
         }
         MemoryKind::Procedure => {
-            let steps: Vec<&str> =
-                said.points.iter().map(|point| point.trim()).filter(|p| !p.is_empty()).collect();
+            let steps: Vec<&str> = statement
+                .points
+                .iter()
+                .map(|point| point.trim())
+                .filter(|p| !p.is_empty())
+                .collect();
             let micro = match (text.is_empty(), steps.is_empty()) {
                 (true, false) => steps.join(" → "),
-                (true, true) => said.name.trim().to_owned(),
+                (true, true) => statement.name.trim().to_owned(),
                 (false, _) => text.to_owned(),
             };
             let summary = format!("Core patterns:\n- {}", steps.join("\n- "));
@@ -74,8 +79,8 @@ mod tests {
     use MemoryKind::{Decision, Fact, Procedure};
 
     #[track_caller]
-    fn check(kind: MemoryKind, said: &Statement<'_>, micro: &str, summary: Option<&str>) {
-        let levels = levels(kind, said);
+    fn check(kind: MemoryKind, statement: &Statement<'_>, micro: &str, summary: Option<&str>) {
+        let levels = levels(kind, statement);
         assert_eq!((&*levels.micro, levels.summary.as_deref()), (micro, summary));
     }
 

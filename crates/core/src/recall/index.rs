@@ -80,9 +80,9 @@ impl RecallIndex {
     /// Adds messages and numbers them in their order, from 0.
     ///
     /// The messages of a session come in its order; sessions may alternate. Until [`Self::embed`] they are found by words only.
-    pub fn add<'a>(&mut self, said: impl IntoIterator<Item = IndexedMessage<'a>>) {
-        for said in said {
-            self.push(&said);
+    pub fn add<'a>(&mut self, messages: impl IntoIterator<Item = IndexedMessage<'a>>) {
+        for message in messages {
+            self.push(&message);
         }
     }
 
@@ -105,16 +105,16 @@ impl RecallIndex {
         self.entries.is_empty()
     }
 
-    fn push(&mut self, said: &IndexedMessage<'_>) {
+    fn push(&mut self, message: &IndexedMessage<'_>) {
         let id = self.entries.len() as MessageId;
-        self.postings.add(said.text, self.settings.words);
-        let speaker = said.speaker.and_then(|name| self.speaker(name));
-        let before = self.ends.get(said.session).map(|end| end.last);
+        self.postings.add(message.text, self.settings.words);
+        let speaker = message.speaker.and_then(|name| self.speaker(name));
+        let before = self.ends.get(message.session).map(|end| end.last);
         if let Some(before) = before {
             self.entries[before as usize].behind = Some(id);
         }
-        let of_passage = match self.ends.get(said.session) {
-            Some(end) if !self.breaks(end, said) => end.of_passage + 1,
+        let of_passage = match self.ends.get(message.session) {
+            Some(end) if !self.breaks(end, message) => end.of_passage + 1,
             _ => 1,
         };
         let passage = match before {
@@ -124,21 +124,21 @@ impl RecallIndex {
                 self.passages as u32 - 1
             }
         };
-        let asks = said.text.trim_end().ends_with(['?', '？', '؟']);
-        let day = said.time.map(Day::of);
+        let asks = message.text.trim_end().ends_with(['?', '？', '؟']);
+        let day = message.time.map(Day::of);
         self.entries.push(IndexEntry { before, behind: None, passage, speaker, day, asks });
-        let end = End { last: id, time: said.time, of_passage };
-        if let Some(known) = self.ends.get_mut(said.session) {
+        let end = End { last: id, time: message.time, of_passage };
+        if let Some(known) = self.ends.get_mut(message.session) {
             *known = end;
         } else {
-            self.ends.insert(said.session.to_owned(), end);
+            self.ends.insert(message.session.to_owned(), end);
         }
     }
 
     /// Returns whether a message begins a new passage.
-    fn breaks(&self, end: &End, said: &IndexedMessage<'_>) -> bool {
+    fn breaks(&self, end: &End, message: &IndexedMessage<'_>) -> bool {
         let silence = i64::from(self.settings.passage_break) * 60_000;
-        let silent = match (end.time, said.time) {
+        let silent = match (end.time, message.time) {
             (Some(before), Some(now)) => now.0.saturating_sub(before.0) > silence,
             _ => false,
         };

@@ -45,10 +45,10 @@ pub(super) struct Postings {
     by_stem: HashMap<String, u32>,
     pub(super) words: Vec<Word>,
     pub(super) stems: Vec<Stem>,
-    /// For each message, where its words end in `said`.
+    /// For each message, where its words end in `counts`.
     ends: Vec<usize>,
     /// Words and counts, message by message.
-    said: Vec<(WordId, u32)>,
+    counts: Vec<(WordId, u32)>,
     /// For each message, how many words it has without stop words.
     pub(super) lengths: Vec<u32>,
     total: u64,
@@ -58,7 +58,7 @@ impl Postings {
     /// Adds the next message, with its first `most` words.
     pub(super) fn add(&mut self, text: &str, most: usize) {
         let message = self.lengths.len() as MessageId;
-        let begin = self.said.len();
+        let begin = self.counts.len();
         let (mut read, mut length) = (0, 0);
         // The text behind the last indexed word is cut off, so that a giant text is not read whole.
         let text = &text[..text.floor_char_boundary(most.saturating_mul(BYTES_A_WORD))];
@@ -69,22 +69,22 @@ impl Postings {
             }
             if let Some(id) = self.intern(word) {
                 length += 1;
-                self.said.push((id, 1));
+                self.counts.push((id, 1));
             }
         });
-        let of_message = &mut self.said[begin..];
+        let of_message = &mut self.counts[begin..];
         of_message.sort_unstable_by_key(|(id, _)| *id);
         let mut end = begin;
-        for at in begin..self.said.len() {
-            if end > begin && self.said[end - 1].0 == self.said[at].0 {
-                self.said[end - 1].1 += 1;
+        for at in begin..self.counts.len() {
+            if end > begin && self.counts[end - 1].0 == self.counts[at].0 {
+                self.counts[end - 1].1 += 1;
             } else {
-                self.said[end] = self.said[at];
+                self.counts[end] = self.counts[at];
                 end += 1;
             }
         }
-        self.said.truncate(end);
-        for &(id, count) in &self.said[begin..] {
+        self.counts.truncate(end);
+        for &(id, count) in &self.counts[begin..] {
             let word = &mut self.words[id as usize];
             word.postings.push(Posting { message, count });
             let stem = &mut self.stems[word.stem as usize];
@@ -131,9 +131,9 @@ impl Postings {
     }
 
     /// Returns the words of a message, each once, and how often each occurs.
-    pub(super) fn said(&self, message: usize) -> &[(WordId, u32)] {
+    pub(super) fn counts(&self, message: usize) -> &[(WordId, u32)] {
         let begin = if message == 0 { 0 } else { self.ends[message - 1] };
-        &self.said[begin..self.ends[message]]
+        &self.counts[begin..self.ends[message]]
     }
 
     /// Returns the mean length of a message, at least 1.

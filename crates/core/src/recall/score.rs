@@ -92,7 +92,7 @@ impl RecallIndex {
         for term in Question::read(question, self).terms {
             let like: Vec<WordId> =
                 self.words_like(&term).into_iter().map(|(word, _)| word).collect();
-            for (word, _) in self.postings.said(message) {
+            for (word, _) in self.postings.counts(message) {
                 let known = &self.postings.words[*word as usize];
                 if Some(known.stem) == term.stem || like.contains(word) {
                     matches.push(Match { asked: term.text.clone(), said: known.text.to_string() });

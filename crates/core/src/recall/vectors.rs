@@ -120,7 +120,7 @@ impl MessageVectors {
     /// Sums the vectors of a message's words, to length 1.
     fn sum(&self, postings: &Postings, space: &WordSpace, message: usize, into: &mut [f32]) {
         into.fill(0.0);
-        for (word, count) in postings.said(message) {
+        for (word, count) in postings.counts(message) {
             add(into, space.vector(*word), self.weight(Some(*word)) * *count as f32);
         }
         normalise(into);

@@ -26,7 +26,7 @@ pub(super) fn label(call: &ToolCall, message: &Message) -> Arc<str> {
     }
     let first = || arguments.as_ref()?.as_object()?.values().next();
     let asked = match field(&ASKED).or_else(first) {
-        Some(value) => said(value),
+        Some(value) => argument_text(value),
         None if arguments.is_none() => call.arguments.to_string(),
         None => String::new(),
     };
@@ -48,11 +48,11 @@ fn named(tool: &str, file: &str) -> Arc<str> {
     out.replace(['\n', '\r', ']'], " ").into()
 }
 
-fn said(value: &serde_json::Value) -> String {
+fn argument_text(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),
         // The last word of `["bash", "-lc", "COMMAND"]` is the command itself.
-        serde_json::Value::Array(words) => words.last().map(said).unwrap_or_default(),
+        serde_json::Value::Array(words) => words.last().map(argument_text).unwrap_or_default(),
         serde_json::Value::Null => String::new(),
         other => other.to_string(),
     }

@@ -87,7 +87,7 @@ fn every_setting_within_a_phase_changes_something() {
         enabled,
         window,
         mask_observations_after,
-        compress_loops: _,
+        compress_loops,
         loop_history_limit,
         preserve_reasoning,
         preserve_errors,
@@ -124,8 +124,21 @@ fn every_setting_within_a_phase_changes_something() {
     let attempts: Vec<Attempt> = (1..=5)
         .map(|number| Attempt { number, output: "tried".into(), reason: "it fails".into() })
         .collect();
-    let context = |limit| retry_context(&history, &attempts, limit).len();
-    assert_eq!(context(loop_history_limit + 1), context(loop_history_limit) + 2);
+    let before = retry_context(&history, &attempts, &base);
+    for (setting, changed) in [
+        ("enabled", IntraPhase { enabled: !enabled, ..base.clone() }),
+        ("compress_loops", IntraPhase { compress_loops: !compress_loops, ..base.clone() }),
+        (
+            "loop_history_limit",
+            IntraPhase { loop_history_limit: loop_history_limit + 1, ..base.clone() },
+        ),
+    ] {
+        assert_ne!(
+            before,
+            retry_context(&history, &attempts, &changed),
+            "`{setting}` changes nothing"
+        );
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn render(session: &Session) -> Vec<String> {
             usage.cached_tokens,
             usage.written_tokens,
             usage.output_tokens,
-            request.said.visible(),
+            request.added.visible(),
             if request.compacted { " compacted" } else { "" }
         )
     };

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
 use plimsoll_testkit::provider::{
-    Action, Answers, Config, Keep, Kept, Pace, Plan, Provider, Rules, strict,
+    AnswerMode, Keep, Pace, PlanAction, RecordedExchange, Rules, ScriptedPlan, ScriptedProvider,
+    ScriptedProviderConfig, strict,
 };
 use serde_json::{Value, json};
 
@@ -18,21 +19,23 @@ pub(crate) const BOUND: &str = "claude-opus-5-5";
 pub(crate) const FREE: &str = "claude-sonnet-4-6";
 
 /// Starts a provider that reads one file in each turn; it refuses whatever a provider is known to refuse.
-pub(crate) async fn provider(files: impl IntoIterator<Item = usize>) -> Provider {
-    let read = |file| vec![Action::Read(format!("file{file}.rs"))];
+pub(crate) async fn provider(files: impl IntoIterator<Item = usize>) -> ScriptedProvider {
+    let read = |file| vec![PlanAction::Read(format!("file{file}.rs"))];
     playing(files.into_iter().map(read).collect()).await
 }
 
 /// Starts a provider that plays these turns, as strict.
-pub(crate) async fn playing(turns: Vec<Vec<Action>>) -> Provider {
-    let plan = Plan { turns, workspace: "/project".to_owned(), last: "the end".to_owned() };
-    let answers = Answers::Planned { plan, check: Some(strict()), rules: Rules::default() };
-    let config = Config { answers, keep: Keep::Memory, pace: Pace::Together };
-    Provider::listen(SocketAddr::from(([127, 0, 0, 1], 0)), config).await.expect("it starts")
+pub(crate) async fn playing(turns: Vec<Vec<PlanAction>>) -> ScriptedProvider {
+    let plan = ScriptedPlan { turns, workspace: "/project".to_owned(), last: "the end".to_owned() };
+    let answers = AnswerMode::Planned { plan, check: Some(strict()), rules: Rules::default() };
+    let config = ScriptedProviderConfig { answers, keep: Keep::Memory, pace: Pace::Together };
+    ScriptedProvider::listen(SocketAddr::from(([127, 0, 0, 1], 0)), config)
+        .await
+        .expect("it starts")
 }
 
 /// Returns the body of a request as the provider received it.
-pub(crate) fn body(kept: &Kept) -> Value {
+pub(crate) fn body(kept: &RecordedExchange) -> Value {
     serde_json::from_slice(&kept.request).expect("JSON")
 }
 

@@ -10,9 +10,9 @@ use plimsoll_core::answer::{AnswerFacts, AnswerSettings, keepable, servable};
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
 use plimsoll_gateway::{Answers, KeptAnswer, KeyConfig, Mode};
 use plimsoll_testkit::MemoryStore;
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_wire::{
-    Answer as Said, AnswerUsage, Ending, Events, Moment, Question, Watch, Wire, check,
+    AnswerUsage, CacheQuestion, Ending, Events, Moment, ProviderAnswer as Said, Watch, Wire, check,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -68,8 +68,8 @@ impl Shelf {
     }
 }
 
-fn key(tenant: &TenantId, question: &Question) -> String {
-    let Question { text, user, model, surroundings, .. } = question;
+fn key(tenant: &TenantId, question: &CacheQuestion) -> String {
+    let CacheQuestion { text, user, model, surroundings, .. } = question;
     let all = json!([tenant.as_str(), text, user, model, surroundings]).to_string();
     hex(&all)
 }
@@ -83,11 +83,11 @@ fn hex(text: &str) -> String {
 
 #[async_trait]
 impl Answers for Shelf {
-    fn takes(&self, question: &Question) -> bool {
+    fn takes(&self, question: &CacheQuestion) -> bool {
         servable(&question.text, &question.facts, &self.settings).is_ok()
     }
 
-    async fn find(&self, tenant: &TenantId, question: &Question) -> Option<KeptAnswer> {
+    async fn find(&self, tenant: &TenantId, question: &CacheQuestion) -> Option<KeptAnswer> {
         self.pass(Work::Find).await;
         let key = key(tenant, question);
         let kept = self.kept.lock().expect("no test panics while it holds this");
@@ -97,7 +97,7 @@ impl Answers for Shelf {
     async fn keep(
         &self,
         tenant: &TenantId,
-        question: &Question,
+        question: &CacheQuestion,
         answer: &str,
         facts: &AnswerFacts,
     ) -> bool {
@@ -166,7 +166,7 @@ fn outcome(answer: &Answer) -> &str {
     answer.header("x-plimsoll-outcome").unwrap_or_default()
 }
 
-async fn start(upstream: &Upstream, shelf: &Arc<Shelf>) -> Running {
+async fn start(upstream: &ScriptedServer, shelf: &Arc<Shelf>) -> Running {
     let store = Arc::new(MemoryStore::default());
     Running::with_answers(upstream.address(), store, shelf.clone(), |_| {}).await
 }
@@ -176,9 +176,11 @@ async fn a_question_is_asked_once() {
     for wire in Wire::ALL {
         for streams in [true, false] {
             // The first is streamed where the second is whole: what travels is the same.
-            let upstream =
-                Upstream::start([answered(wire, !streams, SAID), answered(wire, streams, "?")])
-                    .await;
+            let upstream = ScriptedServer::start([
+                answered(wire, !streams, SAID),
+                answered(wire, streams, "?"),
+            ])
+            .await;
             let shelf = Arc::new(Shelf::default());
             let gateway = start(&upstream, &shelf).await;
             let (path, body) = asked(wire, !streams, "Why is the sky blue?");
@@ -232,7 +234,7 @@ async fn a_question_is_asked_once() {
 async fn a_conversation_goes_on_behind_a_kept_answer() {
     let wire = Wire::ChatCompletions;
     let upstream =
-        Upstream::start([answered(wire, false, SAID), answered(wire, false, "Red.")]).await;
+        ScriptedServer::start([answered(wire, false, SAID), answered(wire, false, "Red.")]).await;
     let shelf = Arc::new(Shelf::default());
     let gateway = start(&upstream, &shelf).await;
     let (path, body) = asked(wire, false, "Why is the sky blue?");
@@ -259,7 +261,7 @@ async fn without_it_and_without_leave_the_upstream_is_asked() {
     let wire = Wire::ChatCompletions;
     let (path, body) = asked(wire, false, "Why is the sky blue?");
     let script = || (0..4).map(|_| answered(wire, false, SAID));
-    let upstream = Upstream::start(script()).await;
+    let upstream = ScriptedServer::start(script()).await;
     let plain = Running::start(upstream.address(), |_| {}).await;
     for number in 0..2 {
         plain.post(path, &[], body.as_bytes()).await;
@@ -272,7 +274,7 @@ async fn without_it_and_without_leave_the_upstream_is_asked() {
         [("x-plimsoll-mode", "observe")],
         [("x-plimsoll-mode", "off")],
     ] {
-        let upstream = Upstream::start(script()).await;
+        let upstream = ScriptedServer::start(script()).await;
         let shelf = Arc::new(Shelf::default());
         let gateway = start(&upstream, &shelf).await;
         gateway.post(path, &headers, body.as_bytes()).await;
@@ -291,7 +293,7 @@ async fn nobody_sees_what_another_was_answered() {
     let wire = Wire::AnthropicMessages;
     let (path, body) = asked(wire, false, "Why is the sky blue?");
     let script = (0..9).map(|_| answered(wire, false, SAID));
-    let upstream = Upstream::start(script).await;
+    let upstream = ScriptedServer::start(script).await;
     let shelf = Arc::new(Shelf::default());
     let store = Arc::new(MemoryStore::default());
     let gateway = Running::with_answers(upstream.address(), store, shelf.clone(), |config| {
@@ -364,7 +366,7 @@ async fn nothing_partial_and_no_failure_is_kept() {
             (true, Scripted::chunks([format!("data: {error}\n\n")])),
         ];
         for (number, (streams, fault)) in faults.into_iter().enumerate() {
-            let upstream = Upstream::start([fault, answered(wire, streams, SAID)]).await;
+            let upstream = ScriptedServer::start([fault, answered(wire, streams, SAID)]).await;
             let shelf = Arc::new(Shelf::default());
             let gateway = start(&upstream, &shelf).await;
             let (path, body) = asked(wire, streams, "Why is the sky blue?");
@@ -413,7 +415,7 @@ async fn what_acts_or_varies_is_never_taken_from_it() {
         with(r#""web_search_options":{}"#),
         body.replace("sky blue", "latest sky blue"),
     ] {
-        let upstream = Upstream::start((0..2).map(|_| answered(wire, false, SAID))).await;
+        let upstream = ScriptedServer::start((0..2).map(|_| answered(wire, false, SAID))).await;
         let shelf = Arc::new(Shelf::default());
         let gateway = start(&upstream, &shelf).await;
         for _ in 0..2 {
@@ -428,7 +430,7 @@ async fn a_cache_that_does_not_answer_stands_in_nobodys_way() {
     let wire = Wire::AnthropicMessages;
     let (path, body) = asked(wire, true, "Why is the sky blue?");
     for work in [Work::Find, Work::Keep] {
-        let upstream = Upstream::start([answered(wire, true, SAID)]).await;
+        let upstream = ScriptedServer::start([answered(wire, true, SAID)]).await;
         let shelf = Arc::new(Shelf { stuck: Some(work), ..Shelf::default() });
         let gateway = start(&upstream, &shelf).await;
         let (answer, ()) = tokio::join!(gateway.post(path, &[], body.as_bytes()), async {
@@ -448,7 +450,7 @@ async fn a_cache_that_does_not_answer_stands_in_nobodys_way() {
 async fn a_kept_answer_is_in_the_history_before_the_client_has_it() {
     let wire = Wire::AnthropicMessages;
     let (path, body) = asked(wire, true, "Why is the sky blue?");
-    let upstream = Upstream::start([answered(wire, true, SAID)]).await;
+    let upstream = ScriptedServer::start([answered(wire, true, SAID)]).await;
     let (shelf, gate) = (Arc::new(Shelf::default()), Arc::new(Gate::default()));
     let store: Arc<dyn HistoryStore> = gate.clone();
     let gateway = Running::with_answers(upstream.address(), store, shelf.clone(), |config| {
@@ -468,7 +470,7 @@ async fn a_kept_answer_is_in_the_history_before_the_client_has_it() {
 async fn what_the_history_has_not_the_cache_has_not() {
     let wire = Wire::AnthropicMessages;
     let (path, body) = asked(wire, true, "Why is the sky blue?");
-    let upstream = Upstream::start([answered(wire, true, SAID)]).await;
+    let upstream = ScriptedServer::start([answered(wire, true, SAID)]).await;
     let (shelf, gate) = (Arc::new(Shelf::default()), Arc::new(Gate::default()));
     gate.refuse();
     let store: Arc<dyn HistoryStore> = gate;
@@ -491,7 +493,7 @@ async fn the_question_is_what_the_model_reads() {
         body.to_string()
     };
     for (redact, expected) in [(true, "cached"), (false, "untouched")] {
-        let upstream = Upstream::start((0..2).map(|_| answered(wire, false, SAID))).await;
+        let upstream = ScriptedServer::start((0..2).map(|_| answered(wire, false, SAID))).await;
         let (store, shelf) = (Arc::new(MemoryStore::default()), Arc::new(Shelf::default()));
         let gateway = Running::with_answers(upstream.address(), store, shelf, |config| {
             config.add.redact = redact;

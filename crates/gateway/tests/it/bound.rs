@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
 use plimsoll_gateway::Mode;
-use plimsoll_testkit::provider::{Action, BINDING_BETA, EDITING_BETA, Kept};
+use plimsoll_testkit::provider::{BINDING_BETA, EDITING_BETA, PlanAction, RecordedExchange};
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use crate::harness::Running;
 const TURNS: usize = 25;
 
 /// Plays a session that reads some files again; a gateway is made anew before the turns that `restarts` holds.
-async fn play(restarts: &[usize]) -> (Vec<Kept>, Vec<Value>) {
+async fn play(restarts: &[usize]) -> (Vec<RecordedExchange>, Vec<Value>) {
     let provider = provider((0..TURNS).map(|turn| turn % 7)).await;
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
     let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
@@ -197,7 +197,7 @@ const LONG: usize = 60;
 
 /// A long session that was played.
 struct Long {
-    kept: Vec<Kept>,
+    kept: Vec<RecordedExchange>,
     receipts: Vec<Value>,
     /// What the store has of it.
     stored: Vec<String>,
@@ -217,8 +217,8 @@ impl Long {
 
 /// Plays a long session under a policy, `off` for none; at its end the model expands a ref, if it was shown any.
 async fn long(policy: &str, lines: usize) -> Long {
-    let read = |file| vec![Action::Read(format!("file{file}.rs"))];
-    let turns = (0..LONG).map(read).chain([vec![Action::Expand]]).collect();
+    let read = |file| vec![PlanAction::Read(format!("file{file}.rs"))];
+    let turns = (0..LONG).map(read).chain([vec![PlanAction::Expand]]).collect();
     let provider = playing(turns).await;
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
     let gateway = Running::with_store(&provider.address(), store.clone(), |config| {
@@ -269,7 +269,7 @@ fn path(at: usize) -> String {
 }
 
 /// Counts the files that stand in a request as they were read.
-fn whole(request: &Kept, lines: usize) -> usize {
+fn whole(request: &RecordedExchange, lines: usize) -> usize {
     let body = String::from_utf8_lossy(&request.request).into_owned();
     let is_there = |at: &usize| {
         let text = serde_json::to_string(&file(&path(*at), lines)).expect("JSON");

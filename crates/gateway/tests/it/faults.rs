@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_core::Role;
 use plimsoll_engine::{SessionId, TenantId};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_wire::Wire;
 use serde_json::json;
 
@@ -149,7 +149,7 @@ async fn a_failure_is_heard_as_it_was_and_never_kept() {
             let faults = faults(wire, streams, &talk);
             let good = talk.answer("Done.", &[]);
             let script = faults.iter().flat_map(|fault| [fault.script.clone(), good.clone()]);
-            let upstream = Upstream::start(script).await;
+            let upstream = ScriptedServer::start(script).await;
             let gateway = Running::start(upstream.address(), |_| {}).await;
             for (number, fault) in faults.iter().enumerate() {
                 let what = format!("{wire}, streams {streams}, {}", fault.name);
@@ -187,7 +187,7 @@ async fn an_upstream_that_is_not_there_is_told_in_the_providers_words() {
         for streams in [true, false] {
             let talk = Talk::new(wire, streams, "Begin.");
             let gateway = {
-                let upstream = Upstream::start([]).await;
+                let upstream = ScriptedServer::start([]).await;
                 Running::start(upstream.address(), |_| {}).await
             };
             let answer = gateway.post(talk.path(), &[], &talk.body()).await;

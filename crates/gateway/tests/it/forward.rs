@@ -1,7 +1,7 @@
 //! What goes through goes through byte for byte, and a failure stays the failure that it was.
 
 use plimsoll_gateway::Mode;
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use proptest::test_runner::{Config, TestRunner};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -10,13 +10,14 @@ use crate::harness::{Answer, Running};
 /// A body that any re-serialisation would change.
 const ODD: &str = "{ \"model\":\"m\",\"n\":123456789012345678901234567890, \"b\":1,\"a\":2,\t\"x\":\"\\u00e9\\/é\",\"messages\":[]}";
 
-async fn off(upstream: &Upstream) -> Running {
+async fn off(upstream: &ScriptedServer) -> Running {
     Running::start(upstream.address(), |config| config.mode = Mode::Off).await
 }
 
 #[tokio::test]
 async fn a_request_leaves_as_it_came() {
-    let upstream = Upstream::start([Scripted::body(200, "{}"), Scripted::body(200, "{}")]).await;
+    let upstream =
+        ScriptedServer::start([Scripted::body(200, "{}"), Scripted::body(200, "{}")]).await;
     let gateway = off(&upstream).await;
     let headers = [
         ("anthropic-version", "2023-06-01"),
@@ -51,7 +52,7 @@ async fn a_request_leaves_as_it_came() {
 #[tokio::test]
 async fn an_answer_keeps_status_headers_and_bytes() {
     let refusal = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#;
-    let upstream = Upstream::start([Scripted::body(429, refusal)
+    let upstream = ScriptedServer::start([Scripted::body(429, refusal)
         .header("retry-after", "7")
         .header("anthropic-ratelimit-requests-remaining", "0")
         .header("request-id", "req_1")
@@ -83,7 +84,7 @@ fn chunks_change_nothing() {
                 .map(|pair| stream.as_bytes()[pair[0]..pair[1]].to_vec())
                 .collect();
             let answer = runtime.block_on(async {
-                let upstream = Upstream::start([Scripted::chunks(chunks)]).await;
+                let upstream = ScriptedServer::start([Scripted::chunks(chunks)]).await;
                 let gateway = off(&upstream).await;
                 gateway.post("/v1/chat/completions", &[], b"{}").await
             });
@@ -96,7 +97,7 @@ fn chunks_change_nothing() {
 
 #[tokio::test]
 async fn a_piece_goes_on_before_the_next_comes() {
-    let upstream = Upstream::start([Scripted::chunks(["data: 1\n\n"]).then_silence()]).await;
+    let upstream = ScriptedServer::start([Scripted::chunks(["data: 1\n\n"]).then_silence()]).await;
     let gateway = off(&upstream).await;
     let mut stream = gateway.connect().await;
     let request = format!(
@@ -117,7 +118,8 @@ async fn a_piece_goes_on_before_the_next_comes() {
 async fn a_cut_stays_a_cut() {
     let stream = "data: {\"a\":\"é\"}\n\ndata: [DONE]\n\n";
     for end in 1..stream.len() {
-        let upstream = Upstream::start([Scripted::chunks([&stream.as_bytes()[..end]]).cut()]).await;
+        let upstream =
+            ScriptedServer::start([Scripted::chunks([&stream.as_bytes()[..end]]).cut()]).await;
         let gateway = off(&upstream).await;
         let answer = gateway.post("/v1/chat/completions", &[], b"{}").await;
         assert!(!answer.is_whole, "cut at {end}");
@@ -128,7 +130,7 @@ async fn a_cut_stays_a_cut() {
 #[tokio::test]
 async fn a_dead_upstream_is_told_in_the_providers_words() {
     let gateway = {
-        let upstream = Upstream::start([]).await;
+        let upstream = ScriptedServer::start([]).await;
         off(&upstream).await
     };
     for (path, pointer) in [
@@ -147,9 +149,11 @@ async fn a_dead_upstream_is_told_in_the_providers_words() {
 
 #[tokio::test]
 async fn a_silent_upstream_is_left() {
-    let upstream =
-        Upstream::start([Scripted::never(), Scripted::chunks(["data: 1\n\n"]).then_silence()])
-            .await;
+    let upstream = ScriptedServer::start([
+        Scripted::never(),
+        Scripted::chunks(["data: 1\n\n"]).then_silence(),
+    ])
+    .await;
     let gateway = off(&upstream).await;
     let waiting = gateway.post("/v1/messages", &[], b"{}");
     let answer = tokio::join!(waiting, async {
@@ -175,9 +179,10 @@ async fn a_silent_upstream_is_left() {
 
 #[tokio::test]
 async fn redirects_are_not_followed() {
-    let elsewhere = Upstream::start([Scripted::body(200, "stolen")]).await;
+    let elsewhere = ScriptedServer::start([Scripted::body(200, "stolen")]).await;
     let upstream =
-        Upstream::start([Scripted::body(307, "").header("location", elsewhere.address())]).await;
+        ScriptedServer::start([Scripted::body(307, "").header("location", elsewhere.address())])
+            .await;
     let gateway = off(&upstream).await;
     let answer = gateway.post("/v1/messages", &[("x-api-key", "sk")], b"{}").await;
     assert_eq!(answer.status, 307);

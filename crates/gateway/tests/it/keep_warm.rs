@@ -7,8 +7,8 @@ use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::keep_warm::KeepWarm;
 use plimsoll_engine::{Clock as _, Gathering, HistoryStore, TenantId};
 use plimsoll_gateway::{GatewayConfig, Mode};
-use plimsoll_testkit::provider::{Kept, Provider};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::provider::{RecordedExchange, ScriptedProvider};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn on(config: &mut GatewayConfig) {
 
 /// A session that is about to pause.
 struct Session {
-    provider: Provider,
+    provider: ScriptedProvider,
     gateway: Running,
     agent: Agent,
     clock: Arc<ManualClock>,
@@ -61,8 +61,8 @@ impl Session {
     }
 
     /// Returns the requests that ask for no answer.
-    fn reads(&self) -> Vec<Kept> {
-        let is_ours = |one: &Kept| {
+    fn reads(&self) -> Vec<RecordedExchange> {
+        let is_ours = |one: &RecordedExchange| {
             let body = body(one);
             body["max_tokens"] == 0 && body["messages"][0].to_string().contains("Read all files.")
         };
@@ -194,7 +194,7 @@ async fn what_it_costs_stands_in_the_bill() {
     session.provider.answered(TURNS + 1).await;
     session.pass(100);
     let answer = session.agent.turn(&session.gateway).await;
-    let dollars = |kept: &Kept| kept.bill.as_ref().expect("an answered turn").input;
+    let dollars = |kept: &RecordedExchange| kept.bill.as_ref().expect("an answered turn").input;
     let kept = session.provider.kept();
     let all: f64 = kept.iter().map(dollars).sum();
     let before: f64 = kept[..=TURNS].iter().map(dollars).sum();
@@ -235,7 +235,7 @@ fn answered() -> Scripted {
 }
 
 /// Asks something else, so that whatever waits has its turn; returns which requests were reads of ours.
-async fn after_another(gateway: &Running, upstream: &Upstream) -> Vec<bool> {
+async fn after_another(gateway: &Running, upstream: &ScriptedServer) -> Vec<bool> {
     let other = Agent::new(FREE, "Something else.");
     assert_eq!(other.ask(gateway).await.status, 200);
     let requests = upstream.requests();
@@ -246,7 +246,7 @@ async fn after_another(gateway: &Running, upstream: &Upstream) -> Vec<bool> {
 async fn a_read_that_fails_is_the_last() {
     let refused = json!({"type": "error", "error": {"type": "overloaded_error", "message": "no"}});
     let script = [answered(), whole(529, &refused), answered(), answered()];
-    let upstream = Upstream::start(script).await;
+    let upstream = ScriptedServer::start(script).await;
     let gateway = Running::start(upstream.address(), |config| {
         on(config);
         config.keep_warm.most_reads = 9;
@@ -262,7 +262,8 @@ async fn a_read_that_fails_is_the_last() {
 
 #[tokio::test]
 async fn a_request_that_is_not_answered_yet_ends_the_pause() {
-    let upstream = Upstream::start([answered(), Scripted::never(), answered(), answered()]).await;
+    let upstream =
+        ScriptedServer::start([answered(), Scripted::never(), answered(), answered()]).await;
     let gateway = Arc::new(Running::start(upstream.address(), on).await);
     let agent = Agent::new(FREE, "Read all files.");
     assert_eq!(agent.ask(&gateway).await.status, 200);

@@ -3,7 +3,7 @@
 use plimsoll_core::Tokenizer;
 use plimsoll_engine::{ReceiptRecord, SessionId, TenantId};
 use plimsoll_gateway::GatewayConfig;
-use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
+use plimsoll_testkit::upstream::{ReceivedRequest, Scripted, ScriptedServer};
 use plimsoll_wire::{Wire, check};
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ fn begun(wire: Wire, streams: bool) -> Talk {
 }
 
 /// Returns the bytes in which a request's tools stand.
-fn tools_of(request: &Received) -> String {
+fn tools_of(request: &ReceivedRequest) -> String {
     let body: Value = serde_json::from_slice(&request.body).expect("JSON");
     body["tools"].to_string()
 }
@@ -97,7 +97,7 @@ fn misses(receipt: &ReceiptRecord) -> Vec<String> {
 }
 
 /// Returns how often each request tells what the tool takes.
-fn told(sent: &[Received]) -> Vec<usize> {
+fn told(sent: &[ReceivedRequest]) -> Vec<usize> {
     sent.iter()
         .map(|request| request.text().matches("Put a phrase in quotation marks").count())
         .collect()
@@ -107,7 +107,7 @@ fn told(sent: &[Received]) -> Vec<usize> {
 async fn off_until_asked_for() {
     for wire in Wire::ALL {
         let talk = begun(wire, false);
-        let upstream = Upstream::start([talk.answer("None.", &[])]).await;
+        let upstream = ScriptedServer::start([talk.answer("None.", &[])]).await;
         let gateway = Running::start(upstream.address(), |config| {
             config.add.tools = plimsoll_gateway::OwnTools::Off;
         })
@@ -124,7 +124,7 @@ async fn a_tool_tells_what_it_takes_when_it_is_asked_and_the_client_sees_nothing
         for streams in [true, false] {
             let talk = begun(wire, streams);
             let search = ("call_1", "search_issues", json!({"query": "login"}));
-            let upstream = Upstream::start([
+            let upstream = ScriptedServer::start([
                 talk.answer("Let me see. ", &[describe("own_1")]),
                 talk.answer("I search.", std::slice::from_ref(&search)),
             ])
@@ -159,7 +159,7 @@ async fn what_is_said_in_the_event_that_asks_is_no_end() {
     let parts = json!([{"text": "Let me see."}, {"functionCall": {"name": "describe_tool", "args": {"name": "search_issues"}}}]);
     let event = json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]});
     let asks = Scripted::chunks([format!("data: {event}\n\n")]);
-    let upstream = Upstream::start([asks, talk.answer("It searches.", &[])]).await;
+    let upstream = ScriptedServer::start([asks, talk.answer("It searches.", &[])]).await;
     let gateway = Running::start(upstream.address(), lazy).await;
     let text = gateway.post(talk.path(), &[], &talk.body()).await.text();
     assert!(text.contains("Let me see.") && text.contains("It searches."), "{text}");
@@ -181,7 +181,7 @@ async fn what_a_tool_takes_is_known_from_then_on_also_after_a_restart() {
                 vec![talk.answer("I search.", &[describe("own_1"), search.clone()])]
             };
             let upstream =
-                Upstream::start(script.into_iter().chain([talk.answer("Two.", &[])])).await;
+                ScriptedServer::start(script.into_iter().chain([talk.answer("Two.", &[])])).await;
             let gateway = Running::start(upstream.address(), lazy).await;
             gateway.post(talk.path(), &[], &talk.body()).await;
             let store = gateway.store.clone();
@@ -211,7 +211,7 @@ async fn a_tool_that_was_never_described_is_called_all_the_same() {
     for wire in Wire::ALL {
         let mut talk = begun(wire, true);
         let search = ("call_1", "search_issues", json!({"query": "login"}));
-        let upstream = Upstream::start([
+        let upstream = ScriptedServer::start([
             talk.answer("", std::slice::from_ref(&search)),
             talk.answer("Two.", &[]),
         ])
@@ -232,7 +232,7 @@ async fn a_tool_that_was_never_described_is_called_all_the_same() {
 async fn an_unknown_name_is_told_the_nearest() {
     let talk = begun(Wire::AnthropicMessages, false);
     let asks = ("own_1", "describe_tool", json!({"name": "serch_issues"}));
-    let upstream = Upstream::start([talk.answer("", &[asks]), talk.answer("Hm.", &[])]).await;
+    let upstream = ScriptedServer::start([talk.answer("", &[asks]), talk.answer("Hm.", &[])]).await;
     let gateway = Running::start(upstream.address(), lazy).await;
     gateway.post(talk.path(), &[], &talk.body()).await;
     let text = upstream.requests()[1].text();
@@ -242,7 +242,7 @@ async fn an_unknown_name_is_told_the_nearest() {
 #[tokio::test]
 async fn the_receipt_names_the_tools_where_they_changed() {
     let mut talk = begun(Wire::AnthropicMessages, false);
-    let upstream = Upstream::start([talk.answer("a", &[]), talk.answer("b", &[])]).await;
+    let upstream = ScriptedServer::start([talk.answer("a", &[]), talk.answer("b", &[])]).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     gateway.post(talk.path(), &[], &talk.body()).await;
     let store = gateway.store.clone();
@@ -268,7 +268,7 @@ async fn where_schemas_are_needed_or_wait_already_they_stay() {
     for body in [deferred, taken, small] {
         assert_ne!(body, base);
         let talk = begun(Wire::AnthropicMessages, false);
-        let upstream = Upstream::start([talk.answer("None.", &[])]).await;
+        let upstream = ScriptedServer::start([talk.answer("None.", &[])]).await;
         let gateway = Running::start(upstream.address(), |config| {
             lazy(config);
             config.add.tools = plimsoll_gateway::OwnTools::Off;
@@ -278,7 +278,7 @@ async fn where_schemas_are_needed_or_wait_already_they_stay() {
         assert_eq!(upstream.requests()[0].text(), body);
     }
     let observed =
-        Upstream::start([begun(Wire::AnthropicMessages, false).answer("None.", &[])]).await;
+        ScriptedServer::start([begun(Wire::AnthropicMessages, false).answer("None.", &[])]).await;
     let gateway = Running::start(observed.address(), lazy).await;
     let headers = [("x-plimsoll-mode", "observe")];
     gateway.post("/v1/messages", &headers, base.as_bytes()).await;
@@ -293,7 +293,7 @@ async fn most_of_many_tools_is_saved() {
         Tokenizer::for_model("gpt-4.1").count(&body["tools"].to_string())
     };
     let talk = begun(Wire::AnthropicMessages, false);
-    let upstream = Upstream::start([talk.answer("None.", &[])]).await;
+    let upstream = ScriptedServer::start([talk.answer("None.", &[])]).await;
     let gateway = Running::start(upstream.address(), |config| {
         lazy(config);
         config.add.tools = plimsoll_gateway::OwnTools::Off;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use plimsoll_gateway::Mode;
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::harness::{Answer, Running};
@@ -17,7 +17,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn bodies_are_counted_decoded() {
-    let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| {
         config.mode = Mode::Off;
         config.limits.body_bytes = 1000;
@@ -64,7 +64,7 @@ async fn bodies_are_counted_decoded() {
 
 #[tokio::test]
 async fn a_crowd_is_refused_at_the_door() {
-    let upstream = Upstream::start([Scripted::never(), Scripted::body(200, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::never(), Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| {
         config.mode = Mode::Off;
         config.limits.in_flight_bytes = 100;
@@ -91,7 +91,7 @@ async fn a_crowd_is_refused_at_the_door() {
 
 #[tokio::test]
 async fn who_would_wait_for_a_processor_in_vain_is_refused_before_the_body_is_read() {
-    let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| config.limits.waiting = 0).await;
     let mut client = gateway.connect().await;
     let head = format!(
@@ -109,7 +109,7 @@ async fn who_would_wait_for_a_processor_in_vain_is_refused_before_the_body_is_re
 
 #[tokio::test]
 async fn connections_are_counted() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let gateway = Running::start(upstream.address(), |config| config.limits.connections = 1).await;
     let mut first = gateway.connect().await;
     let request = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", gateway.address);
@@ -124,7 +124,7 @@ async fn connections_are_counted() {
 
 #[tokio::test]
 async fn headers_are_bounded() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let gateway =
         Running::start(upstream.address(), |config| config.limits.header_bytes = 8192).await;
     let long = "x".repeat(10_000);
@@ -134,7 +134,7 @@ async fn headers_are_bounded() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_waited_for() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let gateway = Running::start(upstream.address(), |config| config.timeouts.body = 3).await;
     let mut stream = gateway.connect().await;
     let head = format!(
@@ -153,7 +153,7 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 
 #[tokio::test]
 async fn stopping_lets_answers_end_and_then_cuts_them() {
-    let upstream = Upstream::start([Scripted::chunks(["data: 1\n\n"]).then_silence()]).await;
+    let upstream = ScriptedServer::start([Scripted::chunks(["data: 1\n\n"]).then_silence()]).await;
     let mut gateway = Running::start(upstream.address(), |config| config.timeouts.drain = 5).await;
     let mut stream = gateway.connect().await;
     let head = format!(
@@ -180,7 +180,7 @@ async fn depth_and_the_size_of_answers_are_settings() {
     let whole = r#"{"type":"message","role":"assistant","content":[],"stop_reason":"end_turn"}"#;
     for (depth, most, status) in [(128, 1000, 200), (3, 1000, 400), (128, 10, 502)] {
         let scripted = Scripted::body(200, whole).header("content-type", "application/json");
-        let upstream = Upstream::start([scripted]).await;
+        let upstream = ScriptedServer::start([scripted]).await;
         let gateway = Running::start(upstream.address(), |config| {
             config.limits.depth = depth;
             config.limits.answer_bytes = most;

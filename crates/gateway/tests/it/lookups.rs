@@ -2,7 +2,7 @@
 
 use plimsoll_core::ContentHash;
 use plimsoll_engine::{SessionId, TenantId};
-use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
+use plimsoll_testkit::upstream::{ReceivedRequest, Scripted, ScriptedServer};
 use plimsoll_wire::{Wire, check};
 use serde_json::json;
 
@@ -34,7 +34,7 @@ async fn a_lookup_is_answered_and_not_seen() {
     for wire in WIRES {
         for streams in [true, false] {
             let talk = begun(wire, streams);
-            let upstream = Upstream::start([
+            let upstream = ScriptedServer::start([
                 talk.answer("Let me look.", &[own("own_1")]),
                 talk.answer("It has two functions.", &[]),
             ])
@@ -98,7 +98,7 @@ async fn a_lookup_that_stood_alone_is_in_the_next_requests_as_the_provider_saw_i
     for wire in WIRES {
         for streams in [true, false] {
             let mut talk = begun(wire, streams);
-            let upstream = Upstream::start([
+            let upstream = ScriptedServer::start([
                 talk.answer("Let me look. ", &[own("own_1")]),
                 talk.answer("", &[own("own_2"), own("own_3")]),
                 talk.answer("It has two functions.", &[read("call_1")]),
@@ -118,7 +118,7 @@ async fn a_lookup_that_stood_alone_is_in_the_next_requests_as_the_provider_saw_i
             gateway = Running::with_store(upstream.address(), store, |_| {}).await;
             talk.asks("Thanks.");
             gateway.post(talk.path(), &[], &talk.body()).await;
-            let sent: Vec<String> = upstream.requests().iter().map(Received::text).collect();
+            let sent: Vec<String> = upstream.requests().iter().map(ReceivedRequest::text).collect();
             assert_eq!(sent.len(), 5);
             for (before, next) in sent.iter().zip(&sent[1..]) {
                 assert_eq!(check(wire, next.as_bytes()), [], "{wire} {streams}: {next}");
@@ -131,7 +131,7 @@ async fn a_lookup_that_stood_alone_is_in_the_next_requests_as_the_provider_saw_i
 #[tokio::test]
 async fn a_size_counts_what_was_looked_up() {
     let mut talk = begun(Wire::AnthropicMessages, false);
-    let upstream = Upstream::start([
+    let upstream = ScriptedServer::start([
         talk.answer("Let me look.", &[own("own_1")]),
         talk.answer("Two.", &[]),
         talk.answer("Gladly.", &[]),
@@ -154,7 +154,7 @@ async fn a_lookup_that_has_no_place_is_named_once() {
         for streams in [true, false] {
             let mut talk = begun(wire, streams);
             // Nothing of the answer is left for the client to repeat.
-            let upstream = Upstream::start([
+            let upstream = ScriptedServer::start([
                 talk.answer("", &[own("own_1")]),
                 talk.answer("", &[]),
                 talk.answer("Two.", &[]),
@@ -168,7 +168,7 @@ async fn a_lookup_that_has_no_place_is_named_once() {
             talk.repeats(&answer.body);
             talk.asks("Thanks.");
             let answer = gateway.post(talk.path(), &[], &talk.body()).await;
-            let sent: Vec<String> = upstream.requests().iter().map(Received::text).collect();
+            let sent: Vec<String> = upstream.requests().iter().map(ReceivedRequest::text).collect();
             assert!(!goes_on_from(&sent[1], &sent[2]), "{}", sent[2]);
             assert!(goes_on_from(&sent[2], &sent[3]), "{}", sent[3]);
             let figures = gateway.send("GET", "/metrics", &[], b"").await.text();
@@ -188,7 +188,7 @@ async fn a_lookup_beside_the_clients_call_is_put_back_also_after_a_restart() {
     for wire in WIRES {
         for streams in [true, false] {
             let mut talk = begun(wire, streams);
-            let upstream = Upstream::start([
+            let upstream = ScriptedServer::start([
                 talk.answer("Both.", &[own("own_1"), read("call_1")]),
                 talk.answer("Done.", &[]),
             ])
@@ -216,7 +216,7 @@ async fn a_lookup_beside_the_clients_call_is_put_back_also_after_a_restart() {
 #[tokio::test]
 async fn lookups_have_an_end() {
     let talk = begun(Wire::AnthropicMessages, true);
-    let upstream = Upstream::start((0..9).map(|_| talk.answer("", &[own("own_1")]))).await;
+    let upstream = ScriptedServer::start((0..9).map(|_| talk.answer("", &[own("own_1")]))).await;
     let gateway = Running::start(upstream.address(), |config| config.limits.expansions = 2).await;
     let answer = gateway.post(talk.path(), &[], &talk.body()).await;
     assert!(!answer.text().contains("message_stop") && !answer.is_whole);
@@ -228,7 +228,7 @@ async fn lookups_have_an_end() {
 #[tokio::test]
 async fn without_the_setting_nothing_is_offered() {
     let talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
-    let upstream = Upstream::start([talk.answer("x", &[])]).await;
+    let upstream = ScriptedServer::start([talk.answer("x", &[])]).await;
     let gateway = Running::start(upstream.address(), |config| {
         config.add.tools = plimsoll_gateway::OwnTools::Off;
     })
@@ -244,7 +244,8 @@ async fn a_search_finds_what_was_said_before() {
     let search = ("own_1", "search_context", json!({"query": "second"}));
     let nothing = ("own_2", "expand_ref", json!({"ref": "ref:message:0000000000000000"}));
     let upstream =
-        Upstream::start([talk.answer("", &[search, nothing]), talk.answer("Found.", &[])]).await;
+        ScriptedServer::start([talk.answer("", &[search, nothing]), talk.answer("Found.", &[])])
+            .await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     gateway.post(talk.path(), &[], &talk.body()).await;
     let text = upstream.requests()[1].text();
@@ -260,7 +261,7 @@ async fn our_tools_stay_out_where_the_provider_keeps_the_conversation() {
         let talk = begun(Wire::Responses, false);
         let body = String::from_utf8(talk.body()).expect("text");
         let body = body.replace("\"store\":false", &format!("\"store\":{kept}"));
-        let upstream = Upstream::start([talk.answer("Done.", &[])]).await;
+        let upstream = ScriptedServer::start([talk.answer("Done.", &[])]).await;
         let gateway = Running::start(upstream.address(), |_| {}).await;
         let answer = gateway.post(talk.path(), &[], body.as_bytes()).await;
         assert_eq!(answer.status, 200, "{}", answer.text());

@@ -3,6 +3,7 @@
 mod agent;
 mod answers;
 mod bound;
+mod budget;
 mod faults;
 mod forward;
 mod gate;
@@ -17,5 +18,4 @@ mod routes;
 mod sessions;
 mod settings;
 mod talk;
-#[cfg(feature = "otlp")]
 mod traces;

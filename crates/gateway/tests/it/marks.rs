@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_engine::HistoryStore;
 use plimsoll_gateway::{Mode, OwnTools};
 use plimsoll_testkit::MemoryStore;
-use plimsoll_testkit::provider::Kept;
+use plimsoll_testkit::provider::RecordedExchange;
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, BOUND, FREE, body, marks, provider, receipts};
@@ -73,7 +73,7 @@ fn mark(agent: &mut Agent, count: usize) {
 }
 
 /// Tells of which share of its prompt a request read from the cache.
-fn share_read(kept: &Kept) -> f64 {
+fn share_read(kept: &RecordedExchange) -> f64 {
     let usage = kept.usage;
     let prompt = usage.input + usage.cache_read + usage.cache_written;
     usage.cache_read as f64 / prompt as f64

@@ -8,7 +8,7 @@ use plimsoll_core::Message;
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
 use plimsoll_gateway::Memory;
 use plimsoll_testkit::MemoryStore;
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_wire::{Wire, check};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ async fn a_text_stands_in_later_requests_as_it_was_sent() {
     for wire in WIRES {
         let mut talk = Talk::new(wire, false, "Where does the boat lie?");
         let script: Vec<Scripted> = (0..4).map(|_| talk.answer("At berth 14.", &[])).collect();
-        let upstream = Upstream::start(script).await;
+        let upstream = ScriptedServer::start(script).await;
         let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
         let memory: Arc<dyn Memory> = Arc::new(Changing::default());
         for turn in 0..4 {
@@ -82,7 +82,7 @@ async fn it_counts_in_the_budget_the_receipt_and_the_headers() {
     };
     let ask = async |budget: &str| {
         let talk = Talk::new(Wire::AnthropicMessages, false, "Where does the boat lie?");
-        let upstream = Upstream::start(vec![talk.answer("At berth 14.", &[])]).await;
+        let upstream = ScriptedServer::start(vec![talk.answer("At berth 14.", &[])]).await;
         let store = Arc::new(MemoryStore::default());
         let memory = Arc::new(Changing::default());
         let gateway = Running::with_memory(upstream.address(), store.clone(), memory, |_| {}).await;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_gateway::{Access, KeyConfig, Mode, ROUTES};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_gateway::{KeyConfig, Mode, ROUTES, RouteAccess};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 
 use crate::harness::Running;
 
@@ -14,18 +14,18 @@ fn keys() -> BTreeMap<String, KeyConfig> {
 
 #[tokio::test]
 async fn no_route_is_without_a_policy() {
-    let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| config.keys = keys()).await;
     let others = [
-        ("POST", "/v1/messages", Access::Key),
-        ("POST", "/v1/chat/completions", Access::Key),
-        ("GET", "/v1/models", Access::Key),
-        ("GET", "/anything", Access::Key),
-        ("POST", "/healthz", Access::Key),
-        ("POST", "/metrics", Access::Key),
-        ("DELETE", "/", Access::Key),
-        ("GET", "//healthz", Access::Key),
-        ("GET", "/upstream/openai/v1/models", Access::Key),
+        ("POST", "/v1/messages", RouteAccess::Key),
+        ("POST", "/v1/chat/completions", RouteAccess::Key),
+        ("GET", "/v1/models", RouteAccess::Key),
+        ("GET", "/anything", RouteAccess::Key),
+        ("POST", "/healthz", RouteAccess::Key),
+        ("POST", "/metrics", RouteAccess::Key),
+        ("DELETE", "/", RouteAccess::Key),
+        ("GET", "//healthz", RouteAccess::Key),
+        ("GET", "/upstream/openai/v1/models", RouteAccess::Key),
     ];
     let known = ROUTES.map(|(method, path, _, access)| (method, path, access));
     for (method, path, access) in known.into_iter().chain(others) {
@@ -33,7 +33,7 @@ async fn no_route_is_without_a_policy() {
         let bearer = [("authorization", "Bearer a key of the gateway")];
         for headers in [&[][..], &bad, &bearer] {
             let answer = gateway.send(method, path, headers, b"").await;
-            let expected = if access == Access::Open { 200 } else { 401 };
+            let expected = if access == RouteAccess::Open { 200 } else { 401 };
             assert_eq!(answer.status, expected, "{method} {path} {headers:?}");
         }
     }
@@ -46,7 +46,8 @@ async fn no_route_is_without_a_policy() {
 
 #[tokio::test]
 async fn where_the_upstreams_key_is_ours_the_clients_place_carries_the_gateways() {
-    let upstream = Upstream::start([Scripted::body(200, "{}"), Scripted::body(200, "{}")]).await;
+    let upstream =
+        ScriptedServer::start([Scripted::body(200, "{}"), Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| {
         config.keys = keys();
         for upstream in config.upstreams.values_mut() {
@@ -67,7 +68,7 @@ async fn where_the_upstreams_key_is_ours_the_clients_place_carries_the_gateways(
 
 #[tokio::test]
 async fn pages_in_a_browser_are_kept_out() {
-    let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |config| {
         config.mode = Mode::Off;
         config.origins = vec!["http://dash:1".to_owned()];
@@ -83,7 +84,7 @@ async fn pages_in_a_browser_are_kept_out() {
 
 #[tokio::test]
 async fn clients_that_knock_are_answered() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     for path in ["/", "/api/hello"] {
         assert_eq!(gateway.send("HEAD", path, &[], b"").await.status, 200, "{path}");
@@ -100,8 +101,8 @@ async fn clients_that_knock_are_answered() {
 
 #[tokio::test]
 async fn a_body_cannot_name_where_it_goes() {
-    let elsewhere = Upstream::start([Scripted::body(200, "{}")]).await;
-    let upstream = Upstream::start([Scripted::body(200, "{}")]).await;
+    let elsewhere = ScriptedServer::start([Scripted::body(200, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, "{}")]).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     let body = format!(
         r#"{{"api_base":"{0}","base_url":"{0}","user_config":{{"api_base":"{0}"}},"model":"m","messages":[]}}"#,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_core::{MillisSinceEpoch, Role};
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
 use plimsoll_gateway::{Durability, Mode};
-use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
+use plimsoll_testkit::upstream::{ReceivedRequest, Scripted, ScriptedServer};
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use plimsoll_wire::{Wire, check};
 use serde_json::json;
@@ -46,11 +46,11 @@ async fn play(
     turns: usize,
     restarts: &[usize],
     pause: u64,
-) -> Vec<Received> {
+) -> Vec<ReceivedRequest> {
     let mut talk = Talk::new(wire, true, "Read all files and tell me what is in them.");
     let script: Vec<Scripted> =
         (0..turns).map(|turn| talk.answer("I read on.", &[call(turn)])).collect();
-    let upstream = Upstream::start(script).await;
+    let upstream = ScriptedServer::start(script).await;
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
     let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
     let start = async || {
@@ -88,7 +88,7 @@ async fn a_restart_between_any_two_turns_changes_no_byte() {
         (Wire::ChatCompletions, "window", 400),
         (Wire::Responses, "plimsoll", 400),
     ] {
-        let bodies = |requests: Vec<Received>| -> Vec<Vec<u8>> {
+        let bodies = |requests: Vec<ReceivedRequest>| -> Vec<Vec<u8>> {
             requests.into_iter().map(|request| request.body).collect()
         };
         let through = bodies(play(wire, policy, 7, &[], pause).await);
@@ -107,7 +107,7 @@ async fn a_restart_between_any_two_turns_changes_no_byte() {
 async fn what_is_observed_goes_out_as_it_came() {
     let mut talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
     let script: Vec<Scripted> = (0..5).map(|turn| talk.answer("", &[call(turn)])).collect();
-    let upstream = Upstream::start(script).await;
+    let upstream = ScriptedServer::start(script).await;
     let gateway = Running::start(upstream.address(), |config| config.mode = Mode::Observe).await;
     let mut saved = 0;
     for turn in 0..5 {
@@ -130,7 +130,7 @@ async fn headers_choose_mode_policy_budget_and_session() {
         talk.result(id(turn), &lines(turn));
     }
     let body = talk.body();
-    let upstream = Upstream::start((0..5).map(|_| talk.answer("done", &[]))).await;
+    let upstream = ScriptedServer::start((0..5).map(|_| talk.answer("done", &[]))).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     let post = async |headers: &[(&str, &str)]| gateway.post(talk.path(), headers, &body).await;
     let off = post(&[("x-plimsoll-mode", "off")]).await;
@@ -156,7 +156,7 @@ async fn what_was_said_is_kept_with_what_the_provider_counted() {
     for wire in WIRES {
         for streams in [true, false] {
             let talk = Talk::new(wire, streams, "Say hello.");
-            let upstream = Upstream::start([talk.answer("hello", &[])]).await;
+            let upstream = ScriptedServer::start([talk.answer("hello", &[])]).await;
             let gateway = Running::start(upstream.address(), |_| {}).await;
             let answer = gateway.post(talk.path(), &[], &talk.body()).await;
             assert_eq!(answer.status, 200);
@@ -183,7 +183,7 @@ async fn what_was_said_is_kept_with_what_the_provider_counted() {
 #[tokio::test]
 async fn going_back_begins_a_branch_and_forgets_nothing() {
     let mut talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
-    let upstream = Upstream::start((0..4).map(|turn| talk.answer("", &[call(turn)]))).await;
+    let upstream = ScriptedServer::start((0..4).map(|turn| talk.answer("", &[call(turn)]))).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     let headers = [("x-claude-code-session-id", "s")];
     let mut ids = Vec::new();
@@ -217,7 +217,7 @@ async fn the_same_asked_again_is_the_same() {
         talk.result(id(turn), &lines(turn));
     }
     let script = [Scripted::body(529, "{}"), talk.answer("one", &[]), talk.answer("two", &[])];
-    let upstream = Upstream::start(script).await;
+    let upstream = ScriptedServer::start(script).await;
     let gateway =
         Running::start(upstream.address(), |config| config.policy = "window".into()).await;
     let body = talk.body();
@@ -252,7 +252,7 @@ async fn what_must_stay_untouched_does() {
         ),
         ("no JSON at all", "/v1/messages"),
     ];
-    let upstream = Upstream::start(bodies.map(|_| Scripted::body(200, "{}"))).await;
+    let upstream = ScriptedServer::start(bodies.map(|_| Scripted::body(200, "{}"))).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     for (number, (body, path)) in bodies.into_iter().enumerate() {
         assert_eq!(gateway.post(path, &[], body.as_bytes()).await.status, 200);
@@ -264,7 +264,7 @@ async fn what_must_stay_untouched_does() {
 
 #[tokio::test]
 async fn nesting_is_counted_before_anything_is_read() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     let deep = "[".repeat(100_000);
     for body in [deep.clone(), format!(r#"{{"messages":[],"x":{deep}"#)] {
@@ -277,7 +277,7 @@ async fn nesting_is_counted_before_anything_is_read() {
 #[tokio::test]
 async fn a_bounded_request_that_is_refused_goes_out_as_it_came() {
     let talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
-    let upstream = Upstream::start([
+    let upstream = ScriptedServer::start([
         Scripted::body(
             400,
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#,
@@ -298,7 +298,7 @@ async fn what_is_not_ready_in_time_goes_out_as_it_came() {
     use crate::gate::Gate;
     for rebuild_ms in [5000, 500] {
         let talk = Talk::new(Wire::AnthropicMessages, true, "Say hello.");
-        let upstream = Upstream::start([talk.answer("hello", &[])]).await;
+        let upstream = ScriptedServer::start([talk.answer("hello", &[])]).await;
         let gate = Arc::new(Gate::default());
         gate.close();
         let gateway = Running::with_store(upstream.address(), gate.clone(), |config| {
@@ -333,7 +333,7 @@ async fn the_end_waits_until_all_is_kept_unless_told_not_to() {
     for wire in WIRES {
         let talk = Talk::new(wire, true, "Say hello.");
         let upstream =
-            Upstream::start([talk.answer("hello", &[]), talk.answer("hello", &[])]).await;
+            ScriptedServer::start([talk.answer("hello", &[]), talk.answer("hello", &[])]).await;
         let gate = Arc::new(Gate::default());
         gate.refuse();
         let gateway = Running::with_store(upstream.address(), gate.clone(), |_| {}).await;
@@ -355,7 +355,7 @@ async fn a_size_is_asked_for_as_it_will_be_sent() {
     let mut talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
     let mut script: Vec<Scripted> = (0..5).map(|turn| talk.answer("", &[call(turn)])).collect();
     script.push(Scripted::body(200, r#"{"input_tokens":1}"#));
-    let upstream = Upstream::start(script).await;
+    let upstream = ScriptedServer::start(script).await;
     let gateway =
         Running::start(upstream.address(), |config| config.policy = "window".into()).await;
     let mut last = Vec::new();
@@ -378,7 +378,7 @@ async fn secrets_are_taken_out_where_that_is_asked_for() {
     let talk =
         Talk::new(Wire::AnthropicMessages, false, "My mail is ann@example.com, write to it.");
     for (redact, expected) in [(false, true), (true, false)] {
-        let upstream = Upstream::start([talk.answer("x", &[])]).await;
+        let upstream = ScriptedServer::start([talk.answer("x", &[])]).await;
         let gateway = Running::start(upstream.address(), |config| config.add.redact = redact).await;
         gateway.post(talk.path(), &[], &talk.body()).await;
         let sent = upstream.requests()[0].clone();

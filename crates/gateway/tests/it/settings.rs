@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_gateway::{GatewayConfig, Mode};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use plimsoll_wire::Wire;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -25,7 +25,7 @@ async fn hasty(upstream: &str, change: impl FnOnce(&mut GatewayConfig)) -> Runni
 
 #[tokio::test]
 async fn headers_have_their_time() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     for (headers, status) in [(SHORT, 408), (LONG, 200)] {
         let gateway = hasty(upstream.address(), |config| config.timeouts.headers = headers).await;
         let mut stream = gateway.connect().await;
@@ -71,7 +71,7 @@ async fn connections_to_an_upstream_have_their_time() {
 async fn an_answer_has_its_time_to_begin() {
     for (first_byte, status) in [(SHORT, 504), (LONG, 200)] {
         let script = if status == 200 { Scripted::body(200, "{}") } else { Scripted::never() };
-        let upstream = Upstream::start([script]).await;
+        let upstream = ScriptedServer::start([script]).await;
         let gateway = hasty(upstream.address(), |config| {
             config.mode = Mode::Off;
             config.timeouts.first_byte = first_byte;
@@ -86,8 +86,10 @@ async fn an_answer_has_its_time_to_begin() {
 async fn an_answer_has_its_time_to_go_on() {
     for idle in [SHORT, LONG] {
         let upstream =
-            Upstream::start([Scripted::chunks(["data: 1\n\n", "data: 2\n\n"]).then_silence()])
-                .await;
+            ScriptedServer::start(
+                [Scripted::chunks(["data: 1\n\n", "data: 2\n\n"]).then_silence()],
+            )
+            .await;
         let gateway = hasty(upstream.address(), |config| {
             config.mode = Mode::Off;
             config.timeouts.idle = idle;
@@ -123,7 +125,7 @@ async fn read_until(stream: &mut TcpStream, seen: &mut Vec<u8>, text: &str) {
 async fn our_own_work_has_its_time() {
     for (deadline_ms, outcome) in [(50, "late"), (50_000, "bounded")] {
         let talk = Talk::new(Wire::AnthropicMessages, true, "Say hello.");
-        let upstream = Upstream::start([talk.answer("hello", &[])]).await;
+        let upstream = ScriptedServer::start([talk.answer("hello", &[])]).await;
         let gateway = hasty(upstream.address(), |config| {
             config.timeouts.deadline_ms = deadline_ms;
             config.timeouts.rebuild_ms = deadline_ms;
@@ -139,7 +141,7 @@ async fn our_own_work_has_its_time() {
 async fn sessions_have_their_room() {
     for (session_bytes, kept) in [(1 << 20, 1), (10, 0)] {
         let talk = Talk::new(Wire::AnthropicMessages, true, "Say hello.");
-        let upstream = Upstream::start([talk.answer("hello", &[])]).await;
+        let upstream = ScriptedServer::start([talk.answer("hello", &[])]).await;
         let gateway = Running::start(upstream.address(), |config| {
             config.limits.session_bytes = session_bytes;
         })

@@ -1,7 +1,7 @@
 //! A client's side of a conversation on all wires, and the provider's answers to it.
 
 use plimsoll_testkit::upstream::Scripted;
-use plimsoll_wire::{Answer, Ending, Events, Watch, Wire, check};
+use plimsoll_wire::{Ending, Events, ProviderAnswer, Watch, Wire, check};
 use serde_json::{Value, json};
 
 /// Those on which calls have ids.
@@ -130,7 +130,7 @@ impl Talk {
             }
             watch.answer().clone()
         } else {
-            Answer::of_body(self.wire, body)
+            ProviderAnswer::of_body(self.wire, body)
         };
         assert_eq!(answer.ending, Ending::Complete);
         let items = answer.items.iter();

@@ -1,6 +1,6 @@
 //! Traces: a span for each turn, and a collector that nobody waits for.
 
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_wire::Wire;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::talk::Talk;
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// Returns the spans that a collector was sent.
-fn spans(collector: &Upstream) -> Vec<Value> {
+fn spans(collector: &ScriptedServer) -> Vec<Value> {
     let bodies = collector.requests().into_iter().map(|request| {
         assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/v1/traces"));
         assert_eq!(request.header("content-type"), Some("application/json"));
@@ -36,9 +36,9 @@ async fn a_turn_is_a_span() {
         for streams in [true, false] {
             let talk = Talk::new(wire, streams, "Say hello.");
             let failed = Scripted::body(429, "{}");
-            let upstream = Upstream::start([talk.answer("hello", &[]), failed]).await;
+            let upstream = ScriptedServer::start([talk.answer("hello", &[]), failed]).await;
             let collector =
-                Upstream::start([Scripted::body(200, "{}"), Scripted::body(200, "{}")]).await;
+                ScriptedServer::start([Scripted::body(200, "{}"), Scripted::body(200, "{}")]).await;
             let mut gateway = Running::start(upstream.address(), |config| {
                 config.otlp_endpoint = Some(collector.address().to_owned());
             })
@@ -94,9 +94,10 @@ async fn a_turn_is_a_span() {
 #[tokio::test]
 async fn no_request_waits_for_a_collector() {
     let talk = Talk::new(Wire::ChatCompletions, true, "Say hello.");
-    let upstream = Upstream::start([talk.answer("hello", &[]), talk.answer("hello", &[])]).await;
+    let upstream =
+        ScriptedServer::start([talk.answer("hello", &[]), talk.answer("hello", &[])]).await;
     // It takes the first span and never answers; the second waits behind it.
-    let collector = Upstream::start([Scripted::never(), Scripted::body(500, "")]).await;
+    let collector = ScriptedServer::start([Scripted::never(), Scripted::body(500, "")]).await;
     let gateway = Running::start(upstream.address(), |config| {
         config.otlp_endpoint = Some(collector.address().to_owned());
     })

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 
 use plimsoll_core::{Block, ToolCall};
 use plimsoll_engine::{ChatEvent, ChatReply, ChatUsage, StopReason};
-use plimsoll_wire::{Answer, AnswerUsage, Ending, Event, Failure, Moment, Piece, Watch, Wire};
+use plimsoll_wire::{
+    AnswerPiece, AnswerUsage, Ending, Failure, Moment, ProviderAnswer, StreamEvent, Watch, Wire,
+};
 use serde::de::IgnoredAny;
 
 /// What is wrong with an answer.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Wrong {
+pub(crate) enum ReplyError {
     /// The provider tells of a failure.
     Told(Failure),
     /// It is not of the API's shape.
@@ -19,12 +21,12 @@ pub(crate) enum Wrong {
 }
 
 /// Reads a whole answer.
-pub(crate) fn reply(wire: Wire, body: &[u8]) -> Result<ChatReply, Wrong> {
-    let answer = Answer::of_body(wire, body);
+pub(crate) fn reply(wire: Wire, body: &[u8]) -> Result<ChatReply, ReplyError> {
+    let answer = ProviderAnswer::of_body(wire, body);
     match &answer.ending {
         Ending::Complete => Ok(reply_of(wire, &answer, &[])),
-        Ending::Failed(failure) => Err(Wrong::Told(failure.clone())),
-        Ending::Cut => Err(Wrong::Shape(match serde_json::from_slice::<IgnoredAny>(body) {
+        Ending::Failed(failure) => Err(ReplyError::Told(failure.clone())),
+        Ending::Cut => Err(ReplyError::Shape(match serde_json::from_slice::<IgnoredAny>(body) {
             Ok(_) => "it holds no whole answer".to_owned(),
             Err(error) => format!("it is no JSON: {error}"),
         })),
@@ -49,11 +51,11 @@ impl Assembly {
     /// Takes an event and appends the pieces that it brings, [`ChatEvent::Done`] last.
     pub(crate) fn take(
         &mut self,
-        event: &Event,
+        event: &StreamEvent,
         pieces: &mut VecDeque<ChatEvent>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ReplyError> {
         if !event.is_whole {
-            return Err(Wrong::Shape("an event is too long".to_owned()));
+            return Err(ReplyError::Shape("an event is too long".to_owned()));
         }
         let moment = self.watch.see(event);
         for piece in self.watch.pieces() {
@@ -61,19 +63,19 @@ impl Assembly {
         }
         match moment {
             Moment::Middle => Ok(()),
-            Moment::Unreadable => Err(Wrong::Shape("an event is no JSON object".to_owned())),
+            Moment::Unreadable => Err(ReplyError::Shape("an event is no JSON object".to_owned())),
             Moment::End | Moment::Failure => self.end(pieces),
         }
     }
 
     /// Takes the end of the stream, which not every API announces.
-    pub(crate) fn end(&mut self, pieces: &mut VecDeque<ChatEvent>) -> Result<(), Wrong> {
+    pub(crate) fn end(&mut self, pieces: &mut VecDeque<ChatEvent>) -> Result<(), ReplyError> {
         if self.is_done {
             return Ok(());
         }
         match self.watch.ending() {
-            Ending::Failed(failure) => return Err(Wrong::Told(failure)),
-            Ending::Cut => return Err(Wrong::Cut),
+            Ending::Failed(failure) => return Err(ReplyError::Told(failure)),
+            Ending::Cut => return Err(ReplyError::Cut),
             Ending::Complete => self.is_done = true,
         }
         let reply = reply_of(self.wire, self.watch.answer(), &self.calls);
@@ -86,17 +88,17 @@ impl Assembly {
         Ok(())
     }
 
-    fn piece(&mut self, piece: Piece) -> ChatEvent {
+    fn piece(&mut self, piece: AnswerPiece) -> ChatEvent {
         match piece {
-            Piece::Text(text) => ChatEvent::Text(text),
-            Piece::Reasoning(text) => ChatEvent::Reasoning(text),
-            Piece::CallBegun { index, id, name } => {
+            AnswerPiece::Text(text) => ChatEvent::Text(text),
+            AnswerPiece::Reasoning(text) => ChatEvent::Reasoning(text),
+            AnswerPiece::CallBegun { index, id, name } => {
                 let ToolCall { id, name, .. } =
                     usable(index, ToolCall { id, name, arguments: "".into() });
                 ChatEvent::CallBegun { index, id, name }
             }
-            Piece::CallArguments { index, text } => ChatEvent::CallArguments { index, text },
-            Piece::Call { index, call } => {
+            AnswerPiece::CallArguments { index, text } => ChatEvent::CallArguments { index, text },
+            AnswerPiece::Call { index, call } => {
                 let call = usable(index, call);
                 self.calls.push((index, call.clone()));
                 ChatEvent::Call { index, call }
@@ -106,7 +108,7 @@ impl Assembly {
 }
 
 /// Makes a reply of an answer; calls that were told keep the arguments in which they were told.
-fn reply_of(wire: Wire, answer: &Answer, told: &[(u32, ToolCall)]) -> ChatReply {
+fn reply_of(wire: Wire, answer: &ProviderAnswer, told: &[(u32, ToolCall)]) -> ChatReply {
     let mut calls = 0..;
     let blocks = answer.blocks(wire).into_iter().map(|block| match (block, calls.start) {
         (Block::ToolCall(call), index) => {
@@ -136,14 +138,14 @@ fn usable(index: u32, mut call: ToolCall) -> ToolCall {
 
 fn usage_of(usage: AnswerUsage) -> ChatUsage {
     ChatUsage {
-        input: usage.input,
-        cached: usage.cached,
-        cache_written: usage.written,
-        output: usage.output,
+        input: usage.tokens.prompt_tokens,
+        cached: usage.tokens.cached_tokens,
+        cache_written: usage.tokens.written_tokens,
+        output: usage.tokens.output_tokens,
     }
 }
 
-fn stop_reason(wire: Wire, answer: &Answer, blocks: &[Block]) -> StopReason {
+fn stop_reason(wire: Wire, answer: &ProviderAnswer, blocks: &[Block]) -> StopReason {
     let word = answer.stop.as_deref().unwrap_or_default();
     let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
     match (wire, word) {

@@ -12,14 +12,14 @@ use crate::config::JsonBy;
 use crate::provider::Provider;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct AnthropicRequest<'a> {
     model: &'a str,
     max_tokens: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Value>,
-    messages: Vec<Turn>,
+    messages: Vec<AnthropicTurn>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Entry<'a>>,
+    tools: Vec<AnthropicToolEntry<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -32,13 +32,13 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Entry<'a> {
+enum AnthropicToolEntry<'a> {
     Search { r#type: &'static str, name: &'static str },
-    Tool(WireTool<'a>),
+    Tool(AnthropicTool<'a>),
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct AnthropicTool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: Box<RawValue>,
@@ -47,7 +47,7 @@ struct WireTool<'a> {
 }
 
 #[derive(Serialize)]
-struct Turn {
+struct AnthropicTurn {
     role: &'static str,
     content: Vec<Value>,
 }
@@ -74,7 +74,12 @@ pub(super) fn body(
         let input_schema = raw(&tool.schema, "the schema of a tool")?;
         let (name, description) = (&*tool.name, &*tool.description);
         let defer_loading = is_deferred(tool);
-        Ok(Entry::Tool(WireTool { name, description, input_schema, defer_loading }))
+        Ok(AnthropicToolEntry::Tool(AnthropicTool {
+            name,
+            description,
+            input_schema,
+            defer_loading,
+        }))
     });
     let tools = search.into_iter().map(Ok).chain(tools);
     let output_config = match (&request.response, provider.json) {
@@ -85,7 +90,7 @@ pub(super) fn body(
         }
         _ => None,
     };
-    written(&Body {
+    written(&AnthropicRequest {
         model,
         max_tokens: request.max_tokens,
         system,
@@ -101,14 +106,14 @@ pub(super) fn body(
 /// Returns the provider's own search; it is never deferred itself.
 ///
 /// Source: platform.claude.com, agents and tools, tool search tool.
-fn search_of(request: &ChatRequest) -> Option<Entry<'static>> {
+fn search_of(request: &ChatRequest) -> Option<AnthropicToolEntry<'static>> {
     match request.deferral.as_ref()?.search {
         NativeSearch::Off => None,
-        NativeSearch::Regex => Some(Entry::Search {
+        NativeSearch::Regex => Some(AnthropicToolEntry::Search {
             r#type: "tool_search_tool_regex_20251119",
             name: "tool_search_tool_regex",
         }),
-        NativeSearch::Bm25 => Some(Entry::Search {
+        NativeSearch::Bm25 => Some(AnthropicToolEntry::Search {
             r#type: "tool_search_tool_bm25_20251119",
             name: "tool_search_tool_bm25",
         }),
@@ -130,15 +135,15 @@ fn texts(message: &Message) -> impl Iterator<Item = Value> + '_ {
 
 /// Users and models take turns: what one says in several messages becomes one, results first. A system message behind the
 /// first turn is the user's, for older models refuse it there.
-fn turns(messages: &[Message]) -> Result<Vec<Turn>, ModelError> {
-    let mut turns: Vec<Turn> = Vec::new();
+fn turns(messages: &[Message]) -> Result<Vec<AnthropicTurn>, ModelError> {
+    let mut turns: Vec<AnthropicTurn> = Vec::new();
     let mut results = 0;
     for message in messages {
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
         for block in &message.blocks {
             let Some(value) = content(block) else { continue };
             if turns.last().is_none_or(|turn| turn.role != role) {
-                turns.push(Turn { role, content: Vec::new() });
+                turns.push(AnthropicTurn { role, content: Vec::new() });
                 results = 0;
             }
             let Some(turn) = turns.last_mut() else { continue };
@@ -165,7 +170,7 @@ fn turns(messages: &[Message]) -> Result<Vec<Turn>, ModelError> {
 }
 
 /// The beginning of an answer must not end with white space.
-fn trim_end(turn: &mut Turn) {
+fn trim_end(turn: &mut AnthropicTurn) {
     if let Some(Value::String(text)) = turn.content.last_mut().and_then(|last| last.get_mut("text"))
     {
         text.truncate(text.trim_end().len());
@@ -216,8 +221,8 @@ const REDACTED: &str = "redacted_thinking";
 
 fn image_block(image: &Image) -> Value {
     let source = match images::source(image) {
-        images::Source::Address(url) => json!({"type": "url", "url": url}),
-        images::Source::Base64 { media_type, data } => {
+        images::ImagePlace::Address(url) => json!({"type": "url", "url": url}),
+        images::ImagePlace::Base64 { media_type, data } => {
             json!({"type": "base64", "media_type": media_type, "data": data})
         }
     };

@@ -11,17 +11,17 @@ use crate::config::JsonBy;
 use crate::provider::Provider;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct ChatCompletionsRequest<'a> {
     model: &'a str,
     messages: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    tools: Vec<ChatTool<'a>>,
     #[serde(flatten)]
     max_tokens: serde_json::Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    response_format: Option<Format>,
+    response_format: Option<ChatResponseFormat>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,13 +31,13 @@ struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct ChatTool<'a> {
     r#type: &'static str,
-    function: Function<'a>,
+    function: ChatFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct ChatFunction<'a> {
     name: &'a str,
     description: &'a str,
     parameters: Box<RawValue>,
@@ -45,7 +45,7 @@ struct Function<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Format {
+enum ChatResponseFormat {
     JsonObject,
     JsonSchema { json_schema: Schema },
 }
@@ -67,23 +67,26 @@ pub(super) fn body(
 ) -> Result<Vec<u8>, ModelError> {
     let tool = |tool: &'_ plimsoll_engine::Tool| raw(&tool.schema, "the schema of a tool");
     let tools = request.tools.iter().map(|each| {
-        let function =
-            Function { name: &each.name, description: &each.description, parameters: tool(each)? };
-        Ok(WireTool { r#type: "function", function })
+        let function = ChatFunction {
+            name: &each.name,
+            description: &each.description,
+            parameters: tool(each)?,
+        };
+        Ok(ChatTool { r#type: "function", function })
     });
     let response_format = match (&request.response, provider.json) {
-        (Response::Json { schema }, JsonBy::Schema) => Some(Format::JsonSchema {
+        (Response::Json { schema }, JsonBy::Schema) => Some(ChatResponseFormat::JsonSchema {
             json_schema: Schema {
                 name: "answer",
                 schema: raw(schema, "the schema of the answer")?,
                 strict: false,
             },
         }),
-        (Response::Json { .. }, JsonBy::Object) => Some(Format::JsonObject),
+        (Response::Json { .. }, JsonBy::Object) => Some(ChatResponseFormat::JsonObject),
         _ => None,
     };
     let streamed = (delivery == Delivery::Streamed).then_some(true);
-    written(&Body {
+    written(&ChatCompletionsRequest {
         model,
         messages: messages(&request.messages),
         tools: tools.collect::<Result<_, ModelError>>()?,

@@ -4,29 +4,29 @@ use plimsoll_core::Image;
 
 /// Where an image is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Source<'a> {
+pub(super) enum ImagePlace<'a> {
     Address(&'a str),
     Base64 { media_type: &'a str, data: &'a str },
 }
 
 /// Tells an address, a `data:` address and bare base64 apart.
-pub(super) fn source(image: &Image) -> Source<'_> {
+pub(super) fn source(image: &Image) -> ImagePlace<'_> {
     let data = &*image.data;
     if let Some((head, data)) = data.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
         let media_type = head.split(';').next().filter(|kind| !kind.is_empty());
-        return Source::Base64 { media_type: media_type.unwrap_or(&image.media_type), data };
+        return ImagePlace::Base64 { media_type: media_type.unwrap_or(&image.media_type), data };
     }
     if data.starts_with("http://") || data.starts_with("https://") {
-        return Source::Address(data);
+        return ImagePlace::Address(data);
     }
-    Source::Base64 { media_type: &image.media_type, data }
+    ImagePlace::Base64 { media_type: &image.media_type, data }
 }
 
 /// Returns one address that is or holds the image.
 pub(super) fn address(image: &Image) -> String {
     match source(image) {
-        Source::Address(address) => address.to_owned(),
-        Source::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
+        ImagePlace::Address(address) => address.to_owned(),
+        ImagePlace::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
     }
 }
 
@@ -41,7 +41,7 @@ mod tests {
         assert_eq!(address(&image("aGk=")), "data:image/png;base64,aGk=");
         assert_eq!(
             source(&image("data:image/gif;base64,aGk=")),
-            Source::Base64 { media_type: "image/gif", data: "aGk=" }
+            ImagePlace::Base64 { media_type: "image/gif", data: "aGk=" }
         );
     }
 }

@@ -11,13 +11,13 @@ use crate::config::JsonBy;
 use crate::provider::Provider;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct ResponsesRequest<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
     input: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    tools: Vec<ResponsesTool<'a>>,
     max_output_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
@@ -30,7 +30,7 @@ struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct ResponsesTool<'a> {
     r#type: &'static str,
     name: &'a str,
     description: &'a str,
@@ -40,12 +40,12 @@ struct WireTool<'a> {
 
 #[derive(Serialize)]
 struct TextForm {
-    format: Format,
+    format: ResponsesFormat,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Format {
+enum ResponsesFormat {
     JsonObject,
     JsonSchema { name: &'static str, schema: Box<RawValue>, strict: bool },
 }
@@ -62,7 +62,7 @@ pub(super) fn body(
     let (system, rest) = leading_system(&request.messages);
     let system: Vec<String> = system.iter().filter_map(text_of).collect();
     let tools = request.tools.iter().map(|tool| {
-        Ok(WireTool {
+        Ok(ResponsesTool {
             r#type: "function",
             name: &tool.name,
             description: &tool.description,
@@ -71,15 +71,15 @@ pub(super) fn body(
         })
     });
     let format = match (&request.response, provider.json) {
-        (Response::Json { schema }, JsonBy::Schema) => Some(Format::JsonSchema {
+        (Response::Json { schema }, JsonBy::Schema) => Some(ResponsesFormat::JsonSchema {
             name: "answer",
             schema: raw(schema, "the schema of the answer")?,
             strict: false,
         }),
-        (Response::Json { .. }, JsonBy::Object) => Some(Format::JsonObject),
+        (Response::Json { .. }, JsonBy::Object) => Some(ResponsesFormat::JsonObject),
         _ => None,
     };
-    written(&Body {
+    written(&ResponsesRequest {
         model,
         instructions: (!system.is_empty()).then(|| system.join("\n\n")),
         input: rest.iter().flat_map(items).collect(),

@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Block, Image, Message, Opaque, Role, Thinking, ToolCall, ToolResult};
 use plimsoll_engine::{Caching, ChatRequest, Response, Tool};
-use plimsoll_testkit::upstream::{Received, Scripted, Upstream};
+use plimsoll_testkit::upstream::{ReceivedRequest, Scripted, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::start::{KEY, ask, model, start, up};
@@ -77,8 +77,8 @@ impl With for ChatRequest {
 }
 
 /// Sends a request and returns what arrived; the answer does not matter.
-async fn sent(config: &str, request: &ChatRequest, is_streamed: bool) -> Received {
-    let upstream = Upstream::start([Scripted::body(400, "{}")]).await;
+async fn sent(config: &str, request: &ChatRequest, is_streamed: bool) -> ReceivedRequest {
+    let upstream = ScriptedServer::start([Scripted::body(400, "{}")]).await;
     let started = start(&upstream, config);
     let model = started.models.chat("up/vendor/m").expect("a model");
     if is_streamed {
@@ -91,7 +91,7 @@ async fn sent(config: &str, request: &ChatRequest, is_streamed: bool) -> Receive
     requests.remove(0)
 }
 
-fn body(received: &Received) -> Value {
+fn body(received: &ReceivedRequest) -> Value {
     serde_json::from_slice(&received.body).expect("JSON")
 }
 
@@ -236,7 +236,7 @@ async fn anthropic() {
 
 #[tokio::test]
 async fn what_an_api_would_refuse_is_not_sent() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let (anthropic, _) = model(&upstream, "anthropic");
     let only_answer = ask("").with(vec![Message::text(Role::Assistant, "x")]);
     assert!(anthropic.complete(&only_answer).await.is_err());

@@ -1,7 +1,7 @@
 //! What `docs/models.md` shows is what works.
 
 use plimsoll_engine::ChatModel as _;
-use plimsoll_models::{Api, ModelsConfig, ScriptedModel};
+use plimsoll_models::{ModelApi, ModelsConfig, ScriptedModel};
 use serde::Deserialize;
 
 use crate::start::ask;
@@ -23,7 +23,7 @@ struct File {
 fn the_settings_are_read() {
     let file: File = toml::from_str(block("toml")).expect("sound");
     let work = &file.models.providers["work"];
-    assert_eq!((work.api, work.key_env.as_deref()), (Some(Api::Chat), Some("WORK_KEY")));
+    assert_eq!((work.api, work.key_env.as_deref()), (Some(ModelApi::Chat), Some("WORK_KEY")));
     assert_eq!(work.timeouts.map(|timeouts| timeouts.connect_seconds), Some(5));
     assert_eq!(file.models.spending.call_dollars, Some(0.5));
     assert_eq!(file.models.embedder.dimension, Some(1536));

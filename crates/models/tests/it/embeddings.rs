@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use plimsoll_engine::{Embedder, ModelError};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::start::{Started, start, up};
 
-fn embedder(upstream: &Upstream, settings: &str) -> (Arc<dyn Embedder>, Started) {
+fn embedder(upstream: &ScriptedServer, settings: &str) -> (Arc<dyn Embedder>, Started) {
     let config = format!("{}\n[embedder]\nmodel = 'up/e'\n{settings}", up("chat", ""));
     let started = start(upstream, &config);
     (started.models.embedder().expect("sound").expect("one is named"), started)
@@ -22,7 +22,7 @@ fn vectors(rows: &[(usize, [f32; 2])]) -> Scripted {
 
 #[tokio::test]
 async fn texts_go_in_batches_and_vectors_come_back_in_order() {
-    let upstream = Upstream::start([
+    let upstream = ScriptedServer::start([
         vectors(&[(1, [0.0, 2.0]), (0, [3.0, 4.0])]),
         vectors(&[(0, [-1.0, 0.0])]),
     ])
@@ -61,20 +61,21 @@ async fn vectors_that_are_not_what_was_asked_for_are_unusable() {
         ),
         Scripted::body(200, "{}"),
     ] {
-        let upstream = Upstream::start([answer]).await;
+        let upstream = ScriptedServer::start([answer]).await;
         let error = embedder(&upstream, "dimension = 2").0.embed(&["a", "b"]).await;
         assert!(matches!(error, Err(ModelError::Unusable(_))), "{error:?}");
         assert_eq!(upstream.requests().len(), 1);
     }
     let upstream =
-        Upstream::start([Scripted::body(200, r#"{"error":{"message":"full","code":503}}"#)]).await;
+        ScriptedServer::start([Scripted::body(200, r#"{"error":{"message":"full","code":503}}"#)])
+            .await;
     let error = embedder(&upstream, "dimension = 2").0.embed(&["a"]).await.expect_err("full");
     assert!(error.is_temporary());
 }
 
 #[tokio::test]
 async fn nothing_is_asked_about_nothing() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let (embedder, _started) = embedder(&upstream, "dimension = 2");
     assert_eq!(embedder.embed(&[]).await, Ok(Vec::new()));
     assert_eq!(embedder.embed(&["", "\n"]).await.map(|found| found.len()), Ok(2));
@@ -83,7 +84,7 @@ async fn nothing_is_asked_about_nothing() {
 
 #[tokio::test]
 async fn embeddings_are_under_the_cap() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let settings = "dimension = 2\n[spending]\nprocess_dollars = 0.000001\nunknown_model = { input = 1000, output = 0 }";
     let (embedder, _started) = embedder(&upstream, settings);
     assert!(matches!(embedder.embed(&["a"]).await, Err(ModelError::Capped(_))));
@@ -92,7 +93,7 @@ async fn embeddings_are_under_the_cap() {
 
 #[tokio::test]
 async fn an_embedder_is_named_with_its_dimension_or_not_at_all() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     assert!(start(&upstream, "").models.embedder().expect("sound").is_none());
     let error = start(&upstream, "[embedder]\nmodel = 'ollama/e'").models.embedder();
     assert!(error.expect_err("no dimension").to_string().contains("dimension"));

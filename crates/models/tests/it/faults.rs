@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_engine::{ChatReply, ModelError};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 
 use crate::start::{KEY, Started, all, ask, model, said, start, up};
 
@@ -15,7 +15,7 @@ struct Outcome {
 
 /// Asks once, of each API's client alike, and tells what came of it.
 async fn outcome(script: impl IntoIterator<Item = Scripted>) -> Outcome {
-    let upstream = Upstream::start(script).await;
+    let upstream = ScriptedServer::start(script).await;
     let (model, started) = model(&upstream, "chat");
     let answer = model.complete(&ask("x")).await;
     Outcome { answer, requests: upstream.requests().len(), waits: started.clock.waits() }
@@ -70,7 +70,7 @@ async fn it_gives_up_after_so_many_attempts() {
 #[tokio::test]
 async fn the_retry_settings_are_obeyed() {
     let settings = "[retries]\nattempts = 2\nbase_millis = 4000\nlongest_seconds = 1";
-    let upstream = Upstream::start([refused(500), refused(500), fine()]).await;
+    let upstream = ScriptedServer::start([refused(500), refused(500), fine()]).await;
     let started = start(&upstream, &format!("{}{settings}", up("chat", "")));
     let model = started.models.chat("up/m").expect("a model");
     assert!(model.complete(&ask("x")).await.is_err());
@@ -131,7 +131,7 @@ async fn an_answer_that_breaks_off() {
 
 /// Runs a call whose upstream falls silent, and moves the clock once it has the request.
 async fn silent(script: Scripted, config: &str, wait: Duration) -> (ModelError, usize, Started) {
-    let upstream = Upstream::start([script, fine()]).await;
+    let upstream = ScriptedServer::start([script, fine()]).await;
     let started = start(&upstream, &format!("{}{config}", up("chat", "")));
     let model = started.models.chat("up/m").expect("a model");
     let request = ask("x");
@@ -171,7 +171,7 @@ async fn silence_in_the_answer_ends_the_call() {
 #[tokio::test]
 async fn silence_in_a_stream_ends_it() {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
-    let upstream = Upstream::start([Scripted::chunks([piece]).then_silence()]).await;
+    let upstream = ScriptedServer::start([Scripted::chunks([piece]).then_silence()]).await;
     let (model, started) = model(&upstream, "chat");
     let mut stream = model.stream(&ask("x")).await.expect("a stream");
     assert!(stream.next().await.is_some_and(|piece| piece.is_ok()));
@@ -183,7 +183,7 @@ async fn silence_in_a_stream_ends_it() {
 
 #[tokio::test]
 async fn nobody_there() {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let (model, started) = model(&upstream, "chat");
     drop(upstream);
     tokio::task::yield_now().await;
@@ -202,7 +202,7 @@ async fn the_time_to_connect_is_a_setting() {
     let _waiting: Vec<_> =
         (0..4).map(|_| tokio::spawn(tokio::net::TcpStream::connect(address))).collect();
     tokio::task::yield_now().await;
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let config = format!(
         "[providers.up]\napi = 'chat'\nbase_url = 'http://{address}'\n[timeouts]\nconnect_seconds = 3\n[retries]\nattempts = 1"
     );
@@ -223,7 +223,7 @@ async fn no_key_is_ever_told() {
         Scripted::body(200, format!("<p>{KEY}</p>")),
         Scripted::body(404, format!("<p>{KEY}</p>")),
     ] {
-        let upstream = Upstream::start([script]).await;
+        let upstream = ScriptedServer::start([script]).await;
         let (model, started) = model(&upstream, "chat");
         let error = model.complete(&ask("x")).await.expect_err("a failure");
         let printed = format!("{error} {error:?} {model:?} {:?}", started.models);
@@ -232,7 +232,7 @@ async fn no_key_is_ever_told() {
             upstream.requests()[0].header("authorization").is_some_and(|key| key.contains(KEY))
         );
     }
-    let upstream = Upstream::start([Scripted::chunks([format!("data: {told}\n\n")])]).await;
+    let upstream = ScriptedServer::start([Scripted::chunks([format!("data: {told}\n\n")])]).await;
     let stream = model(&upstream, "chat").0.stream(&ask("x")).await.expect("a stream");
     let printed = format!("{stream:?}");
     assert!(!format!("{printed} {:?}", all(stream).await).contains(KEY));

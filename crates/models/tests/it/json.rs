@@ -2,7 +2,7 @@
 
 use plimsoll_core::Role;
 use plimsoll_engine::{ChatRequest, ModelError, Response};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use serde_json::Value;
 
 use crate::start::{all, ask, events, model, said};
@@ -15,7 +15,7 @@ fn request() -> ChatRequest {
 #[tokio::test]
 async fn what_stands_around_the_json_is_taken_off() {
     let upstream =
-        Upstream::start([Scripted::body(200, said("```json\n{\"ids\": [1]}\n```"))]).await;
+        ScriptedServer::start([Scripted::body(200, said("```json\n{\"ids\": [1]}\n```"))]).await;
     let reply = model(&upstream, "chat").0.complete(&request()).await.expect("JSON");
     assert_eq!(reply.text(), "{\"ids\": [1]}");
 }
@@ -23,7 +23,7 @@ async fn what_stands_around_the_json_is_taken_off() {
 #[tokio::test]
 async fn a_wrong_answer_is_asked_for_once_more() {
     let answers = ["{\"id\": 1}", "{\"ids\": []}"];
-    let upstream = Upstream::start(answers.map(|text| Scripted::body(200, said(text)))).await;
+    let upstream = ScriptedServer::start(answers.map(|text| Scripted::body(200, said(text)))).await;
     let reply = model(&upstream, "chat").0.complete(&request()).await.expect("JSON");
     assert_eq!(reply.text(), "{\"ids\": []}");
     assert_eq!((reply.usage.input, reply.usage.output), (2000, 200), "both are paid for");
@@ -43,7 +43,7 @@ async fn a_wrong_answer_is_asked_for_once_more() {
 #[tokio::test]
 async fn two_wrong_answers_are_an_error() {
     let answers = ["no", "no", "{\"ids\": []}"].map(|text| Scripted::body(200, said(text)));
-    let upstream = Upstream::start(answers).await;
+    let upstream = ScriptedServer::start(answers).await;
     let error = model(&upstream, "chat").0.complete(&request()).await.expect_err("no JSON");
     assert!(matches!(error, ModelError::Unusable(_)));
     assert_eq!(upstream.requests().len(), 2);
@@ -52,7 +52,7 @@ async fn two_wrong_answers_are_an_error() {
 #[tokio::test]
 async fn what_was_cut_by_its_length_is_not_asked_for_again() {
     let cut = said("{\"ids\": [1,").replace("\"stop\"", "\"length\"");
-    let upstream = Upstream::start([Scripted::body(200, cut)]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, cut)]).await;
     let error = model(&upstream, "chat").0.complete(&request()).await.expect_err("no JSON");
     assert!(error.to_string().contains("length"), "{error}");
     assert_eq!(upstream.requests().len(), 1);
@@ -61,7 +61,7 @@ async fn what_was_cut_by_its_length_is_not_asked_for_again() {
 #[tokio::test]
 async fn a_call_of_a_tool_is_no_json_and_need_not_be() {
     let call = r#"{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"t","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
-    let upstream = Upstream::start([Scripted::body(200, call)]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, call)]).await;
     let reply = model(&upstream, "chat").0.complete(&request()).await.expect("a call");
     assert_eq!((reply.message.role, reply.message.calls().count()), (Role::Assistant, 1));
 }
@@ -74,9 +74,11 @@ async fn a_stream_is_checked_at_its_end() {
             "{{\"choices\":[{{\"delta\":{{\"content\":{text}}},\"finish_reason\":\"stop\"}}]}}"
         )])
     };
-    let upstream =
-        Upstream::start([Scripted::chunks(chunk("{\"ids\":[]}")), Scripted::chunks(chunk("none"))])
-            .await;
+    let upstream = ScriptedServer::start([
+        Scripted::chunks(chunk("{\"ids\":[]}")),
+        Scripted::chunks(chunk("none")),
+    ])
+    .await;
     let (model, _) = model(&upstream, "chat");
     let good = all(model.stream(&request()).await.expect("a stream")).await;
     assert!(good.iter().all(Result::is_ok));

@@ -3,7 +3,7 @@
 use plimsoll_core::Message;
 use plimsoll_engine::{ChatEvent, ChatModel as _, ChatRequest, ModelError, Response, StopReason};
 use plimsoll_models::{ReplayModel, ScriptedModel};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 
 use crate::start::{KEY, all, ask, events, said, start, up};
 
@@ -76,7 +76,7 @@ async fn a_script_is_a_model_of_the_registry_and_its_json_is_checked() {
     let path = folder.path().join("script.jsonl");
     std::fs::write(&path, "{\"text\": \"none\"}\n{\"expect\": \"not JSON\", \"json\": {}}\n")
         .expect("a file");
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let started = start(&upstream, "");
     let name = format!("scripted/{}", path.display());
     let model = started.models.chat(&name).expect("a model");
@@ -93,7 +93,7 @@ async fn what_was_recorded_is_played_back() {
         r#"{"model":"m-1","choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}"#,
     ]);
     let cut = events(&[r#"{"choices":[{"delta":{"content":"Hi"}}]}"#]);
-    let upstream = Upstream::start([
+    let upstream = ScriptedServer::start([
         Scripted::body(200, said("one")),
         Scripted::body(200, said("two")),
         Scripted::body(401, "{}"),
@@ -136,7 +136,7 @@ async fn what_was_recorded_is_played_back() {
 async fn a_recording_plays_streams_whole_and_whole_answers_as_streams() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("calls.jsonl");
-    let upstream = Upstream::start([Scripted::body(200, said("one two"))]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, said("one two"))]).await;
     let started = start(&upstream, &format!("record = '{}'\n{}", path.display(), up("chat", "")));
     started.models.chat("up/m").expect("a model").complete(&ask("x")).await.expect("an answer");
     let text = std::fs::read_to_string(&path).expect("a recording");
@@ -148,7 +148,7 @@ async fn a_recording_plays_streams_whole_and_whole_answers_as_streams() {
 
 #[tokio::test]
 async fn a_call_that_cannot_be_recorded_is_not_made() {
-    let upstream = Upstream::start([Scripted::body(200, said("one"))]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, said("one"))]).await;
     let started = start(&upstream, &format!("record = '/nowhere/calls.jsonl'\n{}", up("chat", "")));
     let error = started.models.chat("up/m").expect("a model").complete(&ask("x")).await;
     assert!(error.expect_err("no file").to_string().contains("/nowhere/calls.jsonl"));

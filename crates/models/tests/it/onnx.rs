@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use plimsoll_engine::Embedder;
-use plimsoll_testkit::upstream::Upstream;
+use plimsoll_testkit::upstream::ScriptedServer;
 
 use crate::start::start;
 
@@ -27,7 +27,7 @@ fn files() -> Option<(String, String)> {
 }
 
 async fn open(folder: &str, library: &str, more: &str) -> Result<Arc<dyn Embedder>, String> {
-    let upstream = Upstream::start([]).await;
+    let upstream = ScriptedServer::start([]).await;
     let config = format!("[embedder]\nmodel = 'onnx/{folder}'\nlibrary = '{library}'\n{more}");
     let embedder =
         start(&upstream, &config).models.embedder().map_err(|error| error.to_string())?;

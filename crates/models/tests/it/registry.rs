@@ -7,7 +7,7 @@ use plimsoll_core::cost::Pricing;
 use plimsoll_engine::ModelError;
 use plimsoll_models::{Chance, Models, ModelsConfig, Outside};
 use plimsoll_testkit::ManualClock;
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use serde_json::Value;
 
 use crate::start::{KEY, NOW, ask, said, start, up};
@@ -31,7 +31,7 @@ fn models(config: &str, keys: &[&str]) -> Models {
 
 /// Asks `name` where all of OpenRouter is the upstream, and returns the model that was asked for there.
 async fn routed(name: &str, keys: &[&str], more: &str) -> Option<String> {
-    let upstream = Upstream::start([Scripted::body(200, said("x"))]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, said("x"))]).await;
     let config =
         format!("[providers.openrouter]\nbase_url = '{}/api/v1'\n{more}", upstream.address());
     let model = models(&config, keys).chat(name).ok()?;
@@ -63,7 +63,7 @@ async fn unknown_providers_go_through_openrouter_by_their_whole_name() {
 
 #[tokio::test]
 async fn a_provider_with_its_key_is_asked_itself() {
-    let upstream = Upstream::start([Scripted::body(200, said("x"))]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, said("x"))]).await;
     let config = format!("[providers.openai]\nbase_url = '{}'", upstream.address());
     let models = models(&config, &["OPENAI_API_KEY", "OPENROUTER_API_KEY"]);
     let model = models.chat("openai/gpt-x").expect("a model");
@@ -93,7 +93,7 @@ fn names_that_are_nobodys_say_whose_there_are() {
 #[tokio::test]
 async fn a_provider_is_asked_which_models_it_has() {
     let list = r#"{"object":"list","data":[{"id":"a"},{"id":"b","object":"model"}]}"#;
-    let upstream = Upstream::start([
+    let upstream = ScriptedServer::start([
         Scripted::body(200, list),
         Scripted::body(200, r#"{"data":null}"#),
         Scripted::body(401, "{}"),

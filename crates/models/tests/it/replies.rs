@@ -2,13 +2,13 @@
 
 use plimsoll_core::Block;
 use plimsoll_engine::{ChatReply, ChatUsage, StopReason};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::start::{ask, model};
 
 async fn reply(api: &str, body: Value) -> ChatReply {
-    let upstream = Upstream::start([Scripted::body(200, body.to_string())]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, body.to_string())]).await;
     model(&upstream, api).0.complete(&ask("x")).await.expect("an answer")
 }
 
@@ -120,7 +120,7 @@ async fn anthropic() {
 #[tokio::test]
 async fn arguments_keep_their_digits_and_their_order() {
     let body = r#"{"content":[{"type":"tool_use","id":"t","name":"look","input":{"b":123456789012345678901234567890,"a":1.10}}],"stop_reason":"tool_use"}"#;
-    let upstream = Upstream::start([Scripted::body(200, body)]).await;
+    let upstream = ScriptedServer::start([Scripted::body(200, body)]).await;
     let found = model(&upstream, "anthropic").0.complete(&ask("x")).await.expect("an answer");
     let expected = r#"call t look {"b":123456789012345678901234567890,"a":1.10}"#;
     assert_eq!(kinds(&found), [expected]);
@@ -135,7 +135,7 @@ async fn an_answer_goes_back_as_it_came() {
     let said = json!([thinking, redacted, call]);
     let body = json!({"content": said, "stop_reason": "tool_use"}).to_string();
     let upstream =
-        Upstream::start([Scripted::body(200, body.clone()), Scripted::body(200, body)]).await;
+        ScriptedServer::start([Scripted::body(200, body.clone()), Scripted::body(200, body)]).await;
     let (model, _) = model(&upstream, "anthropic");
     let mut request = ask("x");
     let answer = model.complete(&request).await.expect("an answer");

@@ -8,7 +8,7 @@ use plimsoll_core::{Message, MillisSinceEpoch, Role};
 use plimsoll_engine::{ChatEvent, ChatModel, ChatRequest, ChatStream, ModelError};
 use plimsoll_models::{Chance, Models, ModelsConfig, Outside};
 use plimsoll_testkit::ManualClock;
-use plimsoll_testkit::upstream::Upstream;
+use plimsoll_testkit::upstream::ScriptedServer;
 
 /// The key of the provider; no test may find it anywhere but in a header.
 pub(crate) const KEY: &str = "sk-never-to-be-seen";
@@ -33,7 +33,7 @@ pub(crate) struct Started {
 }
 
 /// Starts with a configuration in which `ADDRESS` stands for the upstream's.
-pub(crate) fn start(upstream: &Upstream, config: &str) -> Started {
+pub(crate) fn start(upstream: &ScriptedServer, config: &str) -> Started {
     let config = config.replace("ADDRESS", upstream.address());
     let config: ModelsConfig = toml::from_str(&config).expect("a sound configuration");
     let clock = Arc::new(ManualClock::new(NOW, Duration::from_mins(1)));
@@ -49,7 +49,7 @@ pub(crate) fn up(api: &str, more: &str) -> String {
 }
 
 /// Starts with the one provider `up` and returns its model `m`.
-pub(crate) fn model(upstream: &Upstream, api: &str) -> (Arc<dyn ChatModel>, Started) {
+pub(crate) fn model(upstream: &ScriptedServer, api: &str) -> (Arc<dyn ChatModel>, Started) {
     let started = start(upstream, &up(api, ""));
     (started.models.chat("up/m").expect("a model"), started)
 }

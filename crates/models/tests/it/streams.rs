@@ -1,7 +1,7 @@
 //! Streamed answers of each API, whole, cut and cancelled.
 
 use plimsoll_engine::{ChatEvent, ChatUsage, ModelError, StopReason};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 
 use crate::start::{all, ask, events, model};
 
@@ -12,7 +12,7 @@ async fn pieces(api: &str, chunks: Vec<String>) -> Vec<String> {
     let mut told = Vec::new();
     for script in [Scripted::chunks(chunks), Scripted::chunks(bytes.chunks(1).map(<[u8]>::to_vec))]
     {
-        let upstream = Upstream::start([script]).await;
+        let upstream = ScriptedServer::start([script]).await;
         let stream = model(&upstream, api).0.stream(&ask("x")).await.expect("a stream");
         told.push(all(stream).await.into_iter().map(line).collect::<Vec<_>>());
     }
@@ -174,7 +174,7 @@ async fn a_cut_stream_is_an_error_and_is_not_asked_for_again() {
     for api in ["chat", "responses", "anthropic"] {
         // Once without the end of the transfer, once with one that is proper and too early.
         for script in [Scripted::chunks(begun(api)).cut(), Scripted::chunks(begun(api))] {
-            let upstream = Upstream::start([script]).await;
+            let upstream = ScriptedServer::start([script]).await;
             let stream = model(&upstream, api).0.stream(&ask("x")).await.expect("a stream");
             let pieces = all(stream).await;
             assert_eq!(pieces.len(), 2, "{api}");
@@ -195,12 +195,12 @@ async fn a_failure_in_the_stream() {
         ),
         ("anthropic", r#"{"type":"error","error":{"type":"overloaded_error","message":"full"}}"#),
     ] {
-        let upstream = Upstream::start([Scripted::chunks(events(&[event]))]).await;
+        let upstream = ScriptedServer::start([Scripted::chunks(events(&[event]))]).await;
         let stream = model(&upstream, api).0.stream(&ask("x")).await.expect("a stream");
         let first = all(stream).await.remove(0);
         assert!(matches!(&first, Err(ModelError::Unavailable { .. })), "{api} {first:?}");
         let late = begun(api).into_iter().chain(events(&[event]));
-        let upstream = Upstream::start([Scripted::chunks(late)]).await;
+        let upstream = ScriptedServer::start([Scripted::chunks(late)]).await;
         let stream = model(&upstream, api).0.stream(&ask("x")).await.expect("a stream");
         let last = all(stream).await.pop();
         assert!(matches!(&last, Some(Err(ModelError::Interrupted(_)))), "{api} {last:?}");
@@ -211,7 +211,7 @@ async fn a_failure_in_the_stream() {
 #[tokio::test]
 async fn a_failure_without_a_reason_is_one() {
     let event = r#"{"type":"response.failed","response":{"status":"failed","error":null}}"#;
-    let upstream = Upstream::start([Scripted::chunks(events(&[event]))]).await;
+    let upstream = ScriptedServer::start([Scripted::chunks(events(&[event]))]).await;
     let stream = model(&upstream, "responses").0.stream(&ask("x")).await.expect("a stream");
     let told = all(stream).await;
     assert!(matches!(&told[..], [Err(ModelError::Unavailable { .. })]), "{told:?}");
@@ -221,7 +221,7 @@ async fn a_failure_without_a_reason_is_one() {
 async fn a_stream_may_end_with_a_carriage_return() {
     let event =
         "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\r\r";
-    let upstream = Upstream::start([Scripted::chunks([event])]).await;
+    let upstream = ScriptedServer::start([Scripted::chunks([event])]).await;
     let stream = model(&upstream, "chat").0.stream(&ask("x")).await.expect("a stream");
     let told: Vec<String> = all(stream).await.into_iter().map(line).collect();
     assert_eq!(told, ["text Hi", "done  End 0 0 0 0: Hi"]);
@@ -245,14 +245,14 @@ async fn a_call_is_told_whole_and_begins_with_what_it_began_with() {
 
 #[tokio::test]
 async fn what_is_no_event_of_the_api_is_unusable() {
-    let upstream = Upstream::start([Scripted::chunks(events(&["<html>"]))]).await;
+    let upstream = ScriptedServer::start([Scripted::chunks(events(&["<html>"]))]).await;
     let stream = model(&upstream, "chat").0.stream(&ask("x")).await.expect("a stream");
     assert!(matches!(&all(stream).await[..], [Err(ModelError::Unusable(_))]));
 }
 
 #[tokio::test]
 async fn dropping_a_stream_closes_the_connection() {
-    let upstream = Upstream::start([Scripted::chunks(begun("chat")).then_silence()]).await;
+    let upstream = ScriptedServer::start([Scripted::chunks(begun("chat")).then_silence()]).await;
     let (model, _started) = model(&upstream, "chat");
     let mut stream = model.stream(&ask("x")).await.expect("a stream");
     assert_eq!(stream.next().await, Some(Ok(ChatEvent::Text("Hi".into()))));
@@ -268,7 +268,7 @@ async fn dropping_a_stream_closes_the_connection() {
 
 #[tokio::test]
 async fn dropping_a_call_closes_the_connection() {
-    let upstream = Upstream::start([Scripted::never()]).await;
+    let upstream = ScriptedServer::start([Scripted::never()]).await;
     let (model, _started) = model(&upstream, "chat");
     let request = ask("x");
     tokio::select! {

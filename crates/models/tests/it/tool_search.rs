@@ -3,7 +3,7 @@
 use plimsoll_core::lazy_tools::NativeSearch;
 use plimsoll_core::{Block, Message, Role};
 use plimsoll_engine::{ChatEvent, ChatRequest, Deferral, Tool};
-use plimsoll_testkit::upstream::{Scripted, Upstream};
+use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::start::{all, ask, events, model};
@@ -23,7 +23,7 @@ fn request(search: NativeSearch, deferred: &[&str]) -> ChatRequest {
 }
 
 async fn tools_sent(api: &str, request: &ChatRequest) -> Value {
-    let upstream = Upstream::start([Scripted::body(400, "{}")]).await;
+    let upstream = ScriptedServer::start([Scripted::body(400, "{}")]).await;
     let (model, _) = model(&upstream, api);
     assert!(model.complete(request).await.is_err(), "the upstream refuses everything");
     let body: Value = serde_json::from_slice(&upstream.requests()[0].body).expect("JSON");
@@ -68,7 +68,7 @@ async fn what_the_search_found_is_sent_back() {
         r#"{"type":"message_stop"}"#,
     ];
     let script = [Scripted::chunks(events(&found)), Scripted::body(400, "{}")];
-    let upstream = Upstream::start(script).await;
+    let upstream = ScriptedServer::start(script).await;
     let (model, _) = model(&upstream, "anthropic");
     let first = request(NativeSearch::Bm25, &["look"]);
     let stream = model.stream(&first).await.expect("a stream");

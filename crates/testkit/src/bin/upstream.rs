@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use plimsoll_testkit::provider::{
-    Action, Answers, Binding, Config, Keep, Pace, Plan, Provider, Rules, strict,
+    AnswerMode, Binding, Keep, Pace, PlanAction, Rules, ScriptedPlan, ScriptedProvider,
+    ScriptedProviderConfig, strict,
 };
 
 /// A scripted provider on loopback, until it is interrupted.
@@ -16,12 +17,12 @@ use plimsoll_testkit::provider::{
 /// It speaks Anthropic Messages, Chat Completions, Responses and Gemini, and plays a plan of tool turns.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll-upstream")]
-struct Arguments {
+struct UpstreamArguments {
     /// Where to listen; port 0 takes a free one. The address is printed.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// The plan: mending, short, nine, mixed or again.
-    #[arg(long, default_value = "mending", value_parser = Plan::NAMES)]
+    #[arg(long, default_value = "mending", value_parser = ScriptedPlan::NAMES)]
     plan: String,
     /// How many tool turns of the plan to play, all by default.
     #[arg(long)]
@@ -34,7 +35,7 @@ struct Arguments {
     expand_every: Option<usize>,
     /// Add a turn that uses a tool, `NAME={ARGUMENTS}`; NAME is the end of its name.
     #[arg(long = "use", value_parser = used)]
-    uses: Vec<Action>,
+    uses: Vec<PlanAction>,
     /// Keep every request and answer in this folder, which must exist.
     #[arg(long)]
     keep: Option<PathBuf>,
@@ -60,14 +61,14 @@ struct Arguments {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let arguments = Arguments::parse();
+    let arguments = UpstreamArguments::parse();
     let answers = match (arguments.plain, arguments.forward) {
-        (Some(words), _) => Answers::Plain { words },
-        (_, Some(to)) => Answers::Forwarded { to },
+        (Some(words), _) => AnswerMode::Plain { words },
+        (_, Some(to)) => AnswerMode::Forwarded { to },
         _ => {
             let workspace = arguments.workspace.canonicalize()?;
             let workspace = workspace.to_string_lossy();
-            let mut plan = Plan::named(&arguments.plan, workspace).ok_or("no such plan")?;
+            let mut plan = ScriptedPlan::named(&arguments.plan, workspace).ok_or("no such plan")?;
             plan.turns.truncate(arguments.turns.unwrap_or(usize::MAX));
             if let Some(every) = arguments.expand_every {
                 plan = expanding(plan, every.max(1));
@@ -76,7 +77,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let check = (!arguments.lenient).then(strict);
             let binding = if arguments.unbound { Binding::Never } else { Binding::ByModel };
             let rules = Rules { price_as: arguments.price_as, binding };
-            Answers::Planned { plan, check, rules }
+            AnswerMode::Planned { plan, check, rules }
         }
     };
     let keep = arguments.keep.map_or(Keep::Nothing, Keep::Folder);
@@ -85,8 +86,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         None if arguments.plain.is_some() => Pace::Together,
         None => Pace::Apart(Duration::ZERO),
     };
-    let config = Config { answers, keep, pace };
-    let provider = Provider::listen(arguments.listen, config).await?;
+    let config = ScriptedProviderConfig { answers, keep, pace };
+    let provider = ScriptedProvider::listen(arguments.listen, config).await?;
     let mut output = std::io::stdout();
     writeln!(output, "{}", provider.address())?;
     output.flush()?;
@@ -94,21 +95,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn used(text: &str) -> Result<Action, String> {
+fn used(text: &str) -> Result<PlanAction, String> {
     let (tool, arguments) = text.split_once('=').ok_or("it is not NAME={ARGUMENTS}")?;
     let arguments = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
-    Ok(Action::Use { tool: tool.to_owned(), arguments })
+    Ok(PlanAction::Use { tool: tool.to_owned(), arguments })
 }
 
 /// Adds expansions: after one group of turns alone, after the next beside its last call.
-fn expanding(plan: Plan, every: usize) -> Plan {
+fn expanding(plan: ScriptedPlan, every: usize) -> ScriptedPlan {
     let mut turns = Vec::new();
     for (group, some) in plan.turns.chunks(every).enumerate() {
         turns.extend(some.iter().cloned());
         match turns.last_mut() {
-            Some(last) if group % 2 == 1 => last.insert(0, Action::Expand),
-            _ => turns.push(vec![Action::Expand]),
+            Some(last) if group % 2 == 1 => last.insert(0, PlanAction::Expand),
+            _ => turns.push(vec![PlanAction::Expand]),
         }
     }
-    Plan { turns, ..plan }
+    ScriptedPlan { turns, ..plan }
 }

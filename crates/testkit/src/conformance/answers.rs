@@ -1,25 +1,20 @@
 //! Checks of cached answers in the knowledge port.
 
-use std::sync::Arc;
-
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::{Answer, AnswerQuota, KnowledgeStore};
+use plimsoll_engine::{Answer, AnswerQuota};
 
+use super::{NOW, SharedKnowledge};
 use crate::sample::{answer, embedding, tenant};
 
-type Store = Arc<dyn KnowledgeStore>;
-
-const NOW: MillisSinceEpoch = MillisSinceEpoch(10_000);
-
-async fn put(store: &Store, answer: &Answer) {
+async fn put(store: &SharedKnowledge, answer: &Answer) {
     store.put_answer(answer).await.expect("an answer that is in order");
 }
 
-async fn live_answer(store: &Store, key: &str, now: MillisSinceEpoch) -> Option<Answer> {
+async fn live_answer(store: &SharedKnowledge, key: &str, now: MillisSinceEpoch) -> Option<Answer> {
     store.answer(&tenant("a"), key, now).await.expect("read")
 }
 
-pub async fn answers_live_until_their_time(store: Store) {
+pub async fn answers_live_until_their_time(store: SharedKnowledge) {
     let mut kept = answer("a", "k");
     kept.ttl_expires_at = Some(NOW);
     kept.query_embedding = Some(embedding("m", 0.0));
@@ -40,7 +35,7 @@ pub async fn answers_live_until_their_time(store: Store) {
     assert_eq!((read.answer_text.as_str(), read.hit_count), ("another", 8));
 }
 
-pub async fn similar_answers_share_a_signature_and_a_model(store: Store) {
+pub async fn similar_answers_share_a_signature_and_a_model(store: SharedKnowledge) {
     let kept = |key: &str, model: &str, angle: f32| {
         let query_embedding = Some(embedding(model, angle));
         Answer { query_embedding, ..answer("a", key) }
@@ -64,7 +59,7 @@ pub async fn similar_answers_share_a_signature_and_a_model(store: Store) {
     assert_eq!(one.expect("hits").len(), 1);
 }
 
-pub async fn answers_are_dropped_by_key_and_by_ref(store: Store) {
+pub async fn answers_are_dropped_by_key_and_by_ref(store: SharedKnowledge) {
     let a = tenant("a");
     for (key, used) in [("1", "r"), ("2", "r"), ("3", "q"), ("4", "q")] {
         let mut kept = answer("a", key);
@@ -82,7 +77,7 @@ pub async fn answers_are_dropped_by_key_and_by_ref(store: Store) {
     assert_eq!(dropped(None, Some("both")).await, 1);
 }
 
-pub async fn answers_are_listed_newest_first_and_trimmed(store: Store) {
+pub async fn answers_are_listed_newest_first_and_trimmed(store: SharedKnowledge) {
     let a = tenant("a");
     for (key, at, text) in [("old", 1, "four"), ("b", 3, "four"), ("a", 3, "fünf"), ("new", 9, "")]
     {

@@ -1,23 +1,18 @@
 //! Checks of artefacts in the knowledge port.
 
-use std::sync::Arc;
-
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::{Artefact, ArtefactKind, ArtefactRef, KnowledgeStore, RefQuery, digest};
+use plimsoll_engine::{Artefact, ArtefactKind, ArtefactRef, RefQuery, digest};
 
+use super::{NOW, SharedKnowledge};
 use crate::sample::{HOSTILE, artefact, session, tenant};
 
-type Store = Arc<dyn KnowledgeStore>;
-
-const NOW: MillisSinceEpoch = MillisSinceEpoch(10_000);
-
-async fn put(store: &Store, artefacts: &[&Artefact]) {
+async fn put(store: &SharedKnowledge, artefacts: &[&Artefact]) {
     for artefact in artefacts {
         store.put_artefact(artefact).await.expect("an artefact that is in order");
     }
 }
 
-pub async fn an_artefact_is_found_by_every_form_of_its_ref(store: Store) {
+pub async fn an_artefact_is_found_by_every_form_of_its_ref(store: SharedKnowledge) {
     let plain = artefact("a", "notion_page", "the content \0 'quoted' é");
     let mut view = artefact("a", "notion_page", "an outline");
     view.reference.view = Some("outline".into());
@@ -55,7 +50,7 @@ pub async fn an_artefact_is_found_by_every_form_of_its_ref(store: Store) {
     }
 }
 
-pub async fn accesses_are_counted(store: Store) {
+pub async fn accesses_are_counted(store: SharedKnowledge) {
     let mut page = artefact("a", "page", "text");
     page.ttl_expires_at = Some(MillisSinceEpoch(5_000));
     put(&store, &[&page]).await;
@@ -69,7 +64,7 @@ pub async fn accesses_are_counted(store: Store) {
     assert_eq!(read, page);
 }
 
-pub async fn a_ref_that_is_there_keeps_its_content_and_counters(store: Store) {
+pub async fn a_ref_that_is_there_keeps_its_content_and_counters(store: SharedKnowledge) {
     let page = artefact("a", "page", "text");
     put(&store, &[&page]).await;
     store.artefact(&tenant("a"), &page.reference.digest, NOW).await.expect("found");
@@ -92,7 +87,7 @@ pub async fn a_ref_that_is_there_keeps_its_content_and_counters(store: Store) {
     assert_eq!(first.reference.kind.0, "other", "by kind where only digits are given");
 }
 
-pub async fn what_is_no_artefact_is_refused(store: Store) {
+pub async fn what_is_no_artefact_is_refused(store: SharedKnowledge) {
     let good = artefact("a", "page", "text");
     let mut bad = vec![good.clone(); 5];
     bad[0].content.push(b'x');
@@ -108,7 +103,7 @@ pub async fn what_is_no_artefact_is_refused(store: Store) {
     put(&store, &[&longest]).await;
 }
 
-pub async fn refs_are_listed_newest_first(store: Store) {
+pub async fn refs_are_listed_newest_first(store: SharedKnowledge) {
     let mut newer = artefact("a", "page", "newer");
     newer.created_at = MillisSinceEpoch(2_000);
     newer.session = None;
@@ -125,7 +120,7 @@ pub async fn refs_are_listed_newest_first(store: Store) {
     assert_eq!(list(RefQuery { limit: 1, ..all }).await, [bare(&newer)]);
 }
 
-pub async fn refs_past_their_time_are_collected(store: Store) {
+pub async fn refs_past_their_time_are_collected(store: SharedKnowledge) {
     let mut ended = artefact("a", "page", "shared");
     ended.ttl_expires_at = Some(MillisSinceEpoch(5_000));
     let mut just = artefact("a", "page", "just");

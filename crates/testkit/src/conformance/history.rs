@@ -1,16 +1,13 @@
 //! Checks of the history port.
 
-use std::sync::Arc;
-
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Appended, Bill, Bills, ContextCard, Embedding, Gathering, HistoryBatch, HistoryStore, LogQuery,
+    Appended, Bill, Bills, ContextCard, Embedding, Gathering, HistoryBatch, LogQuery,
     MessageRecord, ReceiptRecord, SearchQuery,
 };
 
+use super::SharedHistory;
 use crate::sample::{HOSTILE, card, embedding, message, receipt, session, tenant};
-
-type Store = Arc<dyn HistoryStore>;
 
 fn batch(messages: Vec<MessageRecord>) -> HistoryBatch {
     HistoryBatch { messages, ..HistoryBatch::default() }
@@ -34,13 +31,13 @@ fn pointed(record: &MessageRecord, angle: f32) -> ContextCard {
 }
 
 /// Appends messages to session `s`.
-async fn append_texts(store: &Store, texts: &[&str]) -> Vec<MessageRecord> {
+async fn append_texts(store: &SharedHistory, texts: &[&str]) -> Vec<MessageRecord> {
     let messages: Vec<_> = texts.iter().zip(0..).map(|(text, i)| message("s", i, text)).collect();
     append(store, batch(messages.clone())).await;
     messages
 }
 
-async fn read(store: &Store, name: &str) -> Vec<MessageRecord> {
+async fn read(store: &SharedHistory, name: &str) -> Vec<MessageRecord> {
     store.messages(&tenant("a"), &session(name), 0, 10_000).await.expect("messages")
 }
 
@@ -48,22 +45,26 @@ fn asked(text: &str) -> SearchQuery {
     SearchQuery { text: Some(text.to_owned()), embedding: None, limit: 10 }
 }
 
-async fn append(store: &Store, batch: HistoryBatch) -> Appended {
+async fn append(store: &SharedHistory, batch: HistoryBatch) -> Appended {
     store.append(&tenant("a"), batch).await.expect("a batch that is in order")
 }
 
-async fn count(store: &Store, name: &str) -> usize {
+async fn count(store: &SharedHistory, name: &str) -> usize {
     read(store, name).await.len()
 }
 
-async fn found(store: &Store, in_session: Option<&str>, query: &SearchQuery) -> Vec<String> {
+async fn found(
+    store: &SharedHistory,
+    in_session: Option<&str>,
+    query: &SearchQuery,
+) -> Vec<String> {
     let in_session = in_session.map(session);
     let hits = store.search(&tenant("a"), in_session.as_ref(), query).await.expect("hits");
     assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score), "best first");
     hits.into_iter().map(|hit| hit.item.message.shown()).collect()
 }
 
-pub async fn appended_messages_come_back_in_order(store: Store) {
+pub async fn appended_messages_come_back_in_order(store: SharedHistory) {
     let all: Vec<MessageRecord> = (0..20).map(|i| message("s", i, &format!("text {i}"))).collect();
     let appended = append(&store, batch(all[..7].to_vec())).await;
     assert_eq!(appended, Appended { added: 7, known: 0 });
@@ -79,7 +80,7 @@ pub async fn appended_messages_come_back_in_order(store: Store) {
     assert_eq!(count(&store, "unknown").await, 0);
 }
 
-pub async fn hostile_texts_come_back_as_they_are(store: Store) {
+pub async fn hostile_texts_come_back_as_they_are(store: SharedHistory) {
     let all = append_texts(&store, HOSTILE).await;
     let mut hostile = receipt("s", 0, HOSTILE[0]);
     hostile.trace_id = String::from(HOSTILE[5]);
@@ -96,13 +97,13 @@ pub async fn hostile_texts_come_back_as_they_are(store: Store) {
     assert_eq!(store.cards(&a, &s).await.expect("cards"), [about]);
 }
 
-pub async fn a_megabyte_comes_back(store: Store) {
+pub async fn a_megabyte_comes_back(store: SharedHistory) {
     let text = "ab'%_\0 é".repeat((1 << 20) / 9 + 1);
     append(&store, batch(vec![message("s", 0, &text)])).await;
     assert_eq!(read(&store, "s").await[0].message.shown(), text);
 }
 
-pub async fn who_said_it_comes_back(store: Store) {
+pub async fn who_said_it_comes_back(store: SharedHistory) {
     let mut all = vec![message("s", 0, "one"), message("s", 1, "two")];
     all[0].message.id = Some("D1:1".into());
     all[0].message.speaker = Some(HOSTILE[0].into());
@@ -112,7 +113,7 @@ pub async fn who_said_it_comes_back(store: Store) {
     assert_eq!(read(&store, "s").await, all);
 }
 
-pub async fn appending_again_changes_nothing(store: Store) {
+pub async fn appending_again_changes_nothing(store: SharedHistory) {
     let all = vec![message("s", 0, "one"), message("s", 1, "two")];
     append(&store, batch(all.clone())).await;
     let mut again = all.clone();
@@ -124,7 +125,7 @@ pub async fn appending_again_changes_nothing(store: Store) {
     assert_eq!(rows.expect("rows").len(), 3);
 }
 
-pub async fn another_content_at_a_position_is_a_conflict(store: Store) {
+pub async fn another_content_at_a_position_is_a_conflict(store: SharedHistory) {
     append(&store, batch(vec![message("s", 0, "one")])).await;
     let other = vec![message("t", 0, "fresh"), message("s", 1, "two"), message("s", 0, "other")];
     assert_fails!(store.append(&tenant("a"), batch(other)), Conflict);
@@ -135,7 +136,7 @@ pub async fn another_content_at_a_position_is_a_conflict(store: Store) {
     assert_eq!(found(&store, None, &asked("fresh")).await, [""; 0]);
 }
 
-pub async fn a_gap_is_refused(store: Store) {
+pub async fn a_gap_is_refused(store: SharedHistory) {
     append(&store, batch(vec![message("s", 0, "one")])).await;
     for gap in [vec![message("s", 2, "x")], vec![message("t", 1, "x")]] {
         assert_fails!(store.append(&tenant("a"), batch(gap)), Invalid);
@@ -143,17 +144,18 @@ pub async fn a_gap_is_refused(store: Store) {
     assert_eq!((count(&store, "s").await, count(&store, "t").await), (1, 0));
 }
 
-pub async fn a_hash_of_another_content_is_refused(store: Store) {
+pub async fn a_hash_of_another_content_is_refused(store: SharedHistory) {
     let mut wrong = message("s", 0, "one");
     wrong.hash = message("s", 0, "two").hash;
     assert_fails!(store.append(&tenant("a"), batch(vec![wrong])), Invalid);
     assert_eq!(count(&store, "s").await, 0);
 }
 
-pub async fn the_first_receipt_stays(store: Store) {
+pub async fn the_first_receipt_stays(store: SharedHistory) {
     let first = vec![receipt("s", 1, "masking"), receipt("s", 0, "b"), receipt("s", 0, "a")];
     append(&store, receipts(first)).await;
-    let again = ReceiptRecord { tokens_saved: 5, ..receipt("s", 1, "masking") };
+    let mut again = receipt("s", 1, "masking");
+    again.tokens_saved = 5;
     let appended = append(&store, receipts(vec![again])).await;
     assert_eq!(appended, Appended { added: 0, known: 1 });
     let kept = store.receipts(&tenant("a"), &session("s")).await.expect("receipts");
@@ -161,7 +163,7 @@ pub async fn the_first_receipt_stays(store: Store) {
     assert_eq!(kept, all);
 }
 
-pub async fn a_later_card_replaces_an_earlier_one(store: Store) {
+pub async fn a_later_card_replaces_an_earlier_one(store: SharedHistory) {
     let about = append_texts(&store, &["one", "two"]).await;
     let mut first = card("a", &about[0], "zebra");
     first.embedding = Some(embedding("m", 10.0));
@@ -180,7 +182,7 @@ pub async fn a_later_card_replaces_an_earlier_one(store: Store) {
     assert_eq!(found(&store, None, &near(10.0, 5)).await, [""; 0], "the later card has no vector");
 }
 
-pub async fn messages_are_found_by_a_prefix_of_their_hash(store: Store) {
+pub async fn messages_are_found_by_a_prefix_of_their_hash(store: SharedHistory) {
     let record = message("s", 0, "one");
     let mut later = message("r", 0, "one");
     later.recorded_at = MillisSinceEpoch(50_000);
@@ -196,7 +198,7 @@ pub async fn messages_are_found_by_a_prefix_of_their_hash(store: Store) {
     }
 }
 
-pub async fn sessions_come_newest_first(store: Store) {
+pub async fn sessions_come_newest_first(store: SharedHistory) {
     let messages = vec![message("old", 0, "one"), message("new", 0, "two"), message("new", 1, "x")];
     let receipts = vec![receipt("receipts", 0, "masking")];
     append(&store, HistoryBatch { messages, receipts, cards: Vec::new() }).await;
@@ -209,7 +211,7 @@ pub async fn sessions_come_newest_first(store: Store) {
     assert_eq!(store.sessions(&tenant("a"), 1).await.expect("sessions")[0], sessions[0]);
 }
 
-pub async fn words_are_found_and_nothing_else(store: Store) {
+pub async fn words_are_found_and_nothing_else(store: SharedHistory) {
     let texts = [
         "The quick brown fox",
         "brown brown bears in brown caves",
@@ -234,7 +236,7 @@ pub async fn words_are_found_and_nothing_else(store: Store) {
     assert_eq!(found(&store, None, &SearchQuery { limit: 0, ..asked("brown") }).await.len(), 0);
 }
 
-pub async fn operators_of_a_query_language_mean_nothing(store: Store) {
+pub async fn operators_of_a_query_language_mean_nothing(store: SharedHistory) {
     let texts = ["alpha beta", "not near or and", "gamma"];
     append_texts(&store, &texts).await;
     for text in HOSTILE {
@@ -248,7 +250,7 @@ pub async fn operators_of_a_query_language_mean_nothing(store: Store) {
     assert_eq!(found(&store, None, &asked(&long)).await, [texts[2]]);
 }
 
-pub async fn vectors_are_found_by_the_model_that_made_them(store: Store) {
+pub async fn vectors_are_found_by_the_model_that_made_them(store: SharedHistory) {
     let messages = append_texts(&store, &["text 0", "text 1", "text 2", "text 3", "text 4"]).await;
     let angles = messages.iter().zip([0.0, 30.0, 60.0, 90.0]);
     append(&store, cards(angles.map(|(record, angle)| pointed(record, angle)).collect())).await;
@@ -277,7 +279,7 @@ pub async fn vectors_are_found_by_the_model_that_made_them(store: Store) {
     }
 }
 
-pub async fn words_and_vectors_are_fused(store: Store) {
+pub async fn words_and_vectors_are_fused(store: SharedHistory) {
     let texts = ["words alone apple", "both apple here", "vector alone"];
     let messages = append_texts(&store, &texts).await;
     append(&store, cards(vec![pointed(&messages[1], 20.0), pointed(&messages[2], 0.0)])).await;
@@ -286,7 +288,7 @@ pub async fn words_and_vectors_are_fused(store: Store) {
     assert_eq!((&*hits[0], hits.len()), (texts[1], 3));
 }
 
-pub async fn the_log_returns_the_newest_rows(store: Store) {
+pub async fn the_log_returns_the_newest_rows(store: SharedHistory) {
     let messages = vec![message("s", 0, "\n first line\nsecond"), message("s", 1, "two")];
     let receipts = vec![receipt("s", 0, "masking")];
     append(&store, HistoryBatch { messages, receipts, cards: Vec::new() }).await;
@@ -312,7 +314,7 @@ pub async fn the_log_returns_the_newest_rows(store: Store) {
     assert_eq!(log(none).await, []);
 }
 
-pub async fn efficiency_is_counted_by_cascade(store: Store) {
+pub async fn efficiency_is_counted_by_cascade(store: SharedHistory) {
     let mut all: Vec<_> = (0..4).map(|turn| receipt("s", turn, "masking")).collect();
     all[0].cascade_id = Some("b".into());
     all[1].cascade_id = Some("a".into());
@@ -329,7 +331,7 @@ pub async fn efficiency_is_counted_by_cascade(store: Store) {
     near(rows[1].avg_tokens_saved, 30.0);
 }
 
-pub async fn bills_are_summed_by_cascade_and_by_session(store: Store) {
+pub async fn bills_are_summed_by_cascade_and_by_session(store: SharedHistory) {
     let bill = |billed, without, estimate| Some(Bill { billed, without, estimate });
     let mut all: Vec<_> = (0..3).map(|turn| receipt("s", turn, "masking")).collect();
     all.push(receipt("r", 0, "masking"));
@@ -362,13 +364,13 @@ pub async fn bills_are_summed_by_cascade_and_by_session(store: Store) {
     assert_eq!(by_session[0].bills.saved(), None, "nothing was reported");
 }
 
-pub async fn everything_verifies(store: Store) {
+pub async fn everything_verifies(store: SharedHistory) {
     append(&store, batch(vec![message("s", 0, "one"), message("t", 0, "two")])).await;
     let rebuilt = store.verify(&tenant("a")).await.expect("verified");
     assert_eq!((rebuilt.messages, rebuilt.mismatches), (2, 0));
 }
 
-pub async fn tenants_never_meet(store: Store) {
+pub async fn tenants_never_meet(store: SharedHistory) {
     let (a, b) = (tenant("a"), tenant("b"));
     let record = message("s", 0, "canary");
     let receipts = vec![receipt("s", 0, "masking")];
@@ -392,7 +394,7 @@ pub async fn tenants_never_meet(store: Store) {
     assert_eq!(store.messages(&a, &s, 0, 9).await.expect("read"), [record]);
 }
 
-pub async fn appends_at_once_are_all_kept(store: Store) {
+pub async fn appends_at_once_are_all_kept(store: SharedHistory) {
     let sessions: Vec<String> = (0..40).map(|i| format!("s{i}")).collect();
     let calls: Vec<_> = sessions
         .iter()

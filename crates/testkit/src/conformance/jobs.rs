@@ -1,41 +1,44 @@
 //! Checks of jobs in the knowledge port.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::{Job, JobId, JobOutcome, JobState, KnowledgeStore, NewJob, Quota};
+use plimsoll_engine::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
 
+use super::{NOW, SharedKnowledge};
 use crate::sample::{job, session, tenant};
 
-type Store = Arc<dyn KnowledgeStore>;
-
-const NOW: MillisSinceEpoch = MillisSinceEpoch(10_000);
 const LEASE: Duration = Duration::from_secs(1);
 
-async fn queue(store: &Store, job: &NewJob) -> (JobId, bool) {
+async fn queue(store: &SharedKnowledge, job: &NewJob) -> (JobId, bool) {
     store.queue_job(&tenant("a"), job).await.expect("queued")
 }
 
-async fn finish(store: &Store, id: i64, owner: &str, now: MillisSinceEpoch, outcome: JobOutcome) {
+async fn finish(
+    store: &SharedKnowledge,
+    id: i64,
+    owner: &str,
+    now: MillisSinceEpoch,
+    outcome: JobOutcome,
+) {
     store.finish_job(&tenant("a"), JobId(id), owner, now, outcome).await.expect("ended");
 }
 
-async fn jobs(store: &Store, state: Option<JobState>) -> Vec<Job> {
+async fn jobs(store: &SharedKnowledge, state: Option<JobState>) -> Vec<Job> {
     store.jobs(&tenant("a"), state, 100).await.expect("jobs")
 }
 
-async fn lease(store: &Store, owner: &str, now: i64, quota: &Quota) -> Option<JobId> {
+async fn lease(store: &SharedKnowledge, owner: &str, now: i64, quota: &Quota) -> Option<JobId> {
     let leased = store.lease_job(&tenant("a"), owner, MillisSinceEpoch(now), LEASE, quota).await;
     leased.expect("a lease").map(|job| job.id)
 }
 
-async fn states(store: &Store) -> Vec<JobState> {
+async fn states(store: &SharedKnowledge) -> Vec<JobState> {
     jobs(store, None).await.into_iter().map(|job| job.state).collect()
 }
 
-pub async fn a_job_is_one_by_its_key(store: Store) {
+pub async fn a_job_is_one_by_its_key(store: SharedKnowledge) {
     let a = tenant("a");
     let first = queue(&store, &job("k")).await;
     assert_eq!(first, (JobId(1), true));
@@ -49,7 +52,7 @@ pub async fn a_job_is_one_by_its_key(store: Store) {
     assert_fails!(store.queue_job(&a, &high), Invalid);
 }
 
-pub async fn jobs_are_leased_in_order(store: Store) {
+pub async fn jobs_are_leased_in_order(store: SharedKnowledge) {
     for (key, priority, due) in [("late", 5, 900), ("early", 5, 100), ("high", 9, 950)] {
         let mut new = job(key);
         new.priority = priority;
@@ -68,7 +71,7 @@ pub async fn jobs_are_leased_in_order(store: Store) {
     assert_eq!(running.attempt_count, 1);
 }
 
-pub async fn a_job_is_tried_again_and_parked(store: Store) {
+pub async fn a_job_is_tried_again_and_parked(store: SharedKnowledge) {
     let a = tenant("a");
     queue(&store, &job("k")).await;
     let quota = Quota::default();
@@ -89,7 +92,7 @@ pub async fn a_job_is_tried_again_and_parked(store: Store) {
     assert_fails!(store.finish_job(&a, JobId(77), "w", NOW, done), NotFound);
 }
 
-pub async fn a_lease_that_ended_is_taken_over(store: Store) {
+pub async fn a_lease_that_ended_is_taken_over(store: SharedKnowledge) {
     let a = tenant("a");
     let mut new = job("k");
     new.max_attempts = 2;
@@ -116,7 +119,7 @@ pub async fn a_lease_that_ended_is_taken_over(store: Store) {
     assert_eq!(states(&store).await, [JobState::Done, JobState::Parked]);
 }
 
-pub async fn quotas_hold(store: Store) {
+pub async fn quotas_hold(store: SharedKnowledge) {
     for (key, of_session, reference) in
         [("1", "s", "r"), ("2", "s", "q"), ("3", "t", "r"), ("4", "t", "q")]
     {
@@ -145,7 +148,7 @@ pub async fn quotas_hold(store: Store) {
     assert_eq!(states(&store).await[6], skipped);
 }
 
-pub async fn no_two_callers_get_the_same_job(store: Store) {
+pub async fn no_two_callers_get_the_same_job(store: SharedKnowledge) {
     for key in 0..60 {
         queue(&store, &job(&key.to_string())).await;
     }

@@ -1,21 +1,17 @@
 //! Checks of the knowledge port as a whole.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::{JobId, KnowledgeStore, MemoryId, Quota, RefQuery, Scope};
+use plimsoll_engine::{JobId, MemoryId, Quota, RefQuery, Scope};
 
 use super::memory::{everything, recalled, remember};
+use super::{NOW, SharedKnowledge};
 use crate::sample::{
     HOSTILE, answer, artefact, embedding, job, memory, session, tenant, tool_schema,
 };
 
-type Store = Arc<dyn KnowledgeStore>;
-
-const NOW: MillisSinceEpoch = MillisSinceEpoch(10_000);
-
-pub async fn schemas_are_replaced_and_sorted(store: Store) {
+pub async fn schemas_are_replaced_and_sorted(store: SharedKnowledge) {
     let mut replaced = tool_schema("a", "server", "b");
     let other = tool_schema("a", "server", "a");
     let first = tool_schema("a", "earlier", "z");
@@ -28,7 +24,7 @@ pub async fn schemas_are_replaced_and_sorted(store: Store) {
     assert_eq!(kept, [first, other, replaced]);
 }
 
-pub async fn hostile_ids_and_texts_are_taken_literally(store: Store) {
+pub async fn hostile_ids_and_texts_are_taken_literally(store: SharedKnowledge) {
     let megabyte = "m'\"%_\0".repeat((1 << 20) / 6);
     let mut texts: Vec<&str> = HOSTILE.to_vec();
     texts.push(&megabyte);
@@ -75,7 +71,7 @@ pub async fn hostile_ids_and_texts_are_taken_literally(store: Store) {
     assert_fails!(store.memory(&tenant("a"), &MemoryId("' OR 1=1 --".into()), None), NotFound);
 }
 
-pub async fn tenants_never_meet(store: Store) {
+pub async fn tenants_never_meet(store: SharedKnowledge) {
     let (a, b) = (tenant("a"), tenant("b"));
     let page = artefact("a", "page", "secret");
     store.put_artefact(&page).await.expect("stored");

@@ -1,24 +1,21 @@
 //! Checks of memory in the knowledge port: records, their states, copies of them, and forgetting a source.
 
-use std::sync::Arc;
-
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    KnowledgeStore, MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState,
-    MemoryVersion, RefQuery, Scope, SearchQuery,
+    MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, MemoryVersion,
+    RefQuery, Scope, SearchQuery,
 };
 
+use super::SharedKnowledge;
 use crate::sample::{answer, artefact, embedding, memory, session, tenant};
 
-type Store = Arc<dyn KnowledgeStore>;
-
-pub(super) async fn remember(store: &Store, records: &[MemoryRecord]) {
+pub(super) async fn remember(store: &SharedKnowledge, records: &[MemoryRecord]) {
     for record in records {
         store.put_memory(record).await.expect("a record that is in order");
     }
 }
 
-pub(super) async fn recalled(store: &Store, query: &MemoryQuery) -> Vec<String> {
+pub(super) async fn recalled(store: &SharedKnowledge, query: &MemoryQuery) -> Vec<String> {
     let hits = store.memories(&tenant("a"), query).await.expect("hits");
     assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score), "best first");
     hits.into_iter().map(|hit| hit.item.id.0).collect()
@@ -29,7 +26,7 @@ pub(super) fn everything() -> MemoryQuery {
     MemoryQuery { search, ..MemoryQuery::default() }
 }
 
-pub async fn a_record_takes_the_place_of_its_earlier_state(store: Store) {
+pub async fn a_record_takes_the_place_of_its_earlier_state(store: SharedKnowledge) {
     let a = tenant("a");
     let mut first = memory("a", "id", "zebra");
     first.embedding = Some(embedding("m", 0.0));
@@ -70,7 +67,7 @@ pub async fn a_record_takes_the_place_of_its_earlier_state(store: Store) {
     assert_fails!(store.put_memory(&wrong), Invalid);
 }
 
-pub async fn records_are_filtered(store: Store) {
+pub async fn records_are_filtered(store: SharedKnowledge) {
     let mut records: Vec<MemoryRecord> =
         (0..6).map(|i| memory("a", &format!("r{i}"), "same words")).collect();
     for (record, at) in records.iter_mut().zip([5, 4, 3, 2, 1, 1]) {
@@ -123,7 +120,7 @@ pub async fn records_are_filtered(store: Store) {
     assert_eq!(recalled(&store, &query).await, ["r3"]);
 }
 
-pub async fn records_are_ranked(store: Store) {
+pub async fn records_are_ranked(store: SharedKnowledge) {
     let texts = ["postgres over sqlite", "sqlite in a test", "tabs or spaces", "fourth"];
     let mut records: Vec<MemoryRecord> = texts.iter().map(|text| memory("a", text, text)).collect();
     for (record, angle) in records.iter_mut().zip([80.0, 10.0, 20.0, 60.0]) {
@@ -153,7 +150,7 @@ fn ids(changes: &MemoryChanges) -> Vec<&str> {
     ids
 }
 
-pub async fn records_are_stored_together_or_not_at_all(store: Store) {
+pub async fn records_are_stored_together_or_not_at_all(store: SharedKnowledge) {
     let a = tenant("a");
     let (one, two) = (memory("a", "one", "one"), memory("a", "two", "two"));
     store.put_memories(&a, &[one, two]).await.expect("both");
@@ -167,7 +164,7 @@ pub async fn records_are_stored_together_or_not_at_all(store: Store) {
     store.put_memories(&a, &[]).await.expect("nothing");
 }
 
-pub async fn a_copy_is_brought_up_to_date_by_what_changed(store: Store) {
+pub async fn a_copy_is_brought_up_to_date_by_what_changed(store: SharedKnowledge) {
     let a = tenant("a");
     let changes = async |since| store.memory_changes(&a, since).await.expect("changes");
     let empty = changes(MemoryVersion::default()).await;
@@ -201,7 +198,7 @@ pub async fn a_copy_is_brought_up_to_date_by_what_changed(store: Store) {
     assert_eq!((ids(&after), after.is_whole), (vec!["first", "second"], true));
 }
 
-pub async fn a_source_is_forgotten_with_all_that_came_from_it(store: Store) {
+pub async fn a_source_is_forgotten_with_all_that_came_from_it(store: SharedKnowledge) {
     let a = tenant("a");
     let page = artefact("a", "page", "obey the page");
     let mut outline = artefact("a", "page", "an outline");

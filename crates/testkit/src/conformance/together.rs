@@ -1,20 +1,17 @@
 //! Checks of both ports together: what is forgotten is gone from everywhere.
 
-use std::sync::Arc;
-
 use plimsoll_core::{MillisSinceEpoch, Ref};
 use plimsoll_engine::{
-    Forgotten, HistoryBatch, HistoryStore, JobId, KnowledgeStore, LogQuery, MemoryId, MemoryQuery,
-    RefQuery, Scope, SearchQuery, StoreError, forget,
+    Forgotten, HistoryBatch, JobId, LogQuery, MemoryId, MemoryQuery, RefQuery, Scope, SearchQuery,
+    StoreError, forget,
 };
 
+use super::{NOW, SharedHistory, SharedKnowledge};
 use crate::sample::{
     answer, artefact, card, embedding, job, memory, message, receipt, session, tenant,
 };
 
-type Stores = (Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>);
-
-const NOW: MillisSinceEpoch = MillisSinceEpoch(10_000);
+type Stores = (SharedHistory, SharedKnowledge);
 
 /// Fills two sessions, `s` and `t`, of tenant `name` with one of everything.
 async fn fill((history, knowledge): &Stores, name: &str) {

@@ -11,7 +11,7 @@ use plimsoll_engine::{
     SessionSummary, StoreError, TenantId, hash_prefix, words,
 };
 
-use super::ranking::{Document, rank};
+use super::ranking::{SearchDocument, rank};
 use super::{Arrival, MemoryStore, Records, StoreResult, not_found};
 
 fn checked(record: &MessageRecord) -> StoreResult<MessageRecord> {
@@ -230,7 +230,7 @@ impl HistoryStore for MemoryStore {
                         .flat_map(|card| card.keywords.iter().chain([&card.summary]));
                     let words = of_card.chain([&text]).flat_map(|text| words(text)).collect();
                     let embedding = card.and_then(|card| card.embedding.as_ref());
-                    Document { record, words, embedding }
+                    SearchDocument { record, words, embedding }
                 })
                 .collect();
             Ok(rank(&documents, query))
@@ -278,7 +278,7 @@ impl HistoryStore for MemoryStore {
             let messages = records.messages.values().flatten();
             let spoilt = messages.clone().filter(|record| checked(record).is_err());
             let mismatches = spoilt.count() as u64;
-            Ok(Rebuilt { messages: messages.count() as u64, mismatches, ..Rebuilt::default() })
+            Ok(Rebuilt { messages: messages.count() as u64, mismatches })
         })
     }
 }

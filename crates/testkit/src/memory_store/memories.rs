@@ -8,7 +8,7 @@ use plimsoll_engine::{
     Hit, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion, words,
 };
 
-use super::ranking::{Document, rank};
+use super::ranking::{SearchDocument, rank};
 use super::{MemoryHistory, Records, StoreResult, not_found};
 
 impl Records {
@@ -66,7 +66,7 @@ impl Records {
                 let texts = [Some(&record.micro), record.summary.as_ref(), record.full.as_ref()];
                 let texts = texts.into_iter().flatten().chain(&record.tags);
                 let words = texts.flat_map(|text| words(text)).collect();
-                Document { record, words, embedding: record.embedding.as_ref() }
+                SearchDocument { record, words, embedding: record.embedding.as_ref() }
             })
             .collect();
         rank(&documents, &query.search)

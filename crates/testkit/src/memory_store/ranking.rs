@@ -5,14 +5,17 @@ use std::collections::{HashMap, HashSet};
 use plimsoll_engine::{Embedding, Hit, SearchQuery, fuse, words};
 
 /// A record with the words and the vector by which a search finds it.
-pub(super) struct Document<'a, T> {
+pub(super) struct SearchDocument<'a, T> {
     pub(super) record: &'a T,
     pub(super) words: Vec<String>,
     pub(super) embedding: Option<&'a Embedding>,
 }
 
 /// Returns the records that fit the query, best first.
-pub(super) fn rank<T: Clone>(documents: &[Document<'_, T>], query: &SearchQuery) -> Vec<Hit<T>> {
+pub(super) fn rank<T: Clone>(
+    documents: &[SearchDocument<'_, T>],
+    query: &SearchQuery,
+) -> Vec<Hit<T>> {
     let by_text = query.text.as_ref().map(|text| by_words(documents, text));
     let by_vector = query
         .embedding
@@ -31,7 +34,7 @@ pub(super) fn rank<T: Clone>(documents: &[Document<'_, T>], query: &SearchQuery)
     hits.into_iter().map(record).collect()
 }
 
-fn by_words<T>(documents: &[Document<'_, T>], text: &str) -> Vec<Hit<usize>> {
+fn by_words<T>(documents: &[SearchDocument<'_, T>], text: &str) -> Vec<Hit<usize>> {
     let asked: HashSet<String> = words(text).collect();
     let frequency = |word: &String| documents.iter().filter(|it| it.words.contains(word)).count();
     let frequencies: HashMap<_, _> = asked.iter().map(|word| (word, frequency(word))).collect();

@@ -4,14 +4,14 @@ use plimsoll_core::lazy_tools::DESCRIBE_TOOL;
 use plimsoll_wire::Wire;
 use serde_json::{Value, json};
 
-use super::offered::Kind;
-use super::plan::{Call, Plan};
-use super::usage::Usage;
+use super::offered::ToolForm;
+use super::plan::{PlannedCall, ScriptedPlan};
+use super::usage::ReportedUsage;
 use super::{offered, progress};
 
 /// An answer of the scripted model.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct ScriptedAnswer {
     /// The number of the request; ids are made of it.
     pub(crate) request: u64,
     pub(crate) turn: usize,
@@ -19,8 +19,8 @@ pub(crate) struct Answer {
     /// Present when the request asks for reasoning.
     pub(crate) reasoning: Option<String>,
     pub(crate) text: String,
-    pub(crate) calls: Vec<Call>,
-    pub(crate) usage: Usage,
+    pub(crate) calls: Vec<PlannedCall>,
+    pub(crate) usage: ReportedUsage,
     /// Of the reasoning, where it is checked.
     pub(crate) signature: Option<String>,
     /// What was done to the request's thinking, if it asks to be told.
@@ -31,14 +31,14 @@ pub(crate) struct Answer {
     pub(crate) is_silent: bool,
 }
 
-impl Answer {
+impl ScriptedAnswer {
     /// Decides what is said to `body`.
     pub(crate) fn to(
         wire: Wire,
         model: &str,
         body: &Value,
         raw: &str,
-        plan: &Plan,
+        plan: &ScriptedPlan,
         request: u64,
     ) -> Self {
         let tools = offered::offered(wire, body);
@@ -63,7 +63,7 @@ impl Answer {
             reasoning,
             text,
             calls,
-            usage: Usage::default(),
+            usage: ReportedUsage::default(),
             signature: None,
             transformations: None,
             edits: None,
@@ -82,16 +82,16 @@ impl Answer {
     /// Answers a load tool: so many words and, if it named its request, one call.
     pub(crate) fn plain(label: Option<u64>, words: usize, bytes: usize) -> Self {
         let request = label.unwrap_or_default();
-        let read = Call {
+        let read = PlannedCall {
             name: "read".to_owned(),
             namespace: None,
-            kind: Kind::Function,
+            kind: ToolForm::Function,
             arguments: json!({"path": format!("parts/{request}.py")}),
         };
-        let usage = Usage {
+        let usage = ReportedUsage {
             input: super::pieces::tokens(bytes),
             output: words as u64 + 1,
-            ..Usage::default()
+            ..ReportedUsage::default()
         };
         Self {
             request,

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::answer::ScriptedAnswer;
 use super::sse;
-use super::usage::Usage;
+use super::usage::ReportedUsage;
 
-pub(crate) fn whole(answer: &Answer) -> Value {
+pub(crate) fn whole(answer: &ScriptedAnswer) -> Value {
     let mut message = json!({
         "id": format!("msg_{:06}", answer.request),
         "type": "message",
@@ -27,7 +27,7 @@ pub(crate) fn whole(answer: &Answer) -> Value {
     message
 }
 
-pub(crate) fn events(answer: &Answer) -> Vec<Bytes> {
+pub(crate) fn events(answer: &ScriptedAnswer) -> Vec<Bytes> {
     let mut message = whole(answer);
     message["content"] = json!([]);
     message["stop_reason"] = Value::Null;
@@ -93,7 +93,7 @@ fn streamed(block: &Value) -> (Value, Vec<Value>) {
     }
 }
 
-fn blocks(answer: &Answer) -> Vec<Value> {
+fn blocks(answer: &ScriptedAnswer) -> Vec<Value> {
     let reasoning = answer.reasoning.iter().map(|reasoning| {
         let plain = || format!("c2NyaXB0ZWQ{:06}{:04}", answer.request, answer.turn);
         let signature = answer.signature.clone().unwrap_or_else(plain);
@@ -107,14 +107,14 @@ fn blocks(answer: &Answer) -> Vec<Value> {
     reasoning.chain(std::iter::once(text)).chain(calls).collect()
 }
 
-fn stop_reason(answer: &Answer) -> &'static str {
+fn stop_reason(answer: &ScriptedAnswer) -> &'static str {
     if answer.is_silent {
         return "max_tokens";
     }
     if answer.calls.is_empty() { "end_turn" } else { "tool_use" }
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage(usage: ReportedUsage) -> Value {
     json!({
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_written,

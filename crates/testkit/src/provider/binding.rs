@@ -28,7 +28,7 @@ pub enum Binding {
 
 /// Thinking blocks of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Thinking {
+pub struct ThinkingBlocks {
     pub sent: usize,
     /// How many did not fit what stands before them.
     pub invalid: usize,
@@ -38,8 +38,8 @@ pub struct Thinking {
 
 /// The result of checking a request.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
-    pub(crate) thinking: Thinking,
+pub(crate) struct BindingVerdict {
+    pub(crate) thinking: ThinkingBlocks,
     /// Message and block indexes that the model does not see.
     pub(crate) dropped: Vec<(usize, usize)>,
     /// For the answer, if the beta asks for it.
@@ -60,8 +60,8 @@ struct Signature {
 const SEAL: &str = "c2NyaXB0ZWQ";
 
 /// Checks the thinking blocks of a request to `model`, whose thinking is bound or not, and signs the next.
-pub(crate) fn check(body: &Value, model: &str, is_bound: bool, has_beta: bool) -> Verdict {
-    let mut verdict = Verdict::default();
+pub(crate) fn check(body: &Value, model: &str, is_bound: bool, has_beta: bool) -> BindingVerdict {
+    let mut verdict = BindingVerdict::default();
     let asked = &body["thinking"]["block_binding"];
     let kind = body["thinking"]["type"].as_str().unwrap_or("adaptive");
     if !asked.is_null() && !has_beta {

@@ -12,17 +12,17 @@ use hyper::body::Frame;
 use super::Pace;
 
 /// The body of every answer.
-pub(crate) type Body = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
+pub(crate) type AnswerBody = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
 /// Called once, with what was sent, when the answer ends or the client leaves.
-pub(crate) type Done = Box<dyn FnOnce(Vec<u8>) + Send>;
+pub(crate) type RecordCallback = Box<dyn FnOnce(Vec<u8>) + Send>;
 
-struct Record {
+struct BodyRecord {
     sent: Option<Vec<u8>>,
-    done: Option<Done>,
+    done: Option<RecordCallback>,
 }
 
-impl Drop for Record {
+impl Drop for BodyRecord {
     fn drop(&mut self) {
         if let Some(done) = self.done.take() {
             done(self.sent.take().unwrap_or_default());
@@ -31,7 +31,7 @@ impl Drop for Record {
 }
 
 /// Sends events as `pace` says.
-pub(crate) fn events(events: Vec<Bytes>, pace: Pace, done: Option<Done>) -> Body {
+pub(crate) fn events(events: Vec<Bytes>, pace: Pace, done: Option<RecordCallback>) -> AnswerBody {
     let paced = stream::iter(events.into_iter().enumerate()).then(move |(at, event)| async move {
         match pace {
             _ if at == 0 => {}
@@ -47,8 +47,11 @@ pub(crate) fn events(events: Vec<Bytes>, pace: Pace, done: Option<Done>) -> Body
 }
 
 /// Sends what comes.
-pub(crate) fn recorded(pieces: BoxStream<'static, Bytes>, done: Option<Done>) -> Body {
-    let mut record = Record { sent: done.is_some().then(Vec::new), done };
+pub(crate) fn recorded(
+    pieces: BoxStream<'static, Bytes>,
+    done: Option<RecordCallback>,
+) -> AnswerBody {
+    let mut record = BodyRecord { sent: done.is_some().then(Vec::new), done };
     let pieces = pieces.map(move |piece| {
         if let Some(sent) = &mut record.sent {
             sent.extend_from_slice(&piece);
@@ -59,6 +62,6 @@ pub(crate) fn recorded(pieces: BoxStream<'static, Bytes>, done: Option<Done>) ->
 }
 
 /// Sends one piece.
-pub(crate) fn whole(bytes: Bytes, done: Option<Done>) -> Body {
+pub(crate) fn whole(bytes: Bytes, done: Option<RecordCallback>) -> AnswerBody {
     recorded(stream::iter([bytes]).boxed(), done)
 }

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::answer::ScriptedAnswer;
 use super::sse;
-use super::usage::Usage;
+use super::usage::ReportedUsage;
 
-pub(crate) fn whole(answer: &Answer) -> Value {
+pub(crate) fn whole(answer: &ScriptedAnswer) -> Value {
     let mut message = json!({"role": "assistant", "content": answer.text, "refusal": null});
     if !answer.calls.is_empty() {
         message["tool_calls"] = calls(answer).collect();
@@ -21,7 +21,7 @@ pub(crate) fn whole(answer: &Answer) -> Value {
 }
 
 /// With `usage`, as `stream_options.include_usage` asks, the figures come in a chunk of their own.
-pub(crate) fn events(answer: &Answer, reports_usage: bool) -> Vec<Bytes> {
+pub(crate) fn events(answer: &ScriptedAnswer, reports_usage: bool) -> Vec<Bytes> {
     let mut events = Vec::new();
     let mut push = |choices: Value, figures: Option<Value>| {
         let mut chunk = beginning(answer, "chat.completion.chunk");
@@ -54,7 +54,7 @@ pub(crate) fn events(answer: &Answer, reports_usage: bool) -> Vec<Bytes> {
     events
 }
 
-fn beginning(answer: &Answer, object: &str) -> Value {
+fn beginning(answer: &ScriptedAnswer, object: &str) -> Value {
     json!({
         "id": format!("chatcmpl-{:06}", answer.request),
         "object": object,
@@ -63,7 +63,7 @@ fn beginning(answer: &Answer, object: &str) -> Value {
     })
 }
 
-fn calls(answer: &Answer) -> impl Iterator<Item = Value> {
+fn calls(answer: &ScriptedAnswer) -> impl Iterator<Item = Value> {
     answer.calls.iter().enumerate().map(|(at, call)| {
         json!({
             "id": answer.id("call", at),
@@ -73,11 +73,11 @@ fn calls(answer: &Answer) -> impl Iterator<Item = Value> {
     })
 }
 
-fn finish_reason(answer: &Answer) -> &'static str {
+fn finish_reason(answer: &ScriptedAnswer) -> &'static str {
     if answer.calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage(usage: ReportedUsage) -> Value {
     let input = usage.input + usage.cache_read + usage.cache_written;
     json!({
         "prompt_tokens": input,

@@ -7,7 +7,7 @@ use plimsoll_wire::Wire;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// An answer of the model. Gemini says in the path whether it streams; the others say it in the body.
-    Turn(Wire, Option<Delivery>),
+    Turn(Wire, Option<AnswerDelivery>),
     CountTokens(Wire),
     /// `responses/compact`.
     Compact,
@@ -19,7 +19,7 @@ pub(crate) enum Endpoint {
 
 /// How an answer arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivery {
+pub(crate) enum AnswerDelivery {
     Whole,
     Streamed,
 }
@@ -43,9 +43,11 @@ impl Endpoint {
             "responses" => Self::Turn(Wire::Responses, None),
             "responses/compact" => Self::Compact,
             _ => match path.strip_prefix("models/").and_then(|rest| rest.rsplit_once(':')) {
-                Some((_, "generateContent")) => Self::Turn(Wire::Gemini, Some(Delivery::Whole)),
+                Some((_, "generateContent")) => {
+                    Self::Turn(Wire::Gemini, Some(AnswerDelivery::Whole))
+                }
                 Some((_, "streamGenerateContent")) => {
-                    Self::Turn(Wire::Gemini, Some(Delivery::Streamed))
+                    Self::Turn(Wire::Gemini, Some(AnswerDelivery::Streamed))
                 }
                 Some((_, "countTokens")) => Self::CountTokens(Wire::Gemini),
                 _ => Self::Unknown,

@@ -10,7 +10,7 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::body::{self, Body, Done};
+use super::body::{self, AnswerBody, RecordCallback};
 use super::serve;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -22,8 +22,8 @@ pub(crate) async fn forward(
     path: &str,
     headers: &HeaderMap,
     bytes: Bytes,
-    record: impl Fn(StatusCode) -> Option<Done>,
-) -> Response<Body> {
+    record: impl Fn(StatusCode) -> Option<RecordCallback>,
+) -> Response<AnswerBody> {
     match ask(to, method, path, headers, bytes).await {
         Ok(answer) => {
             let (mut head, incoming) = answer.into_parts();

@@ -3,21 +3,21 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::answer::ScriptedAnswer;
 use super::sse;
 
-pub(crate) fn whole(answer: &Answer) -> Value {
+pub(crate) fn whole(answer: &ScriptedAnswer) -> Value {
     chunk(answer, &parts(answer), true)
 }
 
-pub(crate) fn events(answer: &Answer) -> Vec<Bytes> {
+pub(crate) fn events(answer: &ScriptedAnswer) -> Vec<Bytes> {
     let parts = parts(answer);
     let last = parts.len().saturating_sub(1);
     let parts = parts.into_iter().enumerate();
     parts.map(|(at, part)| sse::data(&chunk(answer, &[part], at == last))).collect()
 }
 
-fn chunk(answer: &Answer, parts: &[Value], is_last: bool) -> Value {
+fn chunk(answer: &ScriptedAnswer, parts: &[Value], is_last: bool) -> Value {
     let usage = answer.usage;
     let input = usage.input + usage.cache_read + usage.cache_written;
     let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
@@ -37,7 +37,7 @@ fn chunk(answer: &Answer, parts: &[Value], is_last: bool) -> Value {
     })
 }
 
-fn parts(answer: &Answer) -> Vec<Value> {
+fn parts(answer: &ScriptedAnswer) -> Vec<Value> {
     let mut parts = vec![json!({"text": answer.text})];
     parts.extend(answer.calls.iter().enumerate().map(|(at, call)| {
         let id = answer.id("call", at);

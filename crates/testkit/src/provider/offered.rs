@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 /// A tool that the client offers.
 #[derive(Debug, Clone)]
-pub(crate) struct Offered {
+pub(crate) struct OfferedTool {
     pub(crate) name: String,
     /// Responses: the group that the tool is a member of.
     pub(crate) namespace: Option<String>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ToolForm,
     /// Whether what it takes is told by `describe_tool` only, and nobody has asked yet.
     pub(crate) is_outline: bool,
     schema: Value,
@@ -18,7 +18,7 @@ pub(crate) struct Offered {
 
 /// How a call of the tool is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ToolForm {
     Function,
     /// Responses: the input is free text.
     Custom,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 }
 
 /// Returns the tools that `body` offers, in its order.
-pub(crate) fn offered(wire: Wire, body: &Value) -> Vec<Offered> {
+pub(crate) fn offered(wire: Wire, body: &Value) -> Vec<OfferedTool> {
     let mut found = Vec::new();
     let mut lists = vec![&body["tools"]];
     if wire == Wire::Responses {
@@ -69,8 +69,8 @@ fn texts(value: &Value, each: &mut impl FnMut(&str)) {
     }
 }
 
-fn of_responses(found: &mut Vec<Offered>, tool: &Value) {
-    let of_kind = |kind: Kind, name: &str| Offered {
+fn of_responses(found: &mut Vec<OfferedTool>, tool: &Value) {
+    let of_kind = |kind: ToolForm, name: &str| OfferedTool {
         name: name.to_owned(),
         namespace: None,
         kind,
@@ -91,28 +91,28 @@ fn of_responses(found: &mut Vec<Offered>, tool: &Value) {
             }
         }
         Some("custom") => {
-            found.push(of_kind(Kind::Custom, tool["name"].as_str().unwrap_or_default()));
+            found.push(of_kind(ToolForm::Custom, tool["name"].as_str().unwrap_or_default()));
         }
-        Some("local_shell") => found.push(of_kind(Kind::LocalShell, "local_shell")),
+        Some("local_shell") => found.push(of_kind(ToolForm::LocalShell, "local_shell")),
         Some("function") => function(found, tool, "parameters"),
         // Tools that run at the provider: this one has none of them.
         _ => {}
     }
 }
 
-fn function(found: &mut Vec<Offered>, tool: &Value, schema: &str) {
+fn function(found: &mut Vec<OfferedTool>, tool: &Value, schema: &str) {
     if let (Some(name), Value::Object(_)) = (tool["name"].as_str(), &tool[schema]) {
-        found.push(Offered {
+        found.push(OfferedTool {
             name: name.to_owned(),
             namespace: None,
-            kind: Kind::Function,
+            kind: ToolForm::Function,
             is_outline: tool["description"].as_str().is_some_and(|it| it.ends_with(OUTLINE_HINT)),
             schema: tool[schema].clone(),
         });
     }
 }
 
-impl Offered {
+impl OfferedTool {
     /// Finds the first of `names` that is offered, in any spelling of upper and lower case; not among those of servers.
     pub(crate) fn find<'a>(all: &'a [Self], names: &[&str]) -> Option<&'a Self> {
         let is_own =

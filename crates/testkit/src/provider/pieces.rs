@@ -23,7 +23,7 @@ pub(crate) fn pieces(
     model: &str,
     cache: CacheKind,
 ) -> Result<Vec<Piece>, String> {
-    let mut all = Pieces { model, bytes: 0, found: Vec::new(), marks: Marks::default() };
+    let mut all = PieceReader { model, bytes: 0, found: Vec::new(), marks: CacheMarks::default() };
     for (at, tool) in list(&body["tools"]).iter().enumerate() {
         all.push("tools", tool, || format!("tools.{at}"))?;
     }
@@ -94,14 +94,14 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-struct Pieces<'a> {
+struct PieceReader<'a> {
     model: &'a str,
     bytes: usize,
     found: Vec<Piece>,
-    marks: Marks,
+    marks: CacheMarks,
 }
 
-impl Pieces<'_> {
+impl PieceReader<'_> {
     fn push(
         &mut self,
         role: &str,
@@ -135,12 +135,12 @@ impl Pieces<'_> {
 
 /// The marks of a request so far.
 #[derive(Default)]
-struct Marks {
+struct CacheMarks {
     count: usize,
     short_seen: bool,
 }
 
-impl Marks {
+impl CacheMarks {
     /// Returns the mark of a piece, its own or that of a part of it.
     fn of(&mut self, piece: &Value, place: impl Fn() -> String) -> Result<Option<Life>, String> {
         let mut found = None;

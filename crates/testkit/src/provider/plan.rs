@@ -4,11 +4,11 @@ use plimsoll_core::lazy_tools::DESCRIBE_TOOL;
 use plimsoll_core::lookup::EXPAND_REF;
 use serde_json::{Value, json};
 
-use super::offered::{Kind, Offered};
+use super::offered::{OfferedTool, ToolForm};
 
 /// One thing that the scripted model does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum PlanAction {
     /// Runs a command line.
     Shell(String),
     /// Reads a file of the workspace.
@@ -25,8 +25,8 @@ pub enum Action {
 
 /// What the scripted model does: at each turn some actions, then a last text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    pub turns: Vec<Vec<Action>>,
+pub struct ScriptedPlan {
+    pub turns: Vec<Vec<PlanAction>>,
     /// The folder in which the client works; paths are given to its tools in full.
     pub workspace: String,
     pub last: String,
@@ -34,11 +34,11 @@ pub struct Plan {
 
 /// A call that the scripted model makes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
+pub(crate) struct PlannedCall {
     pub(crate) name: String,
     /// Responses: the group that the tool is a member of.
     pub(crate) namespace: Option<String>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ToolForm,
     /// For a custom tool its text, for the provider's own shell the command line, else an object.
     pub(crate) arguments: Value,
 }
@@ -60,14 +60,14 @@ const EDIT: &[&str] = &["edit", "edit_file", "str_replace", "replace"];
 const PATH: &[&str] =
     &["file_path", "filePath", "path", "absolute_path", "target_file", "filename"];
 
-impl Plan {
+impl ScriptedPlan {
     /// Fourteen turns of mending a failing test: reads that repeat, two at once, bulky output, an edit and errors.
     ///
     /// They fit the workspace that `e2e/run` makes.
     pub fn mending(workspace: impl Into<String>) -> Self {
-        let shell = |line: &str| Action::Shell(line.to_owned());
-        let read = |path: &str| Action::Read(path.to_owned());
-        let edit = Action::Edit {
+        let shell = |line: &str| PlanAction::Shell(line.to_owned());
+        let read = |path: &str| PlanAction::Read(path.to_owned());
+        let edit = PlanAction::Edit {
             path: "meter.py".to_owned(),
             old: "CEILING = 250".to_owned(),
             new: "CEILING = 251  # one more than before".to_owned(),
@@ -75,7 +75,7 @@ impl Plan {
         let turns = vec![
             vec![shell("ls -la . parts; wc -l *.py parts/*.py")],
             vec![read("meter.py")],
-            vec![Action::Search("def reading".to_owned())],
+            vec![PlanAction::Search("def reading".to_owned())],
             vec![read("parts/small.py"), read("parts/large.py")],
             vec![shell("cat history.log")],
             vec![read("meter.py")],
@@ -88,14 +88,14 @@ impl Plan {
             vec![read("parts/large.py")],
             vec![shell("python3 check.py | tail -n 3")],
         ];
-        let last = "Done: case 417 failed because the ceiling was one too low, and meter.py has the new one. \
+        let last = "RecordCallback: case 417 failed because the ceiling was one too low, and meter.py has the new one. \
                     The key of the table is HERON-4417.";
         Self { turns, workspace: workspace.into(), last: last.to_owned() }
     }
 
     /// Adds turns that each use one tool, spread evenly and none at the beginning.
     #[must_use]
-    pub fn using(mut self, uses: Vec<Action>) -> Self {
+    pub fn using(mut self, uses: Vec<PlanAction>) -> Self {
         let (turns, count) = (self.turns.len(), uses.len());
         for (at, action) in uses.into_iter().enumerate() {
             // Each that was put in before moved the others on by one.
@@ -113,12 +113,17 @@ impl Plan {
     /// Returns the calls of a turn with the tools that are offered, none when the plan is over or nothing fits.
     ///
     /// Where one of them is of a tool that has only an outline, these ask what such tools take, and the turn is still to come.
-    pub(crate) fn calls(&self, turn: usize, tools: &[Offered], request: &str) -> Vec<Call> {
+    pub(crate) fn calls(
+        &self,
+        turn: usize,
+        tools: &[OfferedTool],
+        request: &str,
+    ) -> Vec<PlannedCall> {
         let actions = self.turns.get(turn).map(Vec::as_slice).unwrap_or_default();
-        let calls: Vec<Call> =
+        let calls: Vec<PlannedCall> =
             actions.iter().filter_map(|action| self.call(action, tools, request)).collect();
-        let Some(describe) = Offered::find(tools, &[DESCRIBE_TOOL]) else { return calls };
-        let unknown = |call: &&Call| {
+        let Some(describe) = OfferedTool::find(tools, &[DESCRIBE_TOOL]) else { return calls };
+        let unknown = |call: &&PlannedCall| {
             tools.iter().any(|tool| {
                 tool.is_outline && tool.name == call.name && tool.namespace == call.namespace
             })
@@ -131,14 +136,19 @@ impl Plan {
         names.into_iter().map(|name| self::call(describe, json!({"name": name}))).collect()
     }
 
-    fn call(&self, action: &Action, tools: &[Offered], request: &str) -> Option<Call> {
+    fn call(
+        &self,
+        action: &PlanAction,
+        tools: &[OfferedTool],
+        request: &str,
+    ) -> Option<PlannedCall> {
         match action {
-            Action::Shell(line) => self.shell(line, tools),
-            Action::Read(path) => match Offered::find(tools, READ) {
+            PlanAction::Shell(line) => self.shell(line, tools),
+            PlanAction::Read(path) => match OfferedTool::find(tools, READ) {
                 Some(tool) => Some(call(tool, tool.arguments(&[(PATH, self.path(path))]))),
                 None => self.shell(&format!("cat {path}"), tools),
             },
-            Action::Search(text) => match Offered::find(tools, SEARCH) {
+            PlanAction::Search(text) => match OfferedTool::find(tools, SEARCH) {
                 Some(tool) => {
                     let wanted: &[(&[&str], Value)] = &[
                         (&["pattern", "query"], json!(text)),
@@ -148,25 +158,27 @@ impl Plan {
                 }
                 None => self.shell(&format!("grep -rn '{text}' . | head -n 50"), tools),
             },
-            Action::Edit { path, old, new } => match Offered::find(tools, EDIT) {
+            PlanAction::Edit { path, old, new } => match OfferedTool::find(tools, EDIT) {
                 Some(tool) => Some(call(tool, self.edit(tool, path, old, new))),
                 None => self.shell(&format!("sed -i 's/{old}/{new}/' {path}"), tools),
             },
-            Action::Expand => match (Offered::find(tools, &["expand_ref"]), first_ref(request)) {
-                (Some(tool), Some(found)) => {
-                    let wanted: &[(&[&str], Value)] =
-                        &[(&["ref", "reference", "id"], json!(found))];
-                    Some(call(tool, tool.arguments(wanted)))
+            PlanAction::Expand => {
+                match (OfferedTool::find(tools, &["expand_ref"]), first_ref(request)) {
+                    (Some(tool), Some(found)) => {
+                        let wanted: &[(&[&str], Value)] =
+                            &[(&["ref", "reference", "id"], json!(found))];
+                        Some(call(tool, tool.arguments(wanted)))
+                    }
+                    _ => self.shell("true", tools),
                 }
-                _ => self.shell("true", tools),
-            },
-            Action::Use { tool, arguments } => {
-                Offered::ending(tools, tool).map(|tool| call(tool, arguments.clone()))
+            }
+            PlanAction::Use { tool, arguments } => {
+                OfferedTool::ending(tools, tool).map(|tool| call(tool, arguments.clone()))
             }
         }
     }
 
-    fn edit(&self, tool: &Offered, path: &str, old: &str, new: &str) -> Value {
+    fn edit(&self, tool: &OfferedTool, path: &str, old: &str, new: &str) -> Value {
         const OLD: &[&str] = &["old_string", "oldString", "old_str", "oldText"];
         const NEW: &[&str] = &["new_string", "newString", "new_str", "newText"];
         let name = |names: &[&'static str]| {
@@ -186,16 +198,16 @@ impl Plan {
         ])
     }
 
-    fn shell(&self, line: &str, tools: &[Offered]) -> Option<Call> {
-        let tool = Offered::find(tools, SHELL)?;
+    fn shell(&self, line: &str, tools: &[OfferedTool]) -> Option<PlannedCall> {
+        let tool = OfferedTool::find(tools, SHELL)?;
         let arguments = match tool.kind {
-            Kind::LocalShell => json!(line),
+            ToolForm::LocalShell => json!(line),
             // Codex runs JavaScript in which its tools are functions.
-            Kind::Custom => {
+            ToolForm::Custom => {
                 let command = json!({"cmd": line});
                 json!(format!("const result = await tools.exec_command({command}); text(result);"))
             }
-            Kind::Function => tool.arguments(&[
+            ToolForm::Function => tool.arguments(&[
                 (&["command", "cmd", "script"], json!(line)),
                 (&["description"], json!("a scripted step")),
                 (&["workdir", "cwd"], json!(self.workspace)),
@@ -209,9 +221,9 @@ impl Plan {
     }
 }
 
-fn call(tool: &Offered, arguments: Value) -> Call {
-    let Offered { name, namespace, kind, .. } = tool.clone();
-    Call { name, namespace, kind, arguments }
+fn call(tool: &OfferedTool, arguments: Value) -> PlannedCall {
+    let OfferedTool { name, namespace, kind, .. } = tool.clone();
+    PlannedCall { name, namespace, kind, arguments }
 }
 
 /// Finds `ref:KIND:HEX` in a request, other than the one that `expand_ref` shows as an example.
@@ -238,7 +250,7 @@ mod tests {
     use super::super::offered::offered;
     use super::*;
 
-    fn calls(plan: &Plan, body: &Value) -> Vec<(String, Value)> {
+    fn calls(plan: &ScriptedPlan, body: &Value) -> Vec<(String, Value)> {
         let tools = offered(Wire::Responses, body);
         let calls = plan.calls(1, &tools, &body.to_string());
         calls.into_iter().map(|call| (call.name, call.arguments)).collect()
@@ -254,9 +266,9 @@ mod tests {
         let shell = function("shell", OUTLINE_HINT);
         let mut body = json!({"tools": [group, shell, function("describe_tool", "")], "input": []});
         let arguments = json!({"text": "a"});
-        let uses = Action::Use { tool: "add".to_owned(), arguments: arguments.clone() };
-        let turns = vec![vec![Action::Shell("ls".to_owned())]; 2];
-        let plan = Plan { turns, workspace: "/w".to_owned(), last: String::new() };
+        let uses = PlanAction::Use { tool: "add".to_owned(), arguments: arguments.clone() };
+        let turns = vec![vec![PlanAction::Shell("ls".to_owned())]; 2];
+        let plan = ScriptedPlan { turns, workspace: "/w".to_owned(), last: String::new() };
         let plan = plan.using(vec![uses]);
         assert_eq!(plan.turns.len(), 3, "a turn more, and not the first");
         let asks = |name: &str| vec![("describe_tool".to_owned(), json!({"name": name}))];

@@ -1,14 +1,14 @@
 //! The plans by name. Their files are made by `e2e/workspace.py`.
 
-use super::plan::{Action, Plan};
+use super::plan::{PlanAction, ScriptedPlan};
 
-impl Plan {
-    /// The names that [`Plan::named`] knows.
+impl ScriptedPlan {
+    /// The names that [`ScriptedPlan::named`] knows.
     pub const NAMES: [&'static str; 5] = ["mending", "short", "nine", "mixed", "again"];
 
     /// Returns the plan of a name.
     ///
-    /// `mending` is [`Plan::mending`]. `short` has four small turns. `nine` reads 26 files of 9 KB, each once. `mixed` has 26
+    /// `mending` is [`ScriptedPlan::mending`]. `short` has four small turns. `nine` reads 26 files of 9 KB, each once. `mixed` has 26
     /// results up to 100 KB: sources, logs, listings, JSON, copies that are unchanged or slightly changed, two edits. `again`
     /// reads seven files twenty times, so two thirds of the lines that it reads stand in the context already.
     pub fn named(name: &str, workspace: impl Into<String>) -> Option<Self> {
@@ -26,38 +26,38 @@ impl Plan {
     }
 }
 
-fn shell(line: &str) -> Action {
-    Action::Shell(line.to_owned())
+fn shell(line: &str) -> PlanAction {
+    PlanAction::Shell(line.to_owned())
 }
 
-fn read(path: &str) -> Action {
-    Action::Read(path.to_owned())
+fn read(path: &str) -> PlanAction {
+    PlanAction::Read(path.to_owned())
 }
 
-fn edit(path: &str, old: &str, new: &str) -> Action {
-    Action::Edit { path: path.to_owned(), old: old.to_owned(), new: new.to_owned() }
+fn edit(path: &str, old: &str, new: &str) -> PlanAction {
+    PlanAction::Edit { path: path.to_owned(), old: old.to_owned(), new: new.to_owned() }
 }
 
-fn short() -> Vec<Action> {
+fn short() -> Vec<PlanAction> {
     vec![
         shell("ls -la . parts"),
         read("parts/small.py"),
-        Action::Search("def rounded".to_owned()),
+        PlanAction::Search("def rounded".to_owned()),
         shell("python3 check.py | tail -n 3"),
     ]
 }
 
-fn nine() -> Vec<Action> {
-    (0..26).map(|at| Action::Read(format!("nine/part_{at:02}.py"))).collect()
+fn nine() -> Vec<PlanAction> {
+    (0..26).map(|at| PlanAction::Read(format!("nine/part_{at:02}.py"))).collect()
 }
 
-fn mixed() -> Vec<Action> {
+fn mixed() -> Vec<PlanAction> {
     vec![
         shell("ls -la . src logs data"),
         read("src/engine.py"),
         shell("cat logs/build.log"),
         read("src/store.py"),
-        Action::Search("def open_".to_owned()),
+        PlanAction::Search("def open_".to_owned()),
         shell("cat data/rows.json"),
         shell("find . -type f | sort | xargs wc -l"),
         read("src/engine.py"),
@@ -68,7 +68,7 @@ fn mixed() -> Vec<Action> {
         shell("python3 run_tests.py"),
         read("src/settings.py"),
         shell("cat src/store.py"),
-        Action::Search("LIMIT".to_owned()),
+        PlanAction::Search("LIMIT".to_owned()),
         shell("cat data/users.json"),
         read("src/models.py"),
         edit("src/store.py", "RETRIES = 3", "RETRIES = 4"),
@@ -84,7 +84,7 @@ fn mixed() -> Vec<Action> {
 
 /// Thirteen of twenty reads are of a file that was read before. By the shell, since some tools for reading files answer a second
 /// time that nothing has changed.
-fn again() -> Vec<Action> {
+fn again() -> Vec<PlanAction> {
     let order = [
         "north", "south", "east", "north", "west", "south", "yard", "north", "east", "gate",
         "south", "west", "north", "yard", "tower", "east", "gate", "south", "tower", "north",
@@ -104,16 +104,16 @@ mod tests {
 
     #[test]
     fn every_name_has_its_plan() {
-        let turns = |name| Plan::named(name, "/work").map(|plan| plan.turns.len());
+        let turns = |name| ScriptedPlan::named(name, "/work").map(|plan| plan.turns.len());
         // `e2e/workspace.py` counts on these figures.
-        assert_eq!(Plan::NAMES.map(turns), [14, 4, 26, 26, 20].map(Some));
+        assert_eq!(ScriptedPlan::NAMES.map(turns), [14, 4, 26, 26, 20].map(Some));
         assert_eq!(turns("none"), None);
     }
 
     #[test]
     fn two_thirds_of_what_again_reads_was_read_before() {
-        let file = |action: &Action| match action {
-            Action::Shell(line) => line.split_whitespace().last().map(str::to_owned),
+        let file = |action: &PlanAction| match action {
+            PlanAction::Shell(line) => line.split_whitespace().last().map(str::to_owned),
             _ => None,
         };
         let files: Vec<_> = again().iter().filter_map(file).collect();

@@ -4,7 +4,7 @@ use plimsoll_wire::Wire;
 use serde_json::Value;
 
 /// The end of a conversation, read backwards.
-enum Last<'a> {
+enum ConversationItem<'a> {
     /// Answers to calls of these ids; an id may be missing.
     Results(Vec<Option<&'a str>>),
     /// Somebody asks something: the plan begins.
@@ -26,14 +26,14 @@ pub(crate) fn next_turn(wire: Wire, body: &Value) -> usize {
     let mut counted = 0;
     for item in items.as_array().into_iter().flatten().rev() {
         match last(wire, item) {
-            Last::Results(ids)
+            ConversationItem::Results(ids)
                 if ids.iter().all(|id| id.is_some_and(|id| id.contains(QUESTION))) => {}
-            Last::Results(ids) => match ids.into_iter().flatten().find_map(turn) {
+            ConversationItem::Results(ids) => match ids.into_iter().flatten().find_map(turn) {
                 Some(turn) => return turn + 1 + counted,
                 None => counted += 1,
             },
-            Last::Question => return counted,
-            Last::Other => {}
+            ConversationItem::Question => return counted,
+            ConversationItem::Other => {}
         }
     }
     counted
@@ -59,7 +59,7 @@ fn turn(id: &str) -> Option<usize> {
     rest.split_once('x')?.0.parse().ok()
 }
 
-fn last(wire: Wire, item: &Value) -> Last<'_> {
+fn last(wire: Wire, item: &Value) -> ConversationItem<'_> {
     let role = item["role"].as_str().unwrap_or_default();
     let content = match wire {
         Wire::Gemini => &item["parts"],
@@ -88,12 +88,14 @@ fn last(wire: Wire, item: &Value) -> Last<'_> {
         }
     };
     if !results.is_empty() {
-        return Last::Results(results);
+        return ConversationItem::Results(results);
     }
     let text = content.as_str().or_else(|| blocks.iter().find_map(|block| block["text"].as_str()));
     // Reminders that clients put behind results are in tags.
     match text {
-        Some(text) if role == "user" && !text.trim_start().starts_with('<') => Last::Question,
-        _ => Last::Other,
+        Some(text) if role == "user" && !text.trim_start().starts_with('<') => {
+            ConversationItem::Question
+        }
+        _ => ConversationItem::Other,
     }
 }

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use super::binding::Thinking;
-use super::tariff::Bill;
-use super::usage::{Continuity, Usage};
+use super::binding::ThinkingBlocks;
+use super::tariff::RequestPrice;
+use super::usage::{Continuity, ReportedUsage};
 
 /// A request and its answer.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct RecordedExchange {
     /// Counted from 1 as requests come.
     pub number: u64,
     pub method: String,
@@ -27,14 +27,14 @@ pub struct Kept {
     /// The turn of the plan that was answered, and whether it called tools.
     pub turn: Option<(usize, bool)>,
     pub violations: Vec<String>,
-    pub usage: Usage,
+    pub usage: ReportedUsage,
     pub continuity: Continuity,
     /// What an answered turn cost.
-    pub bill: Option<Bill>,
-    pub thinking: Thinking,
+    pub bill: Option<RequestPrice>,
+    pub thinking: ThinkingBlocks,
 }
 
-impl Kept {
+impl RecordedExchange {
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
         let file = |what: &str| folder.join(format!("{:06}.{what}", self.number));
         std::fs::write(file("request"), &self.request)?;
@@ -67,7 +67,7 @@ impl Kept {
                 "cache_written_long": self.usage.cache_written_long,
                 "output": self.usage.output,
             },
-            "bill": self.bill.as_ref().map(Bill::description),
+            "bill": self.bill.as_ref().map(RequestPrice::description),
             "thinking": {
                 "sent": self.thinking.sent,
                 "invalid": self.thinking.invalid,

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
-use super::offered::Kind;
+use super::answer::ScriptedAnswer;
+use super::offered::ToolForm;
 use super::sse;
-use super::usage::Usage;
+use super::usage::ReportedUsage;
 
-pub(crate) fn whole(answer: &Answer) -> Value {
+pub(crate) fn whole(answer: &ScriptedAnswer) -> Value {
     let usage = usage(answer.usage);
     let mut body = response(answer, "completed");
     body["output"] = items(answer).into();
@@ -16,8 +16,8 @@ pub(crate) fn whole(answer: &Answer) -> Value {
     body
 }
 
-pub(crate) fn events(answer: &Answer) -> Vec<Bytes> {
-    let mut events = Events { count: 0, events: Vec::new() };
+pub(crate) fn events(answer: &ScriptedAnswer) -> Vec<Bytes> {
+    let mut events = ResponsesEvents { count: 0, events: Vec::new() };
     let begun = response(answer, "in_progress");
     events.push("response.created", json!({"response": begun}));
     events.push("response.in_progress", json!({"response": begun}));
@@ -42,16 +42,16 @@ pub(crate) fn compacted(body: &Value, request: u64) -> Value {
         "object": "response.compaction",
         "created_at": super::CREATED,
         "output": output,
-        "usage": usage(Usage { input: 1000, output: 100, ..Usage::default() }),
+        "usage": usage(ReportedUsage { input: 1000, output: 100, ..ReportedUsage::default() }),
     })
 }
 
-struct Events {
+struct ResponsesEvents {
     count: u64,
     events: Vec<Bytes>,
 }
 
-impl Events {
+impl ResponsesEvents {
     fn push(&mut self, kind: &str, mut event: Value) {
         event["type"] = json!(kind);
         event["sequence_number"] = json!(self.count);
@@ -109,7 +109,7 @@ impl Events {
     }
 }
 
-fn response(answer: &Answer, status: &str) -> Value {
+fn response(answer: &ScriptedAnswer, status: &str) -> Value {
     json!({
         "id": format!("resp_{:06}", answer.request),
         "object": "response",
@@ -131,7 +131,7 @@ fn response(answer: &Answer, status: &str) -> Value {
     })
 }
 
-fn items(answer: &Answer) -> Vec<Value> {
+fn items(answer: &ScriptedAnswer) -> Vec<Value> {
     let request = answer.request;
     let mut items = Vec::new();
     if let Some(reasoning) = &answer.reasoning {
@@ -155,15 +155,15 @@ fn items(answer: &Answer) -> Vec<Value> {
         let call_id = answer.id("call", at);
         let id = format!("{request:06}x{at}");
         let mut item = match call.kind {
-            Kind::Function => json!({
+            ToolForm::Function => json!({
                 "type": "function_call", "id": format!("fc_{id}"), "call_id": call_id,
                 "name": call.name, "arguments": call.arguments.to_string(), "status": "completed",
             }),
-            Kind::Custom => json!({
+            ToolForm::Custom => json!({
                 "type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": call_id,
                 "name": call.name, "input": call.arguments, "status": "completed",
             }),
-            Kind::LocalShell => json!({
+            ToolForm::LocalShell => json!({
                 "type": "local_shell_call", "id": format!("lsh_{id}"), "call_id": call_id,
                 "status": "completed",
                 "action": {"type": "exec", "command": ["bash", "-lc", call.arguments], "env": {}},
@@ -177,7 +177,7 @@ fn items(answer: &Answer) -> Vec<Value> {
     items
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage(usage: ReportedUsage) -> Value {
     let input = usage.input + usage.cache_read + usage.cache_written;
     json!({
         "input_tokens": input,

@@ -17,32 +17,33 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::answer::Answer;
-use super::binding::Thinking;
-use super::body::{self, Body, Done};
-use super::endpoint::{Delivery, Endpoint};
+use super::answer::ScriptedAnswer;
+use super::binding::ThinkingBlocks;
+use super::body::{self, AnswerBody, RecordCallback};
+use super::endpoint::{AnswerDelivery, Endpoint};
 use super::tariff::Tariff;
 use super::turn;
-use super::usage::{Caches, Usage};
+use super::usage::{PromptCaches, ReportedUsage};
 use super::{
-    Answers, Config, Keep, Kept, LABEL, TIME, Wire, anthropic, chat, forward, gemini, responses,
+    AnswerMode, Keep, LABEL, RecordedExchange, ScriptedProviderConfig, TIME, Wire, anthropic, chat,
+    forward, gemini, responses,
 };
 
 /// What the connections share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    config: Config,
+pub(crate) struct ProviderState {
+    config: ScriptedProviderConfig,
     count: AtomicU64,
     pub(crate) tariff: Tariff,
-    pub(crate) caches: Mutex<Caches>,
+    pub(crate) caches: Mutex<PromptCaches>,
     pub(crate) now: Mutex<Option<MillisSinceEpoch>>,
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<RecordedExchange>>,
     /// How many are in memory.
     pub(crate) ended: watch::Sender<usize>,
 }
 
 /// A request that was read.
-pub(crate) struct Asked {
+pub(crate) struct ProviderRequest {
     pub(crate) number: u64,
     method: Method,
     path: String,
@@ -51,11 +52,11 @@ pub(crate) struct Asked {
     bytes: Bytes,
 }
 
-impl Shared {
-    pub(crate) fn new(config: Config) -> Self {
+impl ProviderState {
+    pub(crate) fn new(config: ScriptedProviderConfig) -> Self {
         let price_as = match &config.answers {
-            Answers::Planned { rules, .. } => rules.price_as.clone(),
-            Answers::Plain { .. } | Answers::Forwarded { .. } => None,
+            AnswerMode::Planned { rules, .. } => rules.price_as.clone(),
+            AnswerMode::Plain { .. } | AnswerMode::Forwarded { .. } => None,
         };
         Self {
             config,
@@ -68,11 +69,11 @@ impl Shared {
         }
     }
 
-    pub(crate) fn kept(&self) -> Vec<Kept> {
+    pub(crate) fn kept(&self) -> Vec<RecordedExchange> {
         self.kept.lock().expect("nothing panics while it holds this").clone()
     }
 
-    fn keep(&self, kept: Kept) {
+    fn keep(&self, kept: RecordedExchange) {
         match &self.config.keep {
             Keep::Nothing => {}
             Keep::Memory => {
@@ -85,16 +86,16 @@ impl Shared {
     }
 
     /// Prepares the record of an answer.
-    pub(crate) fn record(self: &Arc<Self>, kept: Kept) -> Option<Done> {
+    pub(crate) fn record(self: &Arc<Self>, kept: RecordedExchange) -> Option<RecordCallback> {
         if matches!(self.config.keep, Keep::Nothing) {
             return None;
         }
         let shared = self.clone();
-        Some(Box::new(move |answer| shared.keep(Kept { answer, ..kept })))
+        Some(Box::new(move |answer| shared.keep(RecordedExchange { answer, ..kept })))
     }
 }
 
-pub(crate) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+pub(crate) async fn accept(listener: TcpListener, shared: Arc<ProviderState>) {
     loop {
         // Too many open files: those that end make room.
         let Ok((stream, _)) = listener.accept().await else {
@@ -112,23 +113,23 @@ pub(crate) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn answer(
-    shared: Arc<Shared>,
+    shared: Arc<ProviderState>,
     request: Request<Incoming>,
-) -> Result<Response<Body>, Infallible> {
+) -> Result<Response<AnswerBody>, Infallible> {
     let number = shared.count.fetch_add(1, Ordering::Relaxed) + 1;
     let (head, body) = request.into_parts();
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let path = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-    let asked = Asked { number, method: head.method, path, headers: head.headers, bytes };
+    let asked = ProviderRequest { number, method: head.method, path, headers: head.headers, bytes };
     let answer = match &shared.config.answers {
-        Answers::Planned { plan, check, rules } => {
+        AnswerMode::Planned { plan, check, rules } => {
             turn::planned(&shared, &asked, plan, check.as_ref(), rules)
         }
-        Answers::Plain { words } => plain(&shared, &asked, *words),
-        Answers::Forwarded { to } => {
+        AnswerMode::Plain { words } => plain(&shared, &asked, *words),
+        AnswerMode::Forwarded { to } => {
             let kept = asked.kept(StatusCode::OK);
             let record = |status: StatusCode| {
-                shared.record(Kept { status: status.as_u16(), ..kept.clone() })
+                shared.record(RecordedExchange { status: status.as_u16(), ..kept.clone() })
             };
             forward::forward(
                 to,
@@ -144,9 +145,9 @@ async fn answer(
     Ok(answer)
 }
 
-impl Asked {
-    pub(crate) fn kept(&self, status: StatusCode) -> Kept {
-        Kept {
+impl ProviderRequest {
+    pub(crate) fn kept(&self, status: StatusCode) -> RecordedExchange {
+        RecordedExchange {
             number: self.number,
             method: self.method.to_string(),
             path: self.path.clone(),
@@ -156,10 +157,10 @@ impl Asked {
             answer: Vec::new(),
             turn: None,
             violations: Vec::new(),
-            usage: Usage::default(),
+            usage: ReportedUsage::default(),
             continuity: super::Continuity::default(),
             bill: None,
-            thinking: Thinking::default(),
+            thinking: ThinkingBlocks::default(),
         }
     }
 
@@ -201,7 +202,7 @@ impl Asked {
 }
 
 /// Answers what is not about a model's turn.
-pub(crate) fn beside(asked: &Asked, endpoint: Endpoint) -> (StatusCode, Value) {
+pub(crate) fn beside(asked: &ProviderRequest, endpoint: Endpoint) -> (StatusCode, Value) {
     match endpoint {
         Endpoint::Presence => (StatusCode::OK, Value::Null),
         Endpoint::Models => (StatusCode::OK, models()),
@@ -221,31 +222,35 @@ fn models() -> Value {
     json!({"object": "list", "data": models, "has_more": false})
 }
 
-fn plain(shared: &Arc<Shared>, asked: &Asked, words: usize) -> Response<Body> {
+fn plain(
+    shared: &Arc<ProviderState>,
+    asked: &ProviderRequest,
+    words: usize,
+) -> Response<AnswerBody> {
     // The label is the number of the load tool's request, so it knows what it was answered.
     let label = asked.headers.get(LABEL).and_then(|label| label.to_str().ok()?.parse().ok());
     let Endpoint::Turn(wire, delivery) = asked.endpoint() else {
         let (status, body) = beside(asked, asked.endpoint());
         return json_answer(status, &body, shared.record(asked.kept(status)));
     };
-    let answer = Answer::plain(label, words, asked.bytes.len());
+    let answer = ScriptedAnswer::plain(label, words, asked.bytes.len());
     // The load tool writes its own bodies, with this at the beginning.
     let beginning = &asked.bytes[..asked.bytes.len().min(256)];
     let streams = delivery.map_or_else(
         || beginning.windows(13).any(|window| window == b"\"stream\":true"),
-        |delivery| delivery == Delivery::Streamed,
+        |delivery| delivery == AnswerDelivery::Streamed,
     );
     write(shared, wire, &answer, streams, true, shared.record(asked.kept(StatusCode::OK)))
 }
 
 pub(crate) fn write(
-    shared: &Shared,
+    shared: &ProviderState,
     wire: Wire,
-    answer: &Answer,
+    answer: &ScriptedAnswer,
     streams: bool,
     reports_usage: bool,
-    done: Option<Done>,
-) -> Response<Body> {
+    done: Option<RecordCallback>,
+) -> Response<AnswerBody> {
     if !streams {
         let body = match wire {
             Wire::AnthropicMessages => anthropic::whole(answer),
@@ -273,7 +278,11 @@ pub(crate) fn error(wire: Wire, status: StatusCode, message: &str) -> Value {
     }
 }
 
-pub(crate) fn json_answer(status: StatusCode, body: &Value, done: Option<Done>) -> Response<Body> {
+pub(crate) fn json_answer(
+    status: StatusCode,
+    body: &Value,
+    done: Option<RecordCallback>,
+) -> Response<AnswerBody> {
     let bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     let length = bytes.len();
     let mut answer = response(status, "application/json", body::whole(bytes, done));
@@ -281,7 +290,11 @@ pub(crate) fn json_answer(status: StatusCode, body: &Value, done: Option<Done>) 
     answer
 }
 
-pub(super) fn response(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
+pub(super) fn response(
+    status: StatusCode,
+    kind: &'static str,
+    body: AnswerBody,
+) -> Response<AnswerBody> {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));

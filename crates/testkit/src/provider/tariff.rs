@@ -4,7 +4,7 @@ use plimsoll_core::cost::{CacheKind, Charge, PriceMatch, Prices, Pricing};
 use plimsoll_wire::Wire;
 use serde_json::{Value, json};
 
-use super::usage::Usage;
+use super::usage::ReportedUsage;
 
 /// The shipped prices, and the model to use for those that are not listed.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Tariff {
 
 /// The price of one request and its answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bill {
+pub struct RequestPrice {
     /// The model that the request named.
     pub model: String,
     /// The listed model whose prices were used.
@@ -58,13 +58,13 @@ impl Tariff {
     }
 }
 
-impl Bill {
+impl RequestPrice {
     pub(crate) fn of(
         model: &str,
         priced_as: &str,
         prices: &Prices,
         charge: Charge,
-        usage: Usage,
+        usage: ReportedUsage,
     ) -> Self {
         let band = prices.band(charge.prompt());
         Self {

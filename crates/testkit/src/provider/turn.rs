@@ -6,21 +6,21 @@ use hyper::{Response, StatusCode};
 use plimsoll_core::cost::{Piece, Prices};
 use serde_json::{Value, json};
 
-use super::answer::Answer;
-use super::binding::{self, BINDING_BETA, Binding, Verdict};
-use super::body::Body;
+use super::answer::ScriptedAnswer;
+use super::binding::{self, BINDING_BETA, Binding, BindingVerdict};
+use super::body::AnswerBody;
 use super::editing;
-use super::endpoint::{Delivery, Endpoint};
+use super::endpoint::{AnswerDelivery, Endpoint};
 use super::pieces::{pieces, total};
-use super::plan::Plan;
-use super::serve::{Asked, Shared, beside, error, json_answer, write};
-use super::tariff::Bill;
-use super::usage::Usage;
-use super::{Check, Kept, Rules, Wire, responses};
+use super::plan::ScriptedPlan;
+use super::serve::{ProviderRequest, ProviderState, beside, error, json_answer, write};
+use super::tariff::RequestPrice;
+use super::usage::ReportedUsage;
+use super::{RecordedExchange, RequestCheck, Rules, Wire, responses};
 
 /// A request as the provider understood it.
-struct Read {
-    verdict: Verdict,
+struct RequestReading {
+    verdict: BindingVerdict,
     edits: Option<Vec<Value>>,
     /// As it was sent.
     sent: Vec<Piece>,
@@ -30,12 +30,12 @@ struct Read {
 
 /// Answers by the plan.
 pub(crate) fn planned(
-    shared: &Arc<Shared>,
-    asked: &Asked,
-    plan: &Plan,
-    check: Option<&Check>,
+    shared: &Arc<ProviderState>,
+    asked: &ProviderRequest,
+    plan: &ScriptedPlan,
+    check: Option<&RequestCheck>,
     rules: &Rules,
-) -> Response<Body> {
+) -> Response<AnswerBody> {
     let endpoint = asked.endpoint();
     let wire = match endpoint {
         Endpoint::Turn(wire, _) | Endpoint::CountTokens(wire) => wire,
@@ -45,10 +45,10 @@ pub(crate) fn planned(
             return json_answer(status, &body, shared.record(asked.kept(status)));
         }
     };
-    let refuse = |message: String, kept: Kept| {
+    let refuse = |message: String, kept: RecordedExchange| {
         let status = StatusCode::BAD_REQUEST;
         let answer = error(wire, status, &message);
-        let kept = Kept { violations: vec![message], status: status.as_u16(), ..kept };
+        let kept = RecordedExchange { violations: vec![message], status: status.as_u16(), ..kept };
         json_answer(status, &answer, shared.record(kept))
     };
     let mut kept = asked.kept(StatusCode::OK);
@@ -97,7 +97,7 @@ pub(crate) fn planned(
         return refuse(message, kept);
     }
     let text = String::from_utf8_lossy(&raw);
-    let mut answer = Answer::to(wire, model, &body, &text, plan, asked.number);
+    let mut answer = ScriptedAnswer::to(wire, model, &body, &text, plan, asked.number);
     answer.is_silent = is_unanswered;
     let output = if is_unanswered { 0 } else { answer.tokens() };
     if wire == Wire::AnthropicMessages && rules.binding == Binding::ByModel {
@@ -113,12 +113,12 @@ pub(crate) fn planned(
     caches.remember(wire, &body, &read.sent);
     let charge = caches.charge(&prices, &read.seen, now);
     drop(caches);
-    answer.usage = Usage::of(&charge, prices.cache, output);
-    let bill = Some(Bill::of(model, priced_as, &prices, charge, answer.usage));
+    answer.usage = ReportedUsage::of(&charge, prices.cache, output);
+    let bill = Some(RequestPrice::of(model, priced_as, &prices, charge, answer.usage));
     let turn = Some((answer.turn, !answer.calls.is_empty()));
-    let done = shared.record(Kept { turn, usage: answer.usage, bill, ..kept });
+    let done = shared.record(RecordedExchange { turn, usage: answer.usage, bill, ..kept });
     let streams = match endpoint {
-        Endpoint::Turn(_, Some(delivery)) => delivery == Delivery::Streamed,
+        Endpoint::Turn(_, Some(delivery)) => delivery == AnswerDelivery::Streamed,
         _ => body["stream"] == true,
     };
     let reports_usage = body["stream_options"]["include_usage"] == true;
@@ -138,19 +138,24 @@ fn unanswerable(body: &Value) -> Option<String> {
 /// Reads a request. Errors: what the provider refuses beside thinking that does not fit.
 fn read(
     wire: Wire,
-    asked: &Asked,
+    asked: &ProviderRequest,
     model: &str,
     prices: &Prices,
     body: &Value,
     rules: &Rules,
-) -> Result<Read, String> {
+) -> Result<RequestReading, String> {
     let sent = pieces(wire, body, model, prices.cache)?;
     if wire != Wire::AnthropicMessages {
-        return Ok(Read { verdict: Verdict::default(), edits: None, seen: sent.clone(), sent });
+        return Ok(RequestReading {
+            verdict: BindingVerdict::default(),
+            edits: None,
+            seen: sent.clone(),
+            sent,
+        });
     }
     let betas = asked.betas();
     let verdict = match rules.binding {
-        Binding::Never => Verdict::default(),
+        Binding::Never => BindingVerdict::default(),
         Binding::ByModel => {
             let has_beta = betas.contains(&BINDING_BETA);
             binding::check(body, model, prices.bound_thinking, has_beta)
@@ -162,5 +167,5 @@ fn read(
     let edits =
         editing::edit(&mut seen, &betas, |body| again(body).map_or(0, |pieces| total(&pieces)))?;
     let seen = again(&seen)?;
-    Ok(Read { verdict, edits, sent, seen })
+    Ok(RequestReading { verdict, edits, sent, seen })
 }

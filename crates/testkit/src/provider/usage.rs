@@ -12,7 +12,7 @@ use super::pieces::{hash, messages};
 
 /// Tokens of one request and its answer, as they are reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct ReportedUsage {
     /// Plain, neither read from the cache nor written to it.
     pub input: u64,
     pub cache_read: u64,
@@ -23,7 +23,7 @@ pub struct Usage {
     pub output: u64,
 }
 
-impl Usage {
+impl ReportedUsage {
     /// Returns the report of a charge. Providers whose cache has steps take nothing for a write and do not report it.
     pub(crate) fn of(charge: &Charge, cache: CacheKind, output: u64) -> Self {
         // Sums of whole numbers, save what is read in steps, which is whole too.
@@ -61,13 +61,13 @@ impl Continuity {
 
 /// What the provider has read before.
 #[derive(Debug, Default)]
-pub(crate) struct Caches {
+pub(crate) struct PromptCaches {
     /// Of all models: the keys of pieces hold the model, so none reads what another has written.
     cache: cost::Cache,
     conversations: HashMap<u64, Vec<u64>>,
 }
 
-impl Caches {
+impl PromptCaches {
     /// Charges a request made at `now` and keeps its prefixes for the next. A time that is not known counts as warm.
     pub(crate) fn charge(
         &mut self,

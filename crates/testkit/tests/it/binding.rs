@@ -1,6 +1,6 @@
 //! Thinking that is bound, and contexts that the provider edits.
 
-use plimsoll_testkit::provider::{BINDING_BETA, Binding, EDITING_BETA, Provider, Rules};
+use plimsoll_testkit::provider::{BINDING_BETA, Binding, EDITING_BETA, Rules, ScriptedProvider};
 use serde_json::{Value, json};
 
 use crate::talk::{BOUND, FREE, MESSAGES, first, go_on, message, played, post, post_raw, start};
@@ -12,7 +12,7 @@ const BOUND_ELSEWHERE: &str =
 type Change = fn(&mut Value);
 
 /// Plays three turns, so that the blocks stand in messages 1, 3 and 5, and returns the next request.
-async fn three(model: &str) -> (Provider, Value) {
+async fn three(model: &str) -> (ScriptedProvider, Value) {
     let provider = start(9, Rules::default()).await;
     let body = played(&provider, first(model), 3).await;
     (provider, body)

@@ -2,7 +2,10 @@
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::Pricing;
-use plimsoll_testkit::provider::{Answers, Bill, Config, Keep, Pace, Plan, Provider, Rules, TIME};
+use plimsoll_testkit::provider::{
+    AnswerMode, Keep, Pace, RequestPrice, Rules, ScriptedPlan, ScriptedProvider,
+    ScriptedProviderConfig, TIME,
+};
 use serde_json::{Value, json};
 
 use crate::talk::{BOUND, FREE, MESSAGES, first, message, post, start};
@@ -21,14 +24,14 @@ fn marked(model: &str, system: &Value, question: &Value) -> Value {
     body
 }
 
-async fn usage(provider: &Provider, body: &Value, millis: Option<&str>) -> Value {
+async fn usage(provider: &ScriptedProvider, body: &Value, millis: Option<&str>) -> Value {
     let time = millis.map(|millis| (TIME, millis));
     let (status, answer) = post(provider, MESSAGES, time.as_slice(), body).await;
     assert_eq!(status, 200, "{answer}");
     answer["usage"].clone()
 }
 
-fn last_bill(provider: &Provider) -> Bill {
+fn last_bill(provider: &ScriptedProvider) -> RequestPrice {
     provider.kept().pop().and_then(|kept| kept.bill).expect("a bill")
 }
 
@@ -237,12 +240,12 @@ async fn breakpoints_are_for_the_models_that_have_them() {
 #[tokio::test]
 async fn the_record_in_a_folder_has_the_bill() {
     let folder = tempfile::tempdir().expect("a folder");
-    let plan = Plan::text("the end");
-    let answers = Answers::Planned { plan, check: None, rules: Rules::default() };
+    let plan = ScriptedPlan::text("the end");
+    let answers = AnswerMode::Planned { plan, check: None, rules: Rules::default() };
     let keep = Keep::Folder(folder.path().to_owned());
-    let config = Config { answers, keep, pace: Pace::Together };
+    let config = ScriptedProviderConfig { answers, keep, pace: Pace::Together };
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-    let provider = Provider::listen(address, config).await.expect("it starts");
+    let provider = ScriptedProvider::listen(address, config).await.expect("it starts");
     usage(&provider, &marked(FREE, &mark("1h"), &mark("5m")), None).await;
     let record = std::fs::read(folder.path().join("000001.json")).expect("kept");
     let record: Value = serde_json::from_slice(&record).expect("JSON");

@@ -9,13 +9,19 @@ use hyper::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use plimsoll_testkit::provider::{
-    Action, Answers, Config, Keep, LABEL, Pace, Plan, Provider, call_id, strict,
+    AnswerMode, Keep, LABEL, Pace, PlanAction, ScriptedPlan, ScriptedProvider,
+    ScriptedProviderConfig, call_id, strict,
 };
 use plimsoll_wire::{Events, Wire};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
-async fn ask(provider: &Provider, path: &str, body: &[u8], label: Option<u64>) -> (u16, Bytes) {
+async fn ask(
+    provider: &ScriptedProvider,
+    path: &str,
+    body: &[u8],
+    label: Option<u64>,
+) -> (u16, Bytes) {
     let address = provider.address();
     let stream =
         TcpStream::connect(address.trim_start_matches("http://")).await.expect("it listens");
@@ -31,7 +37,7 @@ async fn ask(provider: &Provider, path: &str, body: &[u8], label: Option<u64>) -
     (status, answer.into_body().collect().await.expect("its body").to_bytes())
 }
 
-async fn ask_json(provider: &Provider, wire: Wire, body: &Value) -> Value {
+async fn ask_json(provider: &ScriptedProvider, wire: Wire, body: &Value) -> Value {
     let (status, bytes) = ask(provider, path(wire), body.to_string().as_bytes(), None).await;
     assert_eq!(status, 200, "{bytes:?}");
     serde_json::from_slice(&bytes).expect("JSON")
@@ -133,17 +139,17 @@ fn go_on(wire: Wire, body: &mut Value, answer: &Value) -> Vec<String> {
     calls
 }
 
-fn plan() -> Plan {
-    let shell = |line: &str| Action::Shell(line.to_owned());
-    let turns = vec![vec![shell("one")], vec![shell("two"), Action::Read("three".to_owned())]];
-    Plan { turns, workspace: "/work".to_owned(), last: "the end".to_owned() }
+fn plan() -> ScriptedPlan {
+    let shell = |line: &str| PlanAction::Shell(line.to_owned());
+    let turns = vec![vec![shell("one")], vec![shell("two"), PlanAction::Read("three".to_owned())]];
+    ScriptedPlan { turns, workspace: "/work".to_owned(), last: "the end".to_owned() }
 }
 
 #[tokio::test]
 async fn the_plan_is_played_on_every_wire() {
     for wire in Wire::ALL {
         // What its own answers make of a conversation, a strict provider accepts.
-        let provider = Provider::start(plan(), Some(strict())).await.expect("it starts");
+        let provider = ScriptedProvider::start(plan(), Some(strict())).await.expect("it starts");
         let mut body = first(wire);
         let mut called = Vec::new();
         for _ in 0..3 {
@@ -164,7 +170,7 @@ async fn the_plan_is_played_on_every_wire() {
 #[tokio::test]
 async fn streams_carry_what_whole_answers_carry() {
     for wire in Wire::ALL {
-        let provider = Provider::start(plan(), None).await.expect("it starts");
+        let provider = ScriptedProvider::start(plan(), None).await.expect("it starts");
         let mut body = first(wire);
         let path = match wire {
             Wire::Gemini => "/v1beta/models/m:streamGenerateContent?alt=sse",
@@ -231,7 +237,7 @@ async fn what_the_check_finds_is_refused_in_the_providers_shape() {
             let is_wrong = body.windows(5).any(|window| window == b"wrong");
             is_wrong.then(|| "this is wrong".to_owned()).into_iter().collect()
         });
-        let provider = Provider::start(plan(), Some(check)).await.expect("it starts");
+        let provider = ScriptedProvider::start(plan(), Some(check)).await.expect("it starts");
         ask_json(&provider, wire, &first(wire)).await;
         let body = first(wire).to_string().replace("go", "wrong");
         for body in [body.as_str(), "{"] {
@@ -248,7 +254,7 @@ async fn what_the_check_finds_is_refused_in_the_providers_shape() {
 
 #[tokio::test]
 async fn a_call_without_its_result_is_refused() {
-    let provider = Provider::start(plan(), Some(strict())).await.expect("it starts");
+    let provider = ScriptedProvider::start(plan(), Some(strict())).await.expect("it starts");
     let wire = Wire::AnthropicMessages;
     let mut body = first(wire);
     let answer = ask_json(&provider, wire, &body).await;
@@ -261,8 +267,8 @@ async fn a_call_without_its_result_is_refused() {
 
 #[tokio::test]
 async fn a_ref_is_expanded_where_it_can_be() {
-    let plan = Plan { turns: vec![vec![Action::Expand]], ..plan() };
-    let provider = Provider::start(plan, None).await.expect("it starts");
+    let plan = ScriptedPlan { turns: vec![vec![PlanAction::Expand]], ..plan() };
+    let provider = ScriptedProvider::start(plan, None).await.expect("it starts");
     let wire = Wire::AnthropicMessages;
     let mut body = first(wire);
     let without = ask_json(&provider, wire, &body).await;
@@ -277,10 +283,13 @@ async fn a_ref_is_expanded_where_it_can_be() {
 
 #[tokio::test]
 async fn a_plain_answer_names_its_request() {
-    let config =
-        Config { answers: Answers::Plain { words: 3 }, keep: Keep::Nothing, pace: Pace::Together };
+    let config = ScriptedProviderConfig {
+        answers: AnswerMode::Plain { words: 3 },
+        keep: Keep::Nothing,
+        pace: Pace::Together,
+    };
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
-    let provider = Provider::listen(address, config).await.expect("it starts");
+    let provider = ScriptedProvider::listen(address, config).await.expect("it starts");
     let (_, bytes) = ask(&provider, "/v1/messages", b"{}", Some(7)).await;
     let answer: Value = serde_json::from_slice(&bytes).expect("JSON");
     assert_eq!(answer["content"][0]["text"], "answer-7 word word word");
@@ -292,14 +301,14 @@ async fn a_plain_answer_names_its_request() {
 #[tokio::test]
 async fn both_sides_are_kept_in_a_folder_without_keys() {
     let folder = tempfile::tempdir().expect("a folder");
-    let behind = Provider::start(plan(), None).await.expect("it starts");
-    let config = Config {
-        answers: Answers::Forwarded { to: behind.address() },
+    let behind = ScriptedProvider::start(plan(), None).await.expect("it starts");
+    let config = ScriptedProviderConfig {
+        answers: AnswerMode::Forwarded { to: behind.address() },
         keep: Keep::Folder(folder.path().to_owned()),
         pace: Pace::Together,
     };
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
-    let before = Provider::listen(address, config).await.expect("it starts");
+    let before = ScriptedProvider::listen(address, config).await.expect("it starts");
     let body = first(Wire::ChatCompletions).to_string();
     let (_, heard) = ask(&before, "/v1/chat/completions?key=secret", body.as_bytes(), None).await;
     assert_eq!(behind.kept()[0].request, body);

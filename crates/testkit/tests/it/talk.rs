@@ -5,7 +5,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use plimsoll_testkit::provider::{Action, Answers, Config, Keep, Pace, Plan, Provider, Rules};
+use plimsoll_testkit::provider::{
+    AnswerMode, Keep, Pace, PlanAction, Rules, ScriptedPlan, ScriptedProvider,
+    ScriptedProviderConfig,
+};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
@@ -16,18 +19,18 @@ pub(crate) const BOUND: &str = "claude-opus-5-5";
 pub(crate) const FREE: &str = "claude-sonnet-4-6";
 
 /// Starts a provider that calls a tool so many times.
-pub(crate) async fn start(turns: usize, rules: Rules) -> Provider {
-    let turns = vec![vec![Action::Shell("one".to_owned())]; turns];
-    let plan = Plan { turns, workspace: "/work".to_owned(), last: "the end".to_owned() };
-    let answers = Answers::Planned { plan, check: None, rules };
-    let config = Config { answers, keep: Keep::Memory, pace: Pace::Together };
+pub(crate) async fn start(turns: usize, rules: Rules) -> ScriptedProvider {
+    let turns = vec![vec![PlanAction::Shell("one".to_owned())]; turns];
+    let plan = ScriptedPlan { turns, workspace: "/work".to_owned(), last: "the end".to_owned() };
+    let answers = AnswerMode::Planned { plan, check: None, rules };
+    let config = ScriptedProviderConfig { answers, keep: Keep::Memory, pace: Pace::Together };
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-    Provider::listen(address, config).await.expect("it starts")
+    ScriptedProvider::listen(address, config).await.expect("it starts")
 }
 
 /// Sends a body with headers and returns status and answer.
 pub(crate) async fn post(
-    provider: &Provider,
+    provider: &ScriptedProvider,
     path: &str,
     headers: &[(&str, &str)],
     body: &Value,
@@ -37,7 +40,7 @@ pub(crate) async fn post(
 }
 
 pub(crate) async fn post_raw(
-    provider: &Provider,
+    provider: &ScriptedProvider,
     path: &str,
     headers: &[(&str, &str)],
     body: &Value,
@@ -71,7 +74,7 @@ pub(crate) fn first(model: &str) -> Value {
 }
 
 /// Plays `turns` turns; their results are of 2,000 bytes each. Returns the request that would come next.
-pub(crate) async fn played(provider: &Provider, mut body: Value, turns: usize) -> Value {
+pub(crate) async fn played(provider: &ScriptedProvider, mut body: Value, turns: usize) -> Value {
     for turn in 0..turns {
         let (status, answer) = post(provider, MESSAGES, &[], &body).await;
         assert_eq!(status, 200, "{answer}");

@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{AnswerUsage, Piece, Seen, number, owned};
+use plimsoll_core::Usage;
+
+use super::{AnswerDraft, AnswerHead, AnswerPiece, number, owned};
 use crate::document::{Value, quoted};
 
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct ChatDraft {
     text: String,
     refusal: String,
     /// Servers differ in the name of the field.
@@ -25,67 +27,31 @@ struct Call {
     is_custom: bool,
 }
 
-impl Parts {
-    pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
-        told(data, seen);
-        let choices = data.get("choices");
-        let Some(choice) = choices.and_then(|choices| choices.elements().next()) else {
-            return false;
-        };
+impl AnswerDraft for ChatDraft {
+    fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool {
+        told(data, head);
+        let Some(choice) = data.first_at("choices") else { return false };
         if let Some(delta) = choice.get("delta") {
-            self.grow(delta, seen);
+            self.grow(delta, head);
         }
         if let Some(reason) = owned(choice.get("finish_reason")) {
-            seen.stop = Some(reason);
+            head.stop = Some(reason);
             // Not every server announces the end; the reason is what none leaves out.
-            seen.ended = true;
+            head.ended = true;
         }
         false
     }
 
-    pub(super) fn body(&mut self, body: Value<'_>, seen: &mut Seen) {
-        told(body, seen);
-        let choices = body.get("choices");
-        let choice = choices.and_then(|choices| choices.elements().next());
+    fn body(&mut self, body: Value<'_>, head: &mut AnswerHead) {
+        told(body, head);
+        let choice = body.first_at("choices");
         let Some(message) = choice.and_then(|choice| choice.get("message")) else { return };
-        seen.stop = choice.and_then(|choice| owned(choice.get("finish_reason")));
-        seen.ended = true;
+        head.stop = choice.and_then(|choice| owned(choice.get("finish_reason")));
+        head.ended = true;
         self.whole = Some(message.raw().to_owned());
     }
 
-    fn grow(&mut self, delta: Value<'_>, seen: &mut Seen) {
-        let more = |key: &str| delta.get(key).and_then(Value::text);
-        for key in ["reasoning_content", "reasoning"] {
-            // Some servers send it under both names.
-            if let Some(text) = more(key).filter(|text| !text.is_empty()) {
-                let (_, all) = self.reasoning.get_or_insert((key, String::new()));
-                all.push_str(&text);
-                seen.text(&text, Piece::Reasoning);
-                break;
-            }
-        }
-        for (key, all) in [("content", &mut self.text), ("refusal", &mut self.refusal)] {
-            let text = more(key).unwrap_or_default();
-            all.push_str(&text);
-            seen.text(&text, Piece::Text);
-        }
-        for call in delta.get("tool_calls").into_iter().flat_map(Value::elements) {
-            let at = call_index(call, self.calls.len());
-            let index = at as u32;
-            if at == self.calls.len() {
-                self.calls.push(Call::default());
-                let id = call.shared_at("id");
-                let name = Arc::from(call_name(call).unwrap_or_default());
-                seen.piece(|| Piece::CallBegun { index, id, name });
-            }
-            let more = self.calls[at].grow(call);
-            if !more.is_empty() {
-                seen.piece(|| Piece::CallArguments { index, text: more });
-            }
-        }
-    }
-
-    pub(super) fn items(&self) -> Vec<Arc<str>> {
+    fn items(&self) -> Vec<Arc<str>> {
         if let Some(whole) = &self.whole {
             return vec![Arc::from(whole.as_str())];
         }
@@ -110,6 +76,40 @@ impl Parts {
     }
 }
 
+impl ChatDraft {
+    fn grow(&mut self, delta: Value<'_>, head: &mut AnswerHead) {
+        let more = |key: &str| delta.get(key).and_then(Value::text);
+        for key in ["reasoning_content", "reasoning"] {
+            // Some servers send it under both names.
+            if let Some(text) = more(key).filter(|text| !text.is_empty()) {
+                let (_, all) = self.reasoning.get_or_insert((key, String::new()));
+                all.push_str(&text);
+                head.text(&text, AnswerPiece::Reasoning);
+                break;
+            }
+        }
+        for (key, all) in [("content", &mut self.text), ("refusal", &mut self.refusal)] {
+            let text = more(key).unwrap_or_default();
+            all.push_str(&text);
+            head.text(&text, AnswerPiece::Text);
+        }
+        for call in delta.elements_at("tool_calls") {
+            let at = call_index(call, self.calls.len());
+            let index = at as u32;
+            if at == self.calls.len() {
+                self.calls.push(Call::default());
+                let id = call.shared_at("id");
+                let name = Arc::from(call_name(call).unwrap_or_default());
+                head.piece(|| AnswerPiece::CallBegun { index, id, name });
+            }
+            let more = self.calls[at].grow(call);
+            if !more.is_empty() {
+                head.piece(|| AnswerPiece::CallArguments { index, text: more });
+            }
+        }
+    }
+}
+
 /// Returns which call an element of a delta is part of, when `begun` calls have begun.
 ///
 /// A server that numbers nothing sends each call whole, with its name.
@@ -120,7 +120,7 @@ pub(crate) fn call_index(call: Value<'_>, begun: usize) -> usize {
 }
 
 /// Returns the name in an element of a delta.
-pub(crate) fn call_name(call: Value<'_>) -> Option<String> {
+fn call_name(call: Value<'_>) -> Option<String> {
     let function = call.any(&["function", "custom"])?;
     owned(function.get("name"))
 }
@@ -158,20 +158,20 @@ impl Call {
     }
 }
 
-fn told(data: Value<'_>, seen: &mut Seen) {
-    seen.model = owned(data.get("model")).or(seen.model.take());
-    seen.id = owned(data.get("id")).or(seen.id.take());
-    let Some(usage) = data.get("usage").filter(|usage| usage.is_object()) else { return };
+fn told(data: Value<'_>, head: &mut AnswerHead) {
+    head.model = owned(data.get("model")).or(head.model.take());
+    head.id = owned(data.get("id")).or(head.id.take());
+    let Some(usage) = data.object_at("usage") else { return };
     let details = usage.get("prompt_tokens_details");
     let of = |keys: &[&str]| number(Some(usage), keys).unwrap_or(0);
-    seen.usage = Some(AnswerUsage {
-        input: of(&["prompt_tokens"]),
-        cached: number(details, &["cached_tokens"])
+    let written = number(details, &["cache_write_tokens", "cache_creation_tokens"]);
+    let usage = Usage {
+        prompt_tokens: of(&["prompt_tokens"]),
+        cached_tokens: number(details, &["cached_tokens"])
             .unwrap_or_else(|| of(&["prompt_cache_hit_tokens"])),
-        written: number(details, &["cache_write_tokens", "cache_creation_tokens"]).unwrap_or(0),
-        written_long: 0,
-        dropped_thinking: 0,
-        cleared_tool_uses: 0,
-        output: of(&["completion_tokens"]),
-    });
+        written_tokens: written.unwrap_or(0),
+        written_long_tokens: 0,
+        output_tokens: of(&["completion_tokens"]),
+    };
+    head.usage = Some(usage.into());
 }

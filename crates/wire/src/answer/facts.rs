@@ -1,13 +1,14 @@
-//! What of an answer decides whether it may be kept for the same question.
+//! The facts of an answer that decide whether a cache may keep it.
 
 use plimsoll_core::Block;
 use plimsoll_core::answer::AnswerFacts;
 
-use super::{Answer, Ending, Value, scanned};
+use super::{Ending, ProviderAnswer};
 use crate::Wire;
+use crate::document::{Value, scanned};
 
-impl Answer {
-    /// Returns what decides whether it may be kept: only what ended by itself, in words, is whole.
+impl ProviderAnswer {
+    /// Returns the facts that decide whether a cache may keep it: an answer is whole if it ended by itself and is text.
     pub fn facts(&self, wire: Wire) -> AnswerFacts {
         let stop = self.stop.as_deref().unwrap_or_default();
         let ends = match wire {
@@ -25,13 +26,13 @@ impl Answer {
         }
     }
 
-    /// Tells whether the model, or a filter of the provider, would not answer.
+    /// Returns whether the model, or a filter of the provider, refused to answer.
     pub fn is_refusal(&self) -> bool {
         let stop = self.stop.as_deref().unwrap_or_default();
         REFUSED.contains(&stop) || self.items.iter().any(refuses)
     }
 
-    /// Returns what was said aloud, in one piece.
+    /// Returns the text of the answer, in one piece.
     pub fn text(&self) -> String {
         let blocks = self.message.iter().flat_map(|message| &message.blocks);
         let texts = blocks.filter_map(|block| match block {
@@ -42,7 +43,7 @@ impl Answer {
     }
 }
 
-/// The words of all wires for an answer that the model, or a filter, would not give.
+/// The words of all wires for an answer that the model, or a filter, refused.
 const REFUSED: &[&str] = &[
     "refusal",
     "content_filter",
@@ -54,17 +55,13 @@ const REFUSED: &[&str] = &[
     "IMAGE_SAFETY",
 ];
 
-/// Tells whether a model says in an item that it would not: such an answer stops as any other.
+/// Returns whether a model refuses in an item; such an answer stops as any other.
 fn refuses(item: &std::sync::Arc<str>) -> bool {
     let Some(document) = scanned(item) else { return false };
     let item = document.root();
     let says = |value: Value<'_>| value.text().is_some_and(|text| !text.is_empty());
     item.get("refusal").is_some_and(says)
-        || item
-            .get("content")
-            .into_iter()
-            .flat_map(Value::elements)
-            .any(|part| part.has("type", "refusal"))
+        || item.elements_at("content").any(|part| part.has("type", "refusal"))
 }
 
 #[cfg(test)]
@@ -72,7 +69,7 @@ mod tests {
     use super::*;
 
     fn facts(wire: Wire, body: &str) -> AnswerFacts {
-        Answer::of_body(wire, body.as_bytes()).facts(wire)
+        ProviderAnswer::of_body(wire, body.as_bytes()).facts(wire)
     }
 
     #[test]

@@ -3,25 +3,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::{Block as CoreBlock, ToolCall};
+use plimsoll_core::{Block, ToolCall, Usage};
 
-use super::{AnswerUsage, Piece, Seen, number, owned, scanned};
-use crate::document::{Value, quoted};
+use super::{AnswerDraft, AnswerHead, AnswerPiece, AnswerUsage, number, owned};
+use crate::document::{Value, quoted, scanned};
 use crate::patch::Patch;
 use crate::request::answered_block;
 
 #[derive(Debug, Default)]
-pub(super) struct Parts {
-    blocks: BTreeMap<u64, Block>,
+pub(super) struct MessagesDraft {
+    blocks: BTreeMap<u64, StreamedBlock>,
     calls: u32,
     usage: Usage,
+    /// Tokens of input that were neither read from the cache nor written to it.
+    plain: u64,
     dropped_thinking: u64,
     cleared_tool_uses: u64,
 }
 
 /// A block as it began, and what came since.
 #[derive(Debug, Default)]
-struct Block {
+struct StreamedBlock {
     start: String,
     text: String,
     thinking: String,
@@ -32,53 +34,42 @@ struct Block {
     call: Option<u32>,
 }
 
-/// Counts are cumulative, and a later event may leave some out.
-#[derive(Debug, Default)]
-struct Usage {
-    plain: Option<u64>,
-    cached: Option<u64>,
-    written: Option<u64>,
-    /// Of what was written, for an hour.
-    long: Option<u64>,
-    output: Option<u64>,
-}
-
-impl Parts {
-    pub(super) fn take(&mut self, data: Value<'_>, seen: &mut Seen) -> bool {
-        let kind = data.get("type").and_then(Value::text).unwrap_or_default();
+impl AnswerDraft for MessagesDraft {
+    fn take(&mut self, data: Value<'_>, head: &mut AnswerHead) -> bool {
+        let kind = data.kind();
         let index = number(Some(data), &["index"]).unwrap_or(0);
         match &*kind {
             "message_start" => {
                 let Some(message) = data.get("message") else { return false };
-                seen.model = owned(message.get("model"));
-                seen.id = owned(message.get("id"));
+                head.model = owned(message.get("model"));
+                head.id = owned(message.get("id"));
                 self.dropped(message);
-                self.count(message.get("usage"), seen);
+                self.count(message.get("usage"), head);
             }
             "content_block_start" => {
-                let block = self.begin(data.get("content_block"), seen);
+                let block = self.begin(data.get("content_block"), head);
                 self.blocks.insert(index, block);
             }
             "content_block_delta" => {
                 if let (Some(delta), Some(block)) = (data.get("delta"), self.blocks.get_mut(&index))
                 {
-                    block.grow(delta, seen);
+                    block.grow(delta, head);
                 }
             }
-            "content_block_stop" if seen.takes_pieces() => {
+            "content_block_stop" if head.takes_pieces() => {
                 let call = self.blocks.get(&index).and_then(|block| block.call.zip(block.called()));
                 if let Some((index, call)) = call {
-                    seen.piece(|| Piece::Call { index, call });
+                    head.piece(|| AnswerPiece::Call { index, call });
                 }
             }
             "message_delta" => {
                 let stop = data.get("delta").and_then(|delta| delta.get("stop_reason"));
-                seen.stop = owned(stop).or(seen.stop.take());
+                head.stop = owned(stop).or(head.stop.take());
                 self.cleared(data);
-                self.count(data.get("usage"), seen);
+                self.count(data.get("usage"), head);
             }
             "message_stop" => {
-                seen.ended = true;
+                head.ended = true;
                 return true;
             }
             _ => {}
@@ -86,38 +77,51 @@ impl Parts {
         false
     }
 
-    pub(super) fn body(&mut self, body: Value<'_>, seen: &mut Seen) {
-        seen.model = owned(body.get("model"));
-        seen.id = owned(body.get("id"));
-        seen.stop = owned(body.get("stop_reason"));
-        let Some(content) = body.get("content").filter(|content| content.is_list()) else { return };
-        seen.ended = true;
+    fn body(&mut self, body: Value<'_>, head: &mut AnswerHead) {
+        head.model = owned(body.get("model"));
+        head.id = owned(body.get("id"));
+        head.stop = owned(body.get("stop_reason"));
+        let Some(content) = body.list_at("content") else { return };
+        head.ended = true;
         for (index, block) in (0..).zip(content.elements()) {
-            self.blocks.insert(index, Block { start: block.raw().to_owned(), ..Block::default() });
+            self.blocks.insert(
+                index,
+                StreamedBlock { start: block.raw().to_owned(), ..StreamedBlock::default() },
+            );
         }
         self.dropped(body);
         self.cleared(body);
-        self.count(body.get("usage"), seen);
+        self.count(body.get("usage"), head);
     }
 
-    fn begin(&mut self, block: Option<Value<'_>>, seen: &mut Seen) -> Block {
+    fn items(&self) -> Vec<Arc<str>> {
+        if self.blocks.is_empty() {
+            return Vec::new();
+        }
+        let blocks: Vec<String> = self.blocks.values().map(StreamedBlock::whole).collect();
+        vec![Arc::from(format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(",")))]
+    }
+}
+
+impl MessagesDraft {
+    fn begin(&mut self, block: Option<Value<'_>>, head: &mut AnswerHead) -> StreamedBlock {
         let Some(block) = block else {
-            return Block { start: "{}".to_owned(), ..Block::default() };
+            return StreamedBlock { start: "{}".to_owned(), ..StreamedBlock::default() };
         };
         let call = block.has("type", "tool_use").then_some(self.calls);
         if let Some(index) = call {
             self.calls += 1;
             let (id, name) = (block.shared_at("id"), block.shared_at("name"));
-            seen.piece(|| Piece::CallBegun { index, id, name });
+            head.piece(|| AnswerPiece::CallBegun { index, id, name });
         }
-        seen.text_at(block, "text", Piece::Text);
-        seen.text_at(block, "thinking", Piece::Reasoning);
-        Block { start: block.raw().to_owned(), call, ..Block::default() }
+        head.text_at(block, "text", AnswerPiece::Text);
+        head.text_at(block, "thinking", AnswerPiece::Reasoning);
+        StreamedBlock { start: block.raw().to_owned(), call, ..StreamedBlock::default() }
     }
 
     /// Counts the thinking that the provider says it dropped.
     fn dropped(&mut self, message: Value<'_>) {
-        let told = message.get("input_transformations").filter(|told| told.is_list());
+        let told = message.list_at("input_transformations");
         let dropped = |one: &Value<'_>| one.has("type", "thinking_dropped");
         self.dropped_thinking =
             told.map_or(0, |told| told.elements().filter(dropped).count() as u64);
@@ -131,47 +135,34 @@ impl Parts {
         self.cleared_tool_uses = counts.fold(0, u64::saturating_add);
     }
 
-    fn count(&mut self, usage: Option<Value<'_>>, seen: &mut Seen) {
+    /// Takes in counts, which are cumulative; a later event may leave some out.
+    fn count(&mut self, usage: Option<Value<'_>>, head: &mut AnswerHead) {
         let Some(usage) = usage else { return };
         let of = |key| number(Some(usage), &[key]);
         let now = &mut self.usage;
-        now.plain = of("input_tokens").or(now.plain);
-        now.cached = of("cache_read_input_tokens").or(now.cached);
-        now.written = of("cache_creation_input_tokens").or(now.written);
-        now.output = of("output_tokens").or(now.output);
-        let (cached, written) = (now.cached.unwrap_or(0), now.written.unwrap_or(0));
-        let input = now.plain.unwrap_or(0).saturating_add(cached).saturating_add(written);
-        let creation = usage.get("cache_creation");
-        now.long = number(creation, &["ephemeral_1h_input_tokens"]).or(now.long);
-        let written_long = now.long.unwrap_or(0);
-        let output = now.output.unwrap_or(0);
-        seen.usage = Some(AnswerUsage {
-            input,
-            cached,
-            written,
-            written_long,
-            output,
+        self.plain = of("input_tokens").unwrap_or(self.plain);
+        now.cached_tokens = of("cache_read_input_tokens").unwrap_or(now.cached_tokens);
+        now.written_tokens = of("cache_creation_input_tokens").unwrap_or(now.written_tokens);
+        now.output_tokens = of("output_tokens").unwrap_or(now.output_tokens);
+        let long = number(usage.get("cache_creation"), &["ephemeral_1h_input_tokens"]);
+        now.written_long_tokens = long.unwrap_or(now.written_long_tokens);
+        let cached = now.cached_tokens.saturating_add(now.written_tokens);
+        now.prompt_tokens = self.plain.saturating_add(cached);
+        head.usage = Some(AnswerUsage {
+            tokens: *now,
             dropped_thinking: self.dropped_thinking,
             cleared_tool_uses: self.cleared_tool_uses,
         });
     }
-
-    pub(super) fn items(&self) -> Vec<Arc<str>> {
-        if self.blocks.is_empty() {
-            return Vec::new();
-        }
-        let blocks: Vec<String> = self.blocks.values().map(Block::whole).collect();
-        vec![Arc::from(format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(",")))]
-    }
 }
 
-impl Block {
-    fn grow(&mut self, delta: Value<'_>, seen: &mut Seen) {
-        seen.text_at(delta, "text", Piece::Text);
-        seen.text_at(delta, "thinking", Piece::Reasoning);
+impl StreamedBlock {
+    fn grow(&mut self, delta: Value<'_>, head: &mut AnswerHead) {
+        head.text_at(delta, "text", AnswerPiece::Text);
+        head.text_at(delta, "thinking", AnswerPiece::Reasoning);
         let input = delta.get("partial_json").and_then(Value::text).filter(|text| !text.is_empty());
         if let Some((index, text)) = self.call.zip(input) {
-            seen.piece(|| Piece::CallArguments { index, text: text.into() });
+            head.piece(|| AnswerPiece::CallArguments { index, text: text.into() });
         }
         let grow = |text: &mut String, key: &str| {
             if let Some(more) = delta.get(key).and_then(Value::text) {
@@ -190,7 +181,7 @@ impl Block {
     /// Returns the call with its arguments as the model wrote them.
     fn called(&self) -> Option<ToolCall> {
         let start = scanned(&self.start)?;
-        let Some(CoreBlock::ToolCall(call)) = answered_block(start.root()) else { return None };
+        let Some(Block::ToolCall(call)) = answered_block(start.root()) else { return None };
         let is_begun = self.input.trim().is_empty();
         let arguments = if is_begun { call.arguments } else { Arc::from(self.input.as_str()) };
         Some(ToolCall { arguments, ..call })

@@ -6,7 +6,7 @@ use plimsoll_core::ToolCall;
 
 /// A piece of an answer, in the order in which the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum AnswerPiece {
     /// The text goes on.
     Text(String),
     /// Reasoning that the provider shows goes on.

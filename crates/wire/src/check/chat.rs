@@ -1,30 +1,24 @@
 //! `OpenAI` Chat Completions.
 
-use super::Report;
 use super::tree::Tree;
+use super::{At, Violations, close_call};
 
-pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
+pub(super) fn check(root: &Tree<'_>, report: &mut Violations) {
     let tools = root.at("tools");
-    report.require(tools.is_null() || tools.is_list(), || "tools".into(), "tools are a list");
+    report.require(tools.is_null() || tools.is_list(), "tools", "tools are a list");
     report.names(tools.list().iter().map(|tool| {
         let inner = if tool.has("custom") { "custom" } else { "function" };
         tool.at(inner).at("name").text()
     }));
     let messages = root.at("messages").list();
-    report.require(!messages.is_empty(), || "messages".into(), "there is a message");
+    report.require(!messages.is_empty(), "messages", "there is a message");
     let mut open: Vec<&str> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
-        let place = || format!("messages[{index}]");
+        let place = At("messages", index);
         let role = message.at("role").text();
         if role == "tool" {
-            let id = message.at("tool_call_id").text();
-            let known = open.iter().position(|one| *one == id);
-            report.require(
-                known.is_some(),
-                place,
-                "a result answers a call directly before it, once",
-            );
-            known.map(|at| open.remove(at));
+            let known = close_call(&mut open, message.at("tool_call_id").text());
+            report.require(known, place, "a result answers a call directly before it, once");
         } else {
             report.require(open.is_empty(), place, "every call is answered before anything else");
             open.clear();
@@ -50,11 +44,11 @@ pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
             report.require(arguments.is_text(), place, "arguments are a string");
         }
     }
-    report.require(open.is_empty(), || "messages".into(), "the last calls are answered");
+    report.require(open.is_empty(), "messages", "the last calls are answered");
 }
 
-fn content(message: &Tree<'_>, role: &str, index: usize, report: &mut Report) {
-    let place = || format!("messages[{index}]");
+fn content(message: &Tree<'_>, role: &str, index: usize, report: &mut Violations) {
+    let place = At("messages", index);
     let roles = ["developer", "system", "user", "assistant", "tool", "function"];
     report.require(roles.contains(&role), place, "its role is known");
     let content = message.at("content");
@@ -77,6 +71,6 @@ fn content(message: &Tree<'_>, role: &str, index: usize, report: &mut Report) {
                 report.require(fits, place, "a part fits its role and has its text");
             }
         }
-        _ => report.add(place(), "content is a string or a list"),
+        _ => report.add(place, "content is a string or a list"),
     }
 }

@@ -1,23 +1,23 @@
 //! Gemini's `generateContent`.
 
-use super::Report;
 use super::tree::Tree;
+use super::{At, Violations};
 
-pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
+pub(super) fn check(root: &Tree<'_>, report: &mut Violations) {
     let groups = root.at("tools").list().iter();
     let declared = groups.flat_map(|group| either(group, MEMBERS).list());
     report.names(declared.map(|tool| tool.at("name").text()));
     let system = either(root, ("systemInstruction", "system_instruction"));
     let says = system.is_null() || system.is_text() || !system.at("parts").list().is_empty();
-    report.require(says, || "systemInstruction".into(), "it has a part");
+    report.require(says, "systemInstruction", "it has a part");
     let contents = root.at("contents").list();
-    report.require(!contents.is_empty(), || "contents".into(), "there is a content");
+    report.require(!contents.is_empty(), "contents", "there is a content");
     let first = contents.first().is_none_or(|content| content.at("role").text() != "model");
-    report.require(first, || "contents[0]".into(), "the first content is the user's");
+    report.require(first, "contents[0]", "the first content is the user's");
     let mut called: Vec<&Tree<'_>> = Vec::new();
     let mut before = "";
     for (index, content) in contents.iter().enumerate() {
-        let place = || format!("contents[{index}]");
+        let place = At("contents", index);
         let role = content.at("role").text();
         let known = matches!(role, "" | "user" | "model" | "function");
         report.require(known, place, "its role is user or model");
@@ -42,7 +42,7 @@ pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
         }
         before = role;
     }
-    report.require(called.is_empty(), || "contents".into(), "the last calls are answered");
+    report.require(called.is_empty(), "contents", "the last calls are answered");
 }
 
 const MEMBERS: (&str, &str) = ("functionDeclarations", "function_declarations");
@@ -75,8 +75,8 @@ fn paired_by_id(responses: &[&Tree<'_>], calls: &[&Tree<'_>]) -> bool {
     !asked.iter().any(|(id, _)| id.is_empty()) && asked == known(responses)
 }
 
-fn one_part(part: &Tree<'_>, role: &str, index: usize, report: &mut Report) {
-    let place = || format!("contents[{index}]");
+fn one_part(part: &Tree<'_>, role: &str, index: usize, report: &mut Violations) {
+    let place = At("contents", index);
     let Tree::Object(fields) = part else {
         report.require(part.is_text(), place, "a part is an object");
         return;

@@ -1,11 +1,11 @@
-//! Marks of Anthropic's cache: how many, where, in which order.
+//! MarkCounter of Anthropic's cache: how many, where, in which order.
 
-use super::Report;
+use super::Violations;
 use super::tree::Tree;
 
 /// Counts marks in the order in which the provider reads a request.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
+pub(super) struct MarkCounter {
     count: usize,
     short_seen: bool,
 }
@@ -13,15 +13,14 @@ pub(super) struct Marks {
 /// The most marks in a request (Anthropic, prompt caching).
 const MOST: usize = 4;
 
-impl Marks {
+impl MarkCounter {
     /// Looks at the mark of a tool or block.
-    pub(super) fn see(&mut self, bearer: &Tree<'_>, place: &str, report: &mut Report) {
+    pub(super) fn see(&mut self, bearer: &Tree<'_>, place: &str, report: &mut Violations) {
         let mark = bearer.at("cache_control");
         if mark.is_null() {
             return;
         }
         self.count += 1;
-        let place = || place.to_owned();
         report.require(mark.kind() == "ephemeral", place, "a mark of the cache is ephemeral");
         let life = mark.at("ttl");
         report.require(
@@ -44,7 +43,7 @@ impl Marks {
         report.require(!empty, place, "an empty text bears no mark");
     }
 
-    pub(super) fn end(self, report: &mut Report) {
-        report.require(self.count <= MOST, || "the body".to_owned(), "it has at most 4 marks");
+    pub(super) fn end(self, report: &mut Violations) {
+        report.require(self.count <= MOST, "the body", "it has at most 4 marks");
     }
 }

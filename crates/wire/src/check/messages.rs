@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use super::Report;
-use super::marks::Marks;
+use super::marks::MarkCounter;
 use super::tree::Tree;
+use super::{At, Violations, close_call};
 
-pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
-    let mut marks = Marks::default();
+pub(super) fn check(root: &Tree<'_>, report: &mut Violations) {
+    let mut marks = MarkCounter::default();
     tools(root, &mut marks, report);
     system(root.at("system"), &mut marks, report);
     let messages = root.at("messages").list();
-    report.require(!messages.is_empty(), || "messages".into(), "there is a message");
+    report.require(!messages.is_empty(), "messages", "there is a message");
     let mut ids = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
         let is_last = index + 1 == messages.len();
@@ -23,15 +23,15 @@ pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
     let spoken: Vec<(usize, &Tree<'_>)> =
         messages.iter().enumerate().filter(|(_, one)| one.at("role").text() != "system").collect();
     let first = spoken.first().is_none_or(|(_, one)| one.at("role").text() == "user");
-    report.require(first, || "messages[0]".into(), "the first message is the user's");
+    report.require(first, "messages[0]", "the first message is the user's");
     let turns = turns(&spoken);
     pairs(&turns, report);
     thinking_first(root, &turns, report);
 }
 
-fn tools(root: &Tree<'_>, marks: &mut Marks, report: &mut Report) {
+fn tools(root: &Tree<'_>, marks: &mut MarkCounter, report: &mut Violations) {
     let tools = root.at("tools");
-    report.require(tools.is_null() || tools.is_list(), || "tools".into(), "tools are a list");
+    report.require(tools.is_null() || tools.is_list(), "tools", "tools are a list");
     report.names(
         tools
             .list()
@@ -48,32 +48,32 @@ fn tools(root: &Tree<'_>, marks: &mut Marks, report: &mut Report) {
         marks.see(tool, &place, report);
         if matches!(tool.kind(), "" | "custom") {
             let schema = tool.at("input_schema");
-            report.require(tool.at("name").is_text(), || place.clone(), "a tool has a name");
-            report.require(schema.kind() == "object", || place, "a tool's schema is of an object");
+            report.require(tool.at("name").is_text(), &place, "a tool has a name");
+            report.require(schema.kind() == "object", &place, "a tool's schema is of an object");
         }
     }
     let choice = root.at("tool_choice");
     if choice.kind() == "tool" {
         let name = choice.at("name").text();
         let known = tools.list().iter().any(|tool| tool.at("name").text() == name);
-        report.require(known, || "tool_choice".into(), "the chosen tool is offered");
+        report.require(known, "tool_choice", "the chosen tool is offered");
     }
 }
 
-fn system(system: &Tree<'_>, marks: &mut Marks, report: &mut Report) {
+fn system(system: &Tree<'_>, marks: &mut MarkCounter, report: &mut Violations) {
     let fits = system.is_null() || system.is_text() || system.is_list();
-    report.require(fits, || "system".into(), "it is a string or a list of texts");
+    report.require(fits, "system", "it is a string or a list of texts");
     for (index, block) in system.list().iter().enumerate() {
         let place = format!("system[{index}]");
-        report.require(block.kind() == "text", || place.clone(), "it is a text");
+        report.require(block.kind() == "text", &place, "it is a text");
         said(block, &place, report);
         marks.see(block, &place, report);
     }
 }
 
-fn said(block: &Tree<'_>, place: &str, report: &mut Report) {
+fn said(block: &Tree<'_>, place: &str, report: &mut Violations) {
     let said = !block.at("text").text().trim().is_empty();
-    report.require(said, || place.to_owned(), "a text is not empty");
+    report.require(said, place, "a text is not empty");
 }
 
 fn one_message<'a>(
@@ -81,10 +81,10 @@ fn one_message<'a>(
     index: usize,
     is_last: bool,
     ids: &mut HashSet<&'a str>,
-    marks: &mut Marks,
-    report: &mut Report,
+    marks: &mut MarkCounter,
+    report: &mut Violations,
 ) {
-    let place = || format!("messages[{index}]");
+    let place = At("messages", index);
     let role = message.at("role").text();
     let known = matches!(role, "user" | "assistant" | "system");
     report.require(known, place, "its role is user, assistant or system");
@@ -111,13 +111,9 @@ fn one_message<'a>(
     }
 }
 
-fn trailing(text: &str, open_end: bool, index: usize, report: &mut Report) {
+fn trailing(text: &str, open_end: bool, index: usize, report: &mut Violations) {
     let fits = !open_end || text.trim_end().len() == text.len();
-    report.require(
-        fits,
-        || format!("messages[{index}]"),
-        "a begun answer does not end in white space",
-    );
+    report.require(fits, At("messages", index), "a begun answer does not end in white space");
 }
 
 fn one_block<'a>(
@@ -125,10 +121,10 @@ fn one_block<'a>(
     role: &str,
     place: &str,
     ids: &mut HashSet<&'a str>,
-    marks: &mut Marks,
-    report: &mut Report,
+    marks: &mut MarkCounter,
+    report: &mut Violations,
 ) {
-    let at = || place.to_owned();
+    let at = place;
     match block.kind() {
         "" => report.add(place, "a block has a type"),
         "text" => said(block, place, report),
@@ -183,18 +179,16 @@ fn one_block<'a>(
     }
 }
 
-/// What the provider's own tools answered stands behind the call, in the same message.
-fn server_pairs(blocks: &[Tree<'_>], is_last: bool, index: usize, report: &mut Report) {
-    let place = || format!("messages[{index}]");
+/// Checks that a result of the provider's own tools stands behind its call, in the same message.
+fn server_pairs(blocks: &[Tree<'_>], is_last: bool, index: usize, report: &mut Violations) {
+    let place = At("messages", index);
     let mut open: Vec<&str> = Vec::new();
     for block in blocks {
         match block.kind() {
             "server_tool_use" | "mcp_tool_use" => open.push(block.at("id").text()),
             kind if kind.ends_with("_tool_result") => {
-                let id = block.at("tool_use_id").text();
-                let known = open.iter().position(|one| *one == id);
-                report.require(known.is_some(), place, "a server's result follows its call");
-                known.map(|at| open.remove(at));
+                let known = close_call(&mut open, block.at("tool_use_id").text());
+                report.require(known, place, "a server's result follows its call");
             }
             _ => {}
         }
@@ -203,14 +197,14 @@ fn server_pairs(blocks: &[Tree<'_>], is_last: bool, index: usize, report: &mut R
 }
 
 /// Messages of one speaker in a row, which the provider takes as one.
-struct Turn<'a> {
+struct SpeakerTurn<'a> {
     index: usize,
     is_user: bool,
     blocks: Vec<&'a Tree<'a>>,
 }
 
-fn turns<'a>(spoken: &[(usize, &'a Tree<'a>)]) -> Vec<Turn<'a>> {
-    let mut turns: Vec<Turn<'a>> = Vec::new();
+fn turns<'a>(spoken: &[(usize, &'a Tree<'a>)]) -> Vec<SpeakerTurn<'a>> {
+    let mut turns: Vec<SpeakerTurn<'a>> = Vec::new();
     for (index, message) in spoken {
         let is_user = message.at("role").text() == "user";
         let content = message.at("content");
@@ -218,16 +212,16 @@ fn turns<'a>(spoken: &[(usize, &'a Tree<'a>)]) -> Vec<Turn<'a>> {
             if content.is_list() { content.list().iter().collect() } else { vec![content] };
         match turns.last_mut() {
             Some(turn) if turn.is_user == is_user => turn.blocks.extend(blocks),
-            _ => turns.push(Turn { index: *index, is_user, blocks }),
+            _ => turns.push(SpeakerTurn { index: *index, is_user, blocks }),
         }
     }
     turns
 }
 
-fn pairs(turns: &[Turn<'_>], report: &mut Report) {
+fn pairs(turns: &[SpeakerTurn<'_>], report: &mut Violations) {
     let mut asked: Vec<&str> = Vec::new();
     for turn in turns {
-        let place = || format!("messages[{}]", turn.index);
+        let place = At("messages", turn.index);
         if !turn.is_user {
             let calls = turn.blocks.iter().filter(|block| block.kind() == "tool_use");
             asked = calls.map(|block| block.at("id").text()).collect();
@@ -239,24 +233,18 @@ fn pairs(turns: &[Turn<'_>], report: &mut Report) {
                 others = true;
                 continue;
             }
-            let id = block.at("tool_use_id").text();
-            let known = asked.iter().position(|one| *one == id);
-            report.require(
-                known.is_some(),
-                place,
-                "a result answers a call of the message before, once",
-            );
-            report.require(!others || known.is_none(), place, "results stand first");
-            known.map(|at| asked.remove(at));
+            let known = close_call(&mut asked, block.at("tool_use_id").text());
+            report.require(known, place, "a result answers a call of the message before, once");
+            report.require(!others || !known, place, "results stand first");
         }
         report.require(asked.is_empty(), place, "every call is answered in the next message");
         asked.clear();
     }
-    report.require(asked.is_empty(), || "messages".into(), "the last calls are answered");
+    report.require(asked.is_empty(), "messages", "the last calls are answered");
 }
 
 /// With thinking on, the answer that is being continued begins with thinking.
-fn thinking_first(root: &Tree<'_>, turns: &[Turn<'_>], report: &mut Report) {
+fn thinking_first(root: &Tree<'_>, turns: &[SpeakerTurn<'_>], report: &mut Violations) {
     if root.at("thinking").kind() != "enabled" {
         return;
     }
@@ -264,9 +252,5 @@ fn thinking_first(root: &Tree<'_>, turns: &[Turn<'_>], report: &mut Report) {
     let in_loop = last.is_user && last.blocks.iter().any(|block| block.kind() == "tool_result");
     let first = answer.blocks.first().map_or("", |block| block.kind());
     let fits = !in_loop || first.ends_with("thinking");
-    report.require(
-        fits,
-        || format!("messages[{}]", answer.index),
-        "an open tool loop begins with thinking",
-    );
+    report.require(fits, At("messages", answer.index), "an open tool loop begins with thinking");
 }

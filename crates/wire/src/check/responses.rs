@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::Report;
 use super::tree::Tree;
+use super::{At, Violations};
 
-pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
+pub(super) fn check(root: &Tree<'_>, report: &mut Violations) {
     let input = root.at("input");
     let fits = input.is_text() || input.is_list();
     let held = ["previous_response_id", "conversation", "prompt"];
     let is_held = held.iter().any(|key| root.has(key));
-    report.require(fits || is_held, || "input".into(), "it is a string or a list");
+    report.require(fits || is_held, "input", "it is a string or a list");
     let further = input.list().iter().filter(|item| item.kind() == "additional_tools");
     let lists = [root.at("tools")].into_iter().chain(further.map(|item| item.at("tools")));
     let named: Vec<&Tree<'_>> = lists
@@ -23,7 +23,7 @@ pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
         if item.kind() == "reasoning" {
             let next = input.list().get(index + 1);
             let fits = next.is_some_and(is_models);
-            report.require(fits, || at(index), "reasoning is followed by what it led to");
+            report.require(fits, At("input", index), "reasoning is followed by what it led to");
         }
     }
     let refers = input.list().iter().any(|item| item.kind() == "item_reference");
@@ -32,11 +32,7 @@ pub(super) fn check(root: &Tree<'_>, report: &mut Report) {
     }
 }
 
-fn at(index: usize) -> String {
-    format!("input[{index}]")
-}
-
-/// Tells whether an item is a part of a model's answer.
+/// Returns whether an item is a part of a model's answer.
 fn is_models(item: &Tree<'_>) -> bool {
     match item.kind() {
         "" | "message" => item.at("role").text() == "assistant",
@@ -45,8 +41,8 @@ fn is_models(item: &Tree<'_>) -> bool {
     }
 }
 
-fn one_item(item: &Tree<'_>, index: usize, report: &mut Report) {
-    let place = || at(index);
+fn one_item(item: &Tree<'_>, index: usize, report: &mut Violations) {
+    let place = At("input", index);
     match item.kind() {
         "" | "message" => {
             let role = item.at("role").text();
@@ -81,7 +77,7 @@ fn one_item(item: &Tree<'_>, index: usize, report: &mut Report) {
 }
 
 /// Calls and results are paired by call id, the call first. Custom tools answer for themselves; other results answer any call.
-fn pairs(items: &[Tree<'_>], report: &mut Report) {
+fn pairs(items: &[Tree<'_>], report: &mut Violations) {
     let mut open: HashMap<&str, (&str, usize)> = HashMap::new();
     for (index, item) in items.iter().enumerate() {
         let (kind, id) = (item.kind(), item.at("call_id").text());
@@ -90,16 +86,16 @@ fn pairs(items: &[Tree<'_>], report: &mut Report) {
             let fits = open
                 .remove(id)
                 .is_some_and(|(asked, _)| (asked == custom) == (kind == "custom_tool_call_output"));
-            report.require(fits, || at(index), "a result answers a call of its kind, once");
+            report.require(fits, At("input", index), "a result answers a call of its kind, once");
         } else if kind == "function_call" || kind.ends_with("_call") && !id.is_empty() {
-            report.require(!id.is_empty(), || at(index), "a call has an id");
+            report.require(!id.is_empty(), At("input", index), "a call has an id");
             let before = open.insert(id, (kind, index));
-            report.require(before.is_none(), || at(index), "ids of calls differ");
+            report.require(before.is_none(), At("input", index), "ids of calls differ");
         }
     }
     let mut open: Vec<usize> = open.into_values().map(|(_, index)| index).collect();
     open.sort_unstable();
     for index in open {
-        report.add(at(index), "every call is answered");
+        report.add(At("input", index), "every call is answered");
     }
 }

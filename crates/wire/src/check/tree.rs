@@ -16,7 +16,7 @@ pub(super) enum Tree<'a> {
     Object(Vec<(Cow<'a, str>, Self)>),
 }
 
-/// What stands where nothing is.
+/// The value of a field that is missing.
 static NOTHING: Tree<'static> = Tree::Null;
 
 impl Tree<'_> {
@@ -76,7 +76,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Tree<'a> {
 /// A key, borrowed where it has no escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 struct TreeVisitor;
 
@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree<'de>, A::Error> {
         let mut fields = Vec::new();
-        while let Some((key, value)) = map.next_entry::<Key<'de>, Tree<'de>>()? {
+        while let Some((key, value)) = map.next_entry::<FieldName<'de>, Tree<'de>>()? {
             fields.push((key.0, value));
         }
         Ok(Tree::Object(fields))

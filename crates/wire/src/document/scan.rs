@@ -9,7 +9,7 @@ pub(crate) enum ScanError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Object,
     List,
     /// A string without escapes.
@@ -28,13 +28,13 @@ pub(super) struct Node {
     pub(super) end: u32,
     /// The first node behind this one and all inside of it.
     pub(super) next: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
 }
 
 /// The number of a value in its document.
 pub(crate) type NodeId = u32;
 
-/// What may stand next.
+/// The tokens that may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
     Value,
@@ -113,7 +113,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn in_object(&self) -> bool {
-        self.open.last().is_some_and(|&open| self.nodes[open as usize].kind == Kind::Object)
+        self.open.last().is_some_and(|&open| self.nodes[open as usize].kind == ValueKind::Object)
     }
 
     fn closes(&self, byte: u8) -> bool {
@@ -126,8 +126,8 @@ impl<'a> Scanner<'a> {
         }
         self.open.push(self.nodes.len() as NodeId);
         let (kind, expect) = match byte {
-            b'{' => (Kind::Object, Expect::Key),
-            _ => (Kind::List, Expect::Element),
+            b'{' => (ValueKind::Object, Expect::Key),
+            _ => (ValueKind::List, Expect::Element),
         };
         self.nodes.push(Node { start: self.at as u32, end: 0, next: 0, kind });
         self.at += 1;
@@ -144,7 +144,7 @@ impl<'a> Scanner<'a> {
         Expect::Comma
     }
 
-    fn leaf(&mut self, start: usize, kind: Kind) {
+    fn leaf(&mut self, start: usize, kind: ValueKind) {
         let next = self.nodes.len() as NodeId + 1;
         self.nodes.push(Node { start: start as u32, end: self.at as u32, next, kind });
     }
@@ -152,14 +152,14 @@ impl<'a> Scanner<'a> {
     fn scalar(&mut self, byte: u8) -> Result<(), ScanError> {
         match byte {
             b'"' => self.string(),
-            b't' => self.word(b"true", Kind::True),
-            b'f' => self.word(b"false", Kind::False),
-            b'n' => self.word(b"null", Kind::Null),
+            b't' => self.word(b"true", ValueKind::True),
+            b'f' => self.word(b"false", ValueKind::False),
+            b'n' => self.word(b"null", ValueKind::Null),
             _ => self.number(),
         }
     }
 
-    fn word(&mut self, word: &[u8], kind: Kind) -> Result<(), ScanError> {
+    fn word(&mut self, word: &[u8], kind: ValueKind) -> Result<(), ScanError> {
         if !self.bytes[self.at..].starts_with(word) {
             return Err(self.wrong());
         }
@@ -190,7 +190,7 @@ impl<'a> Scanner<'a> {
             }
             self.digits()?;
         }
-        self.leaf(start, Kind::Number);
+        self.leaf(start, ValueKind::Number);
         Ok(())
     }
 
@@ -202,14 +202,14 @@ impl<'a> Scanner<'a> {
 
     fn string(&mut self) -> Result<(), ScanError> {
         let start = self.at;
-        let mut kind = Kind::Plain;
+        let mut kind = ValueKind::Plain;
         self.at += 1;
         loop {
             self.at += ordinary(&self.bytes[self.at..]);
             match self.bytes.get(self.at) {
                 Some(b'"') => break,
                 Some(b'\\') => {
-                    kind = Kind::Escaped;
+                    kind = ValueKind::Escaped;
                     match self.bytes.get(self.at + 1) {
                         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
                             self.at += 2;

@@ -1,164 +1,153 @@
-//! Bodies: our calls taken out, what the answers before said put in front, and counts added up.
+//! Bodies: our calls taken out, the earlier answers put in front, and counts added up.
 
-use super::State;
+use std::sync::Arc;
+
+use super::ReplyState;
 use super::rounds::Round;
 use crate::Wire;
 use crate::document::{Value, quoted};
 use crate::patch::Patch;
 
-/// Makes a whole body what the client gets.
+/// Makes the body of the last answer one of all answers.
 pub(super) fn merge(
     wire: Wire,
     body: Value<'_>,
     patch: &mut Patch<'_>,
-    state: &State,
+    state: &ReplyState,
     before: &[Round],
 ) {
     match wire {
         Wire::AnthropicMessages => {
             if let Some(content) = body.get("content") {
-                let own = |block: Value<'_>| {
-                    block.has("type", "tool_use") && state.is_own(&block.shared_at("name"))
-                };
-                remove_own(content, patch, own);
-                for raw in before.iter().flat_map(Round::shown) {
-                    patch.insert(content, 0, raw.to_string());
-                }
+                remove_own_calls(wire, content, patch, state);
+                put_first(content, before.iter().flat_map(Round::shown), patch);
             }
-            let usage = body.get("usage");
-            add(usage, &["output_tokens"], patch, state.output_before);
         }
         Wire::ChatCompletions => {
-            let choice = body.get("choices").and_then(|choices| choices.elements().next());
+            let choice = body.first_at("choices");
             if let Some(message) = choice.and_then(|choice| choice.get("message")) {
                 merge_message(message, patch, state, before);
             }
-            count_chat(body, patch, state);
         }
         Wire::Responses => {
-            merge_response(body, patch, state, before);
+            hide_tools(body, patch, state);
+            if let Some(output) = body.list_at("output") {
+                remove_own_calls(wire, output, patch, state);
+                put_first(output, before.iter().flat_map(Round::shown_items), patch);
+            }
         }
         Wire::Gemini => {
-            let candidate = body.get("candidates").and_then(|all| all.elements().next());
+            let candidate = body.first_at("candidates");
             let parts = candidate.and_then(|candidate| candidate.get("content")?.get("parts"));
             if let Some(parts) = parts {
-                let before: Vec<String> =
-                    before.iter().flat_map(Round::shown).map(ToString::to_string).collect();
-                hide_parts(parts, patch, state, &before);
+                hide_parts(parts, patch, state, before);
             }
-            count_gemini(body, patch, state);
         }
+    }
+    add_output(wire, body, patch, state);
+}
+
+/// Returns the name of the tool that an element of an answer calls, if it is a call.
+pub(super) fn called_tool(wire: Wire, element: Value<'_>) -> Option<Arc<str>> {
+    let call = match wire {
+        Wire::AnthropicMessages => Some(element).filter(|block| block.has("type", "tool_use")),
+        Wire::ChatCompletions => element.any(&["function", "custom"]),
+        Wire::Responses => Some(element).filter(|item| item.get("call_id").is_some()),
+        Wire::Gemini => element.any(&["functionCall", "function_call"]),
+    };
+    call.map(|call| call.shared_at("name"))
+}
+
+fn calls_own(wire: Wire, element: Value<'_>, state: &ReplyState) -> bool {
+    called_tool(wire, element).is_some_and(|name| state.is_own(&name))
+}
+
+/// Removes the calls of our tools from a list; returns how many.
+fn remove_own_calls(
+    wire: Wire,
+    list: Value<'_>,
+    patch: &mut Patch<'_>,
+    state: &ReplyState,
+) -> usize {
+    let own = list.elements().enumerate().filter(|(_, one)| calls_own(wire, *one, state));
+    own.map(|(index, _)| patch.remove(list, index)).count()
+}
+
+/// Puts what the client was shown of earlier answers before the elements of a list.
+fn put_first<'r>(
+    list: Value<'_>,
+    before: impl Iterator<Item = &'r Arc<str>>,
+    patch: &mut Patch<'_>,
+) {
+    for raw in before {
+        patch.insert(list, 0, raw.to_string());
     }
 }
 
-/// Removes what is ours from a list; returns how much.
-fn remove_own(list: Value<'_>, patch: &mut Patch<'_>, is_own: impl Fn(Value<'_>) -> bool) -> usize {
-    let mut removed = 0;
-    for (index, element) in list.elements().enumerate() {
-        if is_own(element) {
-            patch.remove(list, index);
-            removed += 1;
-        }
-    }
-    removed
-}
-
-fn merge_message(message: Value<'_>, patch: &mut Patch<'_>, state: &State, before: &[Round]) {
-    if let Some(calls) = message.get("tool_calls").filter(|calls| calls.is_list()) {
-        let own = |call: Value<'_>| {
-            let inner = call.any(&["function", "custom"]);
-            inner.is_some_and(|inner| state.is_own(&inner.shared_at("name")))
-        };
-        if calls.elements().all(own) {
+fn merge_message(message: Value<'_>, patch: &mut Patch<'_>, state: &ReplyState, before: &[Round]) {
+    if let Some(calls) = message.list_at("tool_calls") {
+        if calls.elements().all(|call| calls_own(Wire::ChatCompletions, call, state)) {
             patch.remove_field(message, "tool_calls");
         } else {
-            remove_own(calls, patch, own);
+            remove_own_calls(Wire::ChatCompletions, calls, patch, state);
         }
     }
-    let said: String = before.iter().flat_map(Round::texts).collect();
-    if said.is_empty() {
+    let earlier: String = before.iter().flat_map(Round::texts).collect();
+    if earlier.is_empty() {
         return;
     }
     match message.get("content") {
         Some(content) if content.is_text() || content.is_null() => {
             let more = content.text().unwrap_or_default();
-            patch.replace(content, quoted(&(said + &more)));
+            patch.replace(content, quoted(&(earlier + &more)));
         }
-        None => patch.set(message, "content", quoted(&said)),
+        None => patch.set(message, "content", quoted(&earlier)),
         Some(_) => {}
     }
 }
 
-/// Makes a response one of all answers; tells whether anything changed.
-pub(super) fn merge_response(
-    response: Value<'_>,
-    patch: &mut Patch<'_>,
-    state: &State,
-    before: &[Round],
-) -> bool {
-    let mut changed = hide_tools(response, patch, state);
-    if let Some(output) = response.get("output").filter(|output| output.is_list()) {
-        let own = |item: Value<'_>| {
-            item.get("call_id").is_some() && state.is_own(&item.shared_at("name"))
-        };
-        changed |= remove_own(output, patch, own) > 0;
-        for raw in before.iter().flat_map(Round::shown_items) {
-            patch.insert(output, 0, raw.to_string());
-            changed = true;
+/// Removes our tools from those that a response repeats.
+pub(super) fn hide_tools(response: Value<'_>, patch: &mut Patch<'_>, state: &ReplyState) {
+    let Some(tools) = response.list_at("tools") else { return };
+    for (index, tool) in tools.elements().enumerate() {
+        if state.is_own(&tool.shared_at("name")) {
+            patch.remove(tools, index);
         }
     }
-    let usage = response.get("usage");
-    changed | add(usage, &["output_tokens", "total_tokens"], patch, state.output_before)
 }
 
-/// Takes our tools out of those that a response repeats.
-pub(super) fn hide_tools(response: Value<'_>, patch: &mut Patch<'_>, state: &State) -> bool {
-    let Some(tools) = response.get("tools").filter(|tools| tools.is_list()) else { return false };
-    remove_own(tools, patch, |tool| state.is_own(&tool.shared_at("name"))) > 0
-}
-
-/// Takes our calls out of parts, which are never left empty, and puts others in front; returns how many calls were ours and not.
+/// Removes our calls from parts, which are never left empty, and puts what earlier answers showed in front.
 pub(super) fn hide_parts(
     parts: Value<'_>,
     patch: &mut Patch<'_>,
-    state: &State,
-    before: &[String],
-) -> (usize, usize) {
-    let name = |part: Value<'_>| {
-        part.any(&["functionCall", "function_call"]).map(|call| call.shared_at("name"))
-    };
-    let calls = parts.elements().filter(|part| name(*part).is_some()).count();
-    let own = remove_own(parts, patch, |part| name(part).is_some_and(|name| state.is_own(&name)));
-    for raw in before {
-        patch.insert(parts, 0, raw.clone());
-    }
-    if own > 0 && before.is_empty() && own == parts.elements().count() {
+    state: &ReplyState,
+    before: &[Round],
+) {
+    let own = remove_own_calls(Wire::Gemini, parts, patch, state);
+    let shown = || before.iter().flat_map(Round::shown);
+    put_first(parts, shown(), patch);
+    if own > 0 && own == parts.elements().count() && shown().next().is_none() {
         patch.insert(parts, 0, r#"{"text":""}"#.to_owned());
     }
-    (own, calls - own)
 }
 
-pub(super) fn count_chat(data: Value<'_>, patch: &mut Patch<'_>, state: &State) -> bool {
-    let keys = ["completion_tokens", "total_tokens"];
-    add(data.get("usage"), &keys, patch, state.output_before)
-}
-
-pub(super) fn count_gemini(data: Value<'_>, patch: &mut Patch<'_>, state: &State) -> bool {
-    let keys = ["candidatesTokenCount", "totalTokenCount"];
-    add(data.get("usageMetadata"), &keys, patch, state.output_before)
-}
-
-/// Adds to counts; tells whether anything changed.
-fn add(usage: Option<Value<'_>>, keys: &[&str], patch: &mut Patch<'_>, tokens: u64) -> bool {
-    if tokens == 0 {
-        return false;
+/// Adds the output of the earlier answers to the counts.
+///
+/// The input stays that of the last answer, which is the size of the context.
+pub(super) fn add_output(wire: Wire, data: Value<'_>, patch: &mut Patch<'_>, state: &ReplyState) {
+    if state.output_before == 0 {
+        return;
     }
-    let mut changed = false;
-    for place in keys.iter().filter_map(|key| usage?.get(key)) {
+    let (key, counts): (&str, &[&str]) = match wire {
+        Wire::AnthropicMessages => ("usage", &["output_tokens"]),
+        Wire::ChatCompletions => ("usage", &["completion_tokens", "total_tokens"]),
+        Wire::Responses => ("usage", &["output_tokens", "total_tokens"]),
+        Wire::Gemini => ("usageMetadata", &["candidatesTokenCount", "totalTokenCount"]),
+    };
+    let Some(usage) = data.get(key) else { return };
+    for place in counts.iter().filter_map(|count| usage.get(count)) {
         if let Some(count) = place.number() {
-            patch.replace(place, count.saturating_add(tokens).to_string());
-            changed = true;
+            patch.replace(place, count.saturating_add(state.output_before).to_string());
         }
     }
-    changed
 }

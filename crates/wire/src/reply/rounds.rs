@@ -1,4 +1,4 @@
-//! Rounds: the provider's answers of one reply, each with what the client was shown and what was withheld.
+//! Rounds: the provider's answers of one reply, each with the blocks that the client sees and those that it does not.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use plimsoll_core::render::NO_RESULT;
 use plimsoll_core::{Block, Message, Role, ToolResult};
 
 use crate::Wire;
-use crate::answer::{Answer, request_of};
-use crate::request::Request;
-use crate::rewrite::{Continuation, OwnCall, Withheld, WithheldCall};
+use crate::answer::{ProviderAnswer, request_of};
+use crate::request::ProviderRequest;
+use crate::rewrite::{Continuation, OwnCall, WithheldCall, WithheldCalls};
 
 /// An answer of the provider.
 #[derive(Debug)]
 pub(super) struct Round {
     items: Vec<Arc<str>>,
-    said: Vec<Said>,
+    said: Vec<AnswerBlock>,
 }
 
 /// A block of an answer.
 #[derive(Debug)]
-struct Said {
+struct AnswerBlock {
     block: Block,
     raw: Arc<str>,
     is_own: bool,
@@ -28,13 +28,13 @@ struct Said {
 
 impl Round {
     /// Reads an answer by the way of requests, in which every block has its bytes.
-    pub(super) fn of(wire: Wire, answer: &Answer, own: &[String]) -> Self {
+    pub(super) fn of(wire: Wire, answer: &ProviderAnswer, own: &[String]) -> Self {
         let items = answer.items.clone();
         let said = request_of(wire, &items).map_or_else(Vec::new, |request| read(&request, own));
         Self { items, said }
     }
 
-    /// Adds the results of our calls; a call without one is told that there is none.
+    /// Adds the results of our calls; a call without one gets a result that says so.
     pub(super) fn with_results(mut self, results: &[ToolResult]) -> Self {
         for said in &mut self.said {
             let Block::ToolCall(call) = &said.block else { continue };
@@ -62,11 +62,11 @@ impl Round {
     }
 
     pub(super) fn continuation(&self) -> Continuation {
-        let calls = self.said.iter().filter_map(Said::own_call).collect();
+        let calls = self.said.iter().filter_map(AnswerBlock::own_call).collect();
         Continuation { items: self.items.clone(), calls }
     }
 
-    /// Returns the bytes of what the client was shown.
+    /// Returns the blocks that the client sees.
     pub(super) fn shown(&self) -> impl Iterator<Item = &Arc<str>> {
         self.said.iter().filter(|said| !said.is_own).map(|said| &said.raw)
     }
@@ -86,7 +86,7 @@ impl Round {
     }
 }
 
-impl Said {
+impl AnswerBlock {
     fn own_call(&self) -> Option<OwnCall> {
         let (Block::ToolCall(call), Some(result)) = (&self.block, &self.result) else {
             return None;
@@ -99,21 +99,21 @@ impl Said {
     }
 }
 
-fn read(request: &Request, own: &[String]) -> Vec<Said> {
+fn read(request: &ProviderRequest, own: &[String]) -> Vec<AnswerBlock> {
     let mut all = Vec::new();
     for (message, source) in request.messages().iter().zip(request.sources()) {
         for (block, node) in message.blocks.iter().zip(&source.blocks) {
             let is_own =
                 matches!(block, Block::ToolCall(call) if own.iter().any(|one| **one == *call.name));
             let raw = Arc::from(request.document().value(*node).raw());
-            all.push(Said { block: block.clone(), raw, is_own, result: None });
+            all.push(AnswerBlock { block: block.clone(), raw, is_own, result: None });
         }
     }
     all
 }
 
-/// Returns what was withheld of a reply, or nothing.
-pub(super) fn withheld(wire: Wire, before: &[Round], last: &Round) -> Option<Withheld> {
+/// Returns the calls that the client does not see, if there are any.
+pub(super) fn withheld(wire: Wire, before: &[Round], last: &Round) -> Option<WithheldCalls> {
     let mut shown: Vec<Block> = Vec::new();
     let mut calls = Vec::new();
     for (number, round) in before.iter().chain([last]).enumerate() {
@@ -136,5 +136,5 @@ pub(super) fn withheld(wire: Wire, before: &[Round], last: &Round) -> Option<Wit
     }
     let earlier = before.iter().map(|round| round.items.clone()).collect();
     let shown = Arc::new(Message::new(Role::Assistant, shown));
-    Some(Withheld { shown, calls, earlier, at: 0 })
+    Some(WithheldCalls { shown, calls, earlier, at: 0 })
 }

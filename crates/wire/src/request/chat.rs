@@ -4,23 +4,22 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, Role, Thinking, ToolResult};
 
-use super::{Conversation, Place, RequestError, list_at};
-use crate::content::{self, Found};
+use super::{MessageList, Place, RequestError, list_at};
+use crate::content::{self, LocatedBlock};
 use crate::document::Value;
 
-pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
+pub(super) fn read(root: Value<'_>, out: &mut MessageList) -> Result<(), RequestError> {
     let list = list_at(root, "messages", "it has no list of messages")?;
     for (index, message) in list.elements().enumerate() {
         let place = Place::Items(index..index + 1);
-        let role = message.get("role").and_then(Value::text).unwrap_or_default();
+        let role = message.text_at("role");
         match &*role {
             "system" | "developer" => out.push(Role::System, place, said(message)),
             "assistant" => out.push(Role::Assistant, place, assistant(message)),
             // The older calls without ids are answered by name.
             "tool" | "function" => {
                 let (text, images) = content::answer(message.get("content"));
-                let id = message.any(&["tool_call_id", "name"]).and_then(Value::shared);
-                let call_id = id.unwrap_or_else(|| Arc::from(""));
+                let call_id = message.shared_any(&["tool_call_id", "name"]);
                 let result = ToolResult { call_id, text, images, is_error: false };
                 out.push(Role::Tool, place, vec![(message.id(), Block::ToolResult(result))]);
             }
@@ -30,12 +29,12 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
     Ok(())
 }
 
-fn said(message: Value<'_>) -> Vec<Found> {
+fn said(message: Value<'_>) -> Vec<LocatedBlock> {
     content::parts(message.get("content"), content::part)
 }
 
 /// Reads what a model said: reasoning, text, calls.
-pub(crate) fn assistant(message: Value<'_>) -> Vec<Found> {
+pub(crate) fn assistant(message: Value<'_>) -> Vec<LocatedBlock> {
     let mut found = Vec::new();
     let reasoning = message.any(&["reasoning_content", "reasoning"]).filter(|text| text.is_text());
     if let Some((node, Block::Text(text))) = reasoning.and_then(content::text) {
@@ -43,7 +42,7 @@ pub(crate) fn assistant(message: Value<'_>) -> Vec<Found> {
     }
     found.extend(said(message));
     found.extend(message.get("refusal").and_then(content::text));
-    for call in message.get("tool_calls").into_iter().flat_map(Value::elements) {
+    for call in message.elements_at("tool_calls") {
         let id = call.shared_at("id");
         let block = match (call.get("function"), call.get("custom")) {
             (Some(function), _) => {
@@ -56,7 +55,7 @@ pub(crate) fn assistant(message: Value<'_>) -> Vec<Found> {
         };
         found.push((call.id(), block));
     }
-    if let Some(function) = message.get("function_call").filter(|call| call.is_object()) {
+    if let Some(function) = message.object_at("function_call") {
         let name = function.shared_at("name");
         let call = content::call(name.clone(), name, function.get("arguments"));
         found.push((function.id(), call));

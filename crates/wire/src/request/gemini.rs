@@ -6,11 +6,11 @@ use std::sync::Arc;
 use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, Image, Role, Thinking, ToolResult};
 
-use super::{Conversation, Place, RequestError, list_at};
-use crate::content::{self, Found};
+use super::{MessageList, Place, RequestError, list_at};
+use crate::content::{self, LocatedBlock};
 use crate::document::Value;
 
-pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
+pub(super) fn read(root: Value<'_>, out: &mut MessageList) -> Result<(), RequestError> {
     let mut names = Names::default();
     let system = root.any(&["systemInstruction", "system_instruction"]);
     out.push(
@@ -24,14 +24,9 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
         let found = parts(content, &mut names);
         if content.has("role", "model") {
             out.push(Role::Assistant, place, found);
-            continue;
+        } else {
+            out.push_user(place, found);
         }
-        let (results, said): (Vec<Found>, Vec<Found>) =
-            found.into_iter().partition(|(_, block)| matches!(block, Block::ToolResult(_)));
-        for result in results {
-            out.push(Role::Tool, place.clone(), vec![result]);
-        }
-        out.push(Role::User, place, said);
     }
     Ok(())
 }
@@ -50,7 +45,7 @@ fn numbered(counts: &mut HashMap<Arc<str>, u32>, name: &Arc<str>) -> Arc<str> {
 }
 
 /// Reads the parts of a content.
-pub(crate) fn parts(content: Value<'_>, names: &mut Names) -> Vec<Found> {
+pub(crate) fn parts(content: Value<'_>, names: &mut Names) -> Vec<LocatedBlock> {
     let list = content.get("parts");
     content::parts(list, |value| part(value, names))
 }
@@ -73,15 +68,13 @@ pub(crate) fn part(value: Value<'_>, names: &mut Names) -> Option<Block> {
             (None, Some(told)) => compact(told.raw()),
             (None, None) => Arc::from(""),
         };
-        let images =
-            response.get("parts").into_iter().flat_map(Value::elements).filter_map(image).collect();
+        let images = response.elements_at("parts").filter_map(image).collect();
         return Some(Block::ToolResult(ToolResult { call_id, text, images, is_error }));
     }
     if let Some(text) = value.get("text").filter(|text| text.is_text()) {
         let text = text.shared().unwrap_or_else(|| Arc::from(""));
-        let signature = value.any(&["thoughtSignature", "thought_signature"]);
-        let signature = signature.and_then(Value::shared).unwrap_or_else(|| Arc::from(""));
-        if value.get("thought").is_some_and(Value::is_true) {
+        let signature = value.shared_any(&["thoughtSignature", "thought_signature"]);
+        if value.is_true_at("thought") {
             return Some(Block::Thinking(Thinking { text, signature }));
         }
         // An empty text may carry the signature of what came before.
@@ -112,10 +105,8 @@ pub(crate) fn spoken(response: Value<'_>) -> Option<Value<'_>> {
 fn image(value: Value<'_>) -> Option<Image> {
     let inline = value.any(&["inlineData", "inline_data"]);
     let data = inline.or_else(|| value.any(&["fileData", "file_data"]))?;
-    let text =
-        |keys: &[&str]| data.any(keys).and_then(Value::shared).unwrap_or_else(|| Arc::from(""));
     Some(Image {
-        media_type: text(&["mimeType", "mime_type"]),
-        data: text(&["data", "fileUri", "file_uri"]),
+        media_type: data.shared_any(&["mimeType", "mime_type"]),
+        data: data.shared_any(&["data", "fileUri", "file_uri"]),
     })
 }

@@ -1,12 +1,12 @@
-//! What kind of request it is: which ones are bounded, and which must stay untouched.
+//! The kind of a request, which decides whether it is bounded or must stay untouched.
 
 use plimsoll_core::{Block, Message, Role};
 
-use super::Request;
+use super::ProviderRequest;
 use crate::Wire;
 use crate::document::Value;
 
-/// What a request is for. Only a [`RequestKind::Turn`] may be changed.
+/// The purpose of a request. Only a [`RequestKind::Turn`] may be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     /// The next turn of a conversation.
@@ -17,7 +17,7 @@ pub enum RequestKind {
     Aside,
     /// The provider holds the history, so there is none here to bound.
     ServerHistory,
-    /// Something that is passed on and not understood.
+    /// A request that is passed on since it is not supported.
     Unsupported(&'static str),
 }
 
@@ -34,11 +34,11 @@ impl RequestKind {
     }
 }
 
-/// What Codex writes where it asks for a summary.
+/// The words by which Codex asks for a summary.
 const CHECKPOINT: &str = "CONTEXT CHECKPOINT COMPACTION";
 
-impl Request {
-    /// Tells what the request is for.
+impl ProviderRequest {
+    /// Returns the purpose of the request.
     pub fn kind(&self) -> RequestKind {
         let root = self.root();
         let held: &[&str] = match self.wire {
@@ -79,7 +79,7 @@ impl Request {
                     None
                 }
             }
-            Wire::Responses if root.get("background").is_some_and(Value::is_true) => {
+            Wire::Responses if root.is_true_at("background") => {
                 Some("it is answered in the background")
             }
             Wire::Responses if root.any(&["prompt"]).is_some() => {

@@ -2,7 +2,7 @@
 
 use plimsoll_core::cost::Life;
 
-use super::Request;
+use super::ProviderRequest;
 use crate::Wire;
 use crate::document::Value;
 
@@ -11,13 +11,13 @@ use crate::document::Value;
 pub struct Marks {
     /// On a tool.
     pub tools: Option<Life>,
-    /// In messages, by their index in [`Request::messages`], ascending; the longest life of each.
+    /// In messages, by their index in [`ProviderRequest::messages`], ascending; the longest life of each.
     pub messages: Vec<(usize, Life)>,
     /// All of them; providers take four.
     pub count: usize,
 }
 
-impl Request {
+impl ProviderRequest {
     /// Returns the marks of the request; none where its wire has none.
     pub fn marks(&self) -> Marks {
         let mut marks = Marks::default();
@@ -52,6 +52,6 @@ impl Request {
 }
 
 fn life(bearer: Value<'_>) -> Option<Life> {
-    let mark = bearer.get("cache_control").filter(|mark| mark.is_object())?;
+    let mark = bearer.object_at("cache_control")?;
     Some(if mark.has("ttl", "1h") { Life::Long } else { Life::Short })
 }

@@ -2,11 +2,11 @@
 
 use plimsoll_core::{Block, Role, Thinking, ToolResult};
 
-use super::{Conversation, Place, RequestError, list_at};
-use crate::content::{self, Found};
+use super::{MessageList, Place, RequestError, list_at};
+use crate::content;
 use crate::document::Value;
 
-pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
+pub(super) fn read(root: Value<'_>, out: &mut MessageList) -> Result<(), RequestError> {
     out.push(Role::System, Place::Field, content::parts(root.get("system"), block));
     let list = list_at(root, "messages", "it has no list of messages")?;
     for (index, message) in list.elements().enumerate() {
@@ -17,12 +17,7 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
         } else if message.has("role", "system") {
             out.push(Role::System, place, found);
         } else {
-            let (results, said): (Vec<Found>, Vec<Found>) =
-                found.into_iter().partition(|(_, block)| matches!(block, Block::ToolResult(_)));
-            for result in results {
-                out.push(Role::Tool, place.clone(), vec![result]);
-            }
-            out.push(Role::User, place, said);
+            out.push_user(place, found);
         }
     }
     Ok(())
@@ -30,7 +25,7 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
 
 /// Reads a block of content.
 pub(crate) fn block(value: Value<'_>) -> Option<Block> {
-    let kind = value.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = value.kind();
     match &*kind {
         "thinking" => Some(Block::Thinking(Thinking {
             text: value.shared_at("thinking"),
@@ -45,7 +40,7 @@ pub(crate) fn block(value: Value<'_>) -> Option<Block> {
                 call_id: value.shared_at("tool_use_id"),
                 text,
                 images,
-                is_error: value.get("is_error").is_some_and(Value::is_true),
+                is_error: value.is_true_at("is_error"),
             }))
         }
         _ => content::part(value),

@@ -1,4 +1,4 @@
-//! Questions: a request as a cache of answers knows it, what is asked and all else that the answer depends on.
+//! Questions: a request as a cache of answers knows it, split into the question and everything else that the answer depends on.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,38 +6,38 @@ use std::ops::Range;
 use plimsoll_core::answer::RequestFacts;
 use plimsoll_core::{Block, ContentHash, Message, Role};
 
-use super::Request;
+use super::ProviderRequest;
 use crate::Wire;
 use crate::document::Value;
 
 /// A request as a cache of answers knows it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// What is asked: the text of the last message.
+pub struct CacheQuestion {
+    /// The text of the last message.
     pub text: String,
-    /// What decides whether the answer may come from a cache at all.
+    /// The facts that decide whether a cache may answer at all.
     pub facts: RequestFacts,
-    /// Who asks, in the request's own words; empty where it does not say.
+    /// The user, in the request's own words; empty where it names none.
     pub user: String,
     pub model: String,
     /// A digest of everything else, 64 hex digits: equal for equal bytes, and for no others.
     pub surroundings: String,
 }
 
-/// Fields that say who asks.
+/// Fields that name the user.
 const USER: &[&str] = &["user", "safety_identifier", "metadata"];
-/// Fields that change how an answer travels, and nothing in it.
+/// Fields that change how an answer is sent, but not its content.
 const FORM: &[&str] =
     &["stream", "stream_options", "prompt_cache_key", "prompt_cache_retention", "model"];
 /// Fields by which a provider uses tools of its own.
 const SERVER_TOOLS: &[&str] =
     &["mcp_servers", "web_search_options", "plugins", "container", "functions"];
 
-impl Request {
-    /// Returns what is asked and all that it is asked in; `beside` is what the answer depends on outside of the body.
+impl ProviderRequest {
+    /// Returns the question with its surroundings; `beside` is everything outside of the body that the answer depends on.
     ///
-    /// What is not understood counts as it is written: a field that nobody knows makes another question, never the same.
-    pub fn question(&self, beside: &[&str]) -> Question {
+    /// Unknown fields count as they are written, so a request with one never equals a request without it.
+    pub fn question(&self, beside: &[&str]) -> CacheQuestion {
         let (last, source) = match (self.messages.last(), self.sources.last()) {
             (Some(last), Some(source)) => (Some(last), &*source.blocks),
             _ => (None, &[][..]),
@@ -61,7 +61,7 @@ impl Request {
             push(out, &key);
             push(out, &without(value, &asked));
         }
-        Question {
+        CacheQuestion {
             text: last.map(|last| last.shown()).unwrap_or_default(),
             facts: self.facts(),
             user,
@@ -95,7 +95,7 @@ impl Request {
                 || before.iter().flat_map(|message| &message.blocks).any(|block| !is_plain(block)),
             attachments: wants_sound || last.is_some_and(|last| !last.blocks.iter().all(is_plain)),
             several: wants_chances || answers.is_some_and(|answers| answers.number() != Some(1)),
-            // What cannot be read is not known to be low.
+            // A temperature that cannot be read is not known to be low.
             temperature: set(&["temperature"]).map(|t| t.raw().parse().unwrap_or(f32::NAN)),
         }
     }
@@ -111,7 +111,7 @@ fn without<'a>(value: Value<'a>, spans: &[Range<usize>]) -> Cow<'a, str> {
     for span in std::iter::once(first).chain(inside) {
         let (start, end) = (span.start - whole.start, span.end - whole.start);
         out.push_str(raw.get(from..start).unwrap_or_default());
-        // So that a question in two parts is none in one.
+        // A question in two parts must differ from a question in one.
         out.push('?');
         from = end;
     }
@@ -129,11 +129,11 @@ fn push(out: &mut String, part: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::DEFAULT_DEPTH;
 
-    fn question(wire: Wire, body: &str) -> Question {
+    fn question(wire: Wire, body: &str) -> CacheQuestion {
         let path = "/v1beta/models/m:generateContent";
-        let request = Request::parse(wire, body.as_bytes(), path, Limits::default());
+        let request = ProviderRequest::parse(wire, body.as_bytes(), path, DEFAULT_DEPTH);
         request.expect("a request").question(&[])
     }
 
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!((&*base.text, &*base.user, &*base.model), ("Why?", "", "m"));
         assert_eq!(base.facts, RequestFacts::default());
         let with = |from: &str, to: &str| question(Wire::ChatCompletions, &CHAT.replace(from, to));
-        let same = |other: &Question| other.surroundings == base.surroundings;
+        let same = |other: &CacheQuestion| other.surroundings == base.surroundings;
         for (from, to) in
             [("Why", "Who"), ("\"m\"", "\"o\""), ("{\"model", "{\"stream\":true,\"model")]
         {
@@ -163,7 +163,7 @@ mod tests {
         let asked = with("{\"model", "{\"user\":\"ann\",\"model");
         assert!(same(&asked) && asked.user.contains("ann"));
         let body = CHAT.as_bytes();
-        let request = Request::parse(Wire::ChatCompletions, body, "", Limits::default());
+        let request = ProviderRequest::parse(Wire::ChatCompletions, body, "", DEFAULT_DEPTH);
         let beside = request.expect("a request").question(&["elsewhere"]);
         assert!(!same(&beside), "what it depends on outside of the body");
     }

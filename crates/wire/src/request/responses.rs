@@ -6,11 +6,11 @@ use std::sync::Arc;
 use plimsoll_core::json_text::compact;
 use plimsoll_core::{Block, Role, ToolResult};
 
-use super::{Conversation, Place, RequestError};
-use crate::content::{self, Found};
+use super::{MessageList, Place, RequestError};
+use crate::content::{self, LocatedBlock};
 use crate::document::Value;
 
-pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), RequestError> {
+pub(super) fn read(root: Value<'_>, out: &mut MessageList) -> Result<(), RequestError> {
     out.push(Role::System, Place::Field, content::parts(root.get("instructions"), content::part));
     let Some(input) = root.get("input") else {
         return Ok(());
@@ -22,31 +22,31 @@ pub(super) fn read(root: Value<'_>, out: &mut Conversation) -> Result<(), Reques
     if !input.is_list() && !input.is_null() {
         return Err(RequestError::Shape { what: "its input is neither a string nor a list" });
     }
-    let mut answer = Answer::default();
+    let mut answer = AnswerItems::default();
     for (index, item) in input.elements().enumerate() {
         match kind_of(item) {
-            Kind::Said(role) => {
+            ItemKind::Said(role) => {
                 answer.end(out);
                 let found = content::parts(item.get("content"), content::part);
                 out.push(role, Place::Items(index..index + 1), found);
             }
-            Kind::Result => {
+            ItemKind::Result => {
                 answer.end(out);
                 let result = (item.id(), Block::ToolResult(result(item)));
                 out.push(Role::Tool, Place::Items(index..index + 1), vec![result]);
             }
-            Kind::Model => answer.take(index, item),
-            Kind::Tools => answer.end(out),
+            ItemKind::Model => answer.take(index, item),
+            ItemKind::Tools => answer.end(out),
         }
     }
     answer.end(out);
     Ok(())
 }
 
-enum Kind {
-    /// A message of somebody else than the model.
+enum ItemKind {
+    /// A message of another role than the model's.
     Said(Role),
-    /// What a tool answered.
+    /// The result of a tool.
     Result,
     /// A part of the model's answer.
     Model,
@@ -54,38 +54,38 @@ enum Kind {
     Tools,
 }
 
-fn kind_of(item: Value<'_>) -> Kind {
-    let kind = item.get("type").and_then(Value::text).unwrap_or_default();
+fn kind_of(item: Value<'_>) -> ItemKind {
+    let kind = item.kind();
     match &*kind {
         "" | "message" => match item.get("role").and_then(Value::text).as_deref() {
-            Some("assistant") => Kind::Model,
-            Some("system" | "developer") => Kind::Said(Role::System),
-            _ => Kind::Said(Role::User),
+            Some("assistant") => ItemKind::Model,
+            Some("system" | "developer") => ItemKind::Said(Role::System),
+            _ => ItemKind::Said(Role::User),
         },
-        "additional_tools" => Kind::Tools,
-        kind if is_result(kind) => Kind::Result,
-        _ => Kind::Model,
+        "additional_tools" => ItemKind::Tools,
+        kind if is_result(kind) => ItemKind::Result,
+        _ => ItemKind::Model,
     }
 }
 
-/// Tells whether items of a type answer a call with text. A picture of a screen is none, and stays with the call as it is.
+/// Returns whether items of a type answer a call with text. A picture of a screen does not, and stays with the call as it is.
 fn is_result(kind: &str) -> bool {
     kind.ends_with("_call_output") && kind != "computer_call_output"
 }
 
-/// Tells whether items of a type are calls that the client answers; what the server did itself has no call id.
+/// Returns whether items of a type are calls that the client answers; calls that the server answers have no call id.
 fn is_call(kind: &str, item: Value<'_>) -> bool {
     kind.ends_with("_call") && kind != "computer_call" && item.any(&["call_id"]).is_some()
 }
 
-/// Items of one answer, which core knows as one message.
+/// The items of one answer, which are one message in core.
 #[derive(Default)]
-struct Answer {
+struct AnswerItems {
     items: Range<usize>,
-    found: Vec<Found>,
+    found: Vec<LocatedBlock>,
 }
 
-impl Answer {
+impl AnswerItems {
     fn take(&mut self, index: usize, item: Value<'_>) {
         if self.items.is_empty() {
             self.items.start = index;
@@ -94,15 +94,15 @@ impl Answer {
         self.found.extend(said(item));
     }
 
-    fn end(&mut self, out: &mut Conversation) {
+    fn end(&mut self, out: &mut MessageList) {
         let Self { items, found } = std::mem::take(self);
         out.push(Role::Assistant, Place::Items(items), found);
     }
 }
 
 /// Reads an item of a model's answer.
-pub(crate) fn said(item: Value<'_>) -> Vec<Found> {
-    let kind = item.get("type").and_then(Value::text).unwrap_or_default();
+pub(crate) fn said(item: Value<'_>) -> Vec<LocatedBlock> {
+    let kind = item.kind();
     match &*kind {
         "" | "message" => content::parts(item.get("content"), content::part),
         // A local shell's call has an action and no name.

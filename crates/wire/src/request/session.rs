@@ -2,10 +2,9 @@
 
 use plimsoll_core::{Block, ContentHash, Message, Role};
 
-use super::Request;
-use crate::document::Value;
+use super::ProviderRequest;
 
-impl Request {
+impl ProviderRequest {
     /// Returns the name that the client gives its session.
     ///
     /// `header` looks a header up by its name in small letters. Source: what Claude Code, Codex, opencode and pi send.
@@ -24,13 +23,5 @@ impl Request {
         let said = first.map(|message| message.shown()).unwrap_or_default();
         let blocks = vec![Block::Text(self.system_text().into()), Block::Text(said.into())];
         ContentHash::of(&Message::new(Role::User, blocks)).short()
-    }
-
-    /// Tells whether the client asked the model to think aloud before it answers.
-    pub fn thinks(&self) -> bool {
-        let root = self.root();
-        root.get("thinking").is_some_and(|thinking| {
-            thinking.get("type").and_then(Value::text).is_some_and(|kind| kind != "disabled")
-        })
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use plimsoll_core::lazy_tools::ToolDefinition;
 
-use super::{Request, one_tool};
+use super::{ProviderRequest, one_tool};
 use crate::Wire;
 use crate::document::Value;
 
@@ -12,7 +12,7 @@ use crate::document::Value;
 pub(crate) const SCHEMAS: [&str; 4] =
     ["input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema"];
 
-impl Request {
+impl ProviderRequest {
     /// Returns the tools whose schema the model may be told later, as core knows them.
     ///
     /// Not among them: tools of the provider's own, custom ones, those whose arguments the provider itself holds to their schema or
@@ -21,7 +21,7 @@ impl Request {
     pub fn lazy_tools(&self) -> Vec<ToolDefinition> {
         let all: Vec<Value<'_>> = self.declarations().collect();
         let searches = |tool: &Value<'_>| {
-            tool.get("defer_loading").is_some_and(Value::is_true)
+            tool.is_true_at("defer_loading")
                 || tool
                     .get("type")
                     .and_then(Value::text)
@@ -32,13 +32,13 @@ impl Request {
         }
         let forced = self.forced_tool();
         let function = |tool: &Value<'_>| {
-            let inner = tool.get("function").filter(|inner| inner.is_object()).unwrap_or(*tool);
+            let inner = tool.object_at("function").unwrap_or(*tool);
             let schema = inner.any(&SCHEMAS).filter(|schema| schema.is_object())?;
             let name = one_tool(*tool).name.into_owned();
             if !self.may_wait(*tool, inner) || forced.as_deref() == Some(&*name) {
                 return None;
             }
-            let description = inner.get("description").and_then(Value::text).unwrap_or_default();
+            let description = inner.text_at("description");
             Some(ToolDefinition {
                 name,
                 description: description.into_owned(),
@@ -94,10 +94,10 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::DEFAULT_DEPTH;
 
     fn names(wire: Wire, body: &str) -> Vec<String> {
-        let request = Request::parse(wire, body.as_bytes(), "", Limits::default());
+        let request = ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let tools = request.expect("a request").lazy_tools();
         assert!(tools.iter().all(|tool| tool.schema.starts_with('{')));
         tools.into_iter().map(|tool| tool.name).collect()

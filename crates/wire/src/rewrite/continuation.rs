@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Continuation, OwnCall, Rewrite, RewriteError};
 use crate::Wire;
-use crate::document::{Document, quoted};
+use crate::document::{quoted, scanned};
 
 impl Rewrite<'_> {
     /// Puts answers and their results behind the conversation.
@@ -41,13 +41,13 @@ impl Rewrite<'_> {
 }
 
 impl Rewrite<'_> {
-    /// Tells whether an item says nothing to a server that did not keep it: reasoning without its encrypted content.
+    /// Returns whether an item is useless to a server that did not keep it: reasoning without its encrypted content.
     pub(super) fn is_lost(&self, item: &Arc<str>) -> bool {
         let is_kept = self.request.is_kept_by_the_server();
         if self.request.wire() != Wire::Responses || is_kept {
             return false;
         }
-        Document::scan(item.clone(), 128).is_ok_and(|item| {
+        scanned(item).is_some_and(|item| {
             let item = item.root();
             item.has("type", "reasoning") && item.any(&["encrypted_content"]).is_none()
         })
@@ -81,8 +81,8 @@ pub(super) fn result(wire: Wire, call: &OwnCall) -> String {
             format!(r#"{{"type":"function_call_output","call_id":{id},"output":{text}}}"#)
         }
         Wire::Gemini => {
-            // An id that the provider did not give, it does not want back.
-            let given = Document::scan(call.raw.clone(), 128).ok().and_then(|part| {
+            // The provider does not accept an id that it did not give.
+            let given = scanned(&call.raw).and_then(|part| {
                 let call = part.root().any(&["functionCall", "function_call"])?;
                 Some(call.get("id")?.raw().to_owned())
             });

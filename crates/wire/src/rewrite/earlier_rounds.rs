@@ -1,7 +1,7 @@
 //! Earlier answers: those that the gateway answered itself stand again before the last one, in the bytes that the provider saw.
 //!
-//! A client has all answers of a reply as one, and says it in its own way: texts joined or trimmed, reasoning dropped. So what it
-//! was shown of the earlier ones is taken out of what it says, and they are put in whole.
+//! A client has all answers of a reply as one, and repeats it in its own way: it joins or trims texts and drops reasoning. So its
+//! version of the earlier answers is removed, and they are inserted whole.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use std::sync::Arc;
 use plimsoll_core::{Block, Message};
 
 use super::continuation::results;
-use super::restore::Found;
-use super::{OwnCall, Rewrite, Withheld};
+use super::restore::AnswerPlace;
+use super::{OwnCall, Rewrite, WithheldCalls};
 use crate::Wire;
 use crate::answer::request_of;
 use crate::document::{NodeId, Value, quoted};
 
-/// What becomes of a block of which a part belongs to an earlier answer.
+/// The change of a block that repeats a part of an earlier answer.
 #[derive(Debug, PartialEq, Eq)]
-enum Cut {
+enum BlockChange {
     Gone,
     /// This text is left of it.
     To(String),
 }
 
 impl<'a> Rewrite<'a> {
-    /// Puts the earlier answers and their results before what is left of the client's; tells whether that could be done.
+    /// Inserts the earlier answers and their results before the rest of the client's; returns whether that was possible.
     pub(super) fn restore_earlier(
         &mut self,
         items: Value<'a>,
-        found: &Found,
-        withheld: &Withheld,
+        found: &AnswerPlace,
+        withheld: &WithheldCalls,
     ) -> bool {
         let wire = self.request.wire();
         let said = withheld.earlier.iter().flatten().cloned().collect::<Vec<_>>();
@@ -39,9 +39,9 @@ impl<'a> Rewrite<'a> {
         let message = &self.request.messages()[found.index];
         let Some(cuts) = cuts(wire, &said, &withheld.shown, message) else { return false };
         let nodes = &self.request.sources()[found.index].blocks;
-        let cuts: HashMap<NodeId, Cut> =
+        let cuts: HashMap<NodeId, BlockChange> =
             cuts.into_iter().map(|(block, cut)| (nodes[block], cut)).collect();
-        // A text that has another form now is not what the earlier answers said.
+        // A text that has another form now does not repeat the earlier answers.
         if cuts.keys().any(|node| self.texts.contains_key(&self.slot(*node).id())) {
             return false;
         }
@@ -50,7 +50,7 @@ impl<'a> Rewrite<'a> {
             let (start, end) = (item.span().start, item.span().end);
             let inside = |node: &&NodeId| (start..end).contains(&self.value(**node).span().start);
             let inside: Vec<NodeId> = nodes.iter().filter(inside).copied().collect();
-            let goes = |node: &NodeId| cuts.get(node) == Some(&Cut::Gone);
+            let goes = |node: &NodeId| cuts.get(node) == Some(&BlockChange::Gone);
             if !inside.is_empty() && inside.iter().all(goes) {
                 self.patch.remove(items, place);
             } else {
@@ -70,7 +70,7 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Takes blocks, or the beginning of them, out of an element of which something stays.
-    fn cut(&mut self, item: Value<'a>, inside: &[NodeId], cuts: &HashMap<NodeId, Cut>) {
+    fn cut(&mut self, item: Value<'a>, inside: &[NodeId], cuts: &HashMap<NodeId, BlockChange>) {
         let list = item.any(&["content", "parts"]).filter(|list| list.is_list());
         let mut left = list.map_or(0, |list| list.elements().count());
         let mut gone = Vec::new();
@@ -78,12 +78,14 @@ impl<'a> Rewrite<'a> {
             let place = list.and_then(|list| list.elements().position(|one| one.id() == *node));
             match (cuts.get(node), place) {
                 (None, _) => {}
-                (Some(Cut::To(text)), _) => self.patch.replace(self.slot(*node), quoted(text)),
-                (Some(Cut::Gone), Some(place)) => {
+                (Some(BlockChange::To(text)), _) => {
+                    self.patch.replace(self.slot(*node), quoted(text))
+                }
+                (Some(BlockChange::Gone), Some(place)) => {
                     gone.push(place);
                     left -= 1;
                 }
-                (Some(Cut::Gone), None) => self.remove_text(item, *node),
+                (Some(BlockChange::Gone), None) => self.remove_text(item, *node),
             }
         }
         let Some(list) = list else { return };
@@ -119,13 +121,13 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Finds what a client repeats of earlier answers; `None` where it cannot be told from the rest.
+/// Finds the parts of earlier answers that a client repeats; `None` where they cannot be told from the rest.
 fn cuts(
     wire: Wire,
     said: &[&Block],
     shown: &Message,
     message: &Message,
-) -> Option<BTreeMap<usize, Cut>> {
+) -> Option<BTreeMap<usize, BlockChange>> {
     let mut cuts = BTreeMap::new();
     let text = |block: &Block| match block {
         Block::Text(text) => Some(text.clone()),
@@ -137,7 +139,7 @@ fn cuts(
             Block::Thinking(thinking) => Some(thinking.text.clone()),
             _ => None,
         };
-        // What a client does not repeat need not be taken out.
+        // Thoughts that a client does not repeat need not be removed.
         let mut thoughts = BTreeMap::new();
         if cut_texts(said, message, thought, &mut thoughts) {
             cuts.append(&mut thoughts);
@@ -147,12 +149,12 @@ fn cuts(
     Some(cuts)
 }
 
-/// Takes the texts of a kind off the beginning of what a client has of that kind; tells whether it has them.
+/// Removes the texts of a kind from the beginning of the client's texts of that kind; returns whether they are there.
 fn cut_texts(
     said: &[&Block],
     message: &Message,
     text: impl Fn(&Block) -> Option<Arc<str>>,
-    cuts: &mut BTreeMap<usize, Cut>,
+    cuts: &mut BTreeMap<usize, BlockChange>,
 ) -> bool {
     let all: String =
         said.iter().filter_map(|block| text(block)).map(|text| text.to_string()).collect();
@@ -165,7 +167,11 @@ fn cut_texts(
         let Some((taken, used)) = common(left, &whole) else { return false };
         left = &left[taken..];
         let rest = &whole[used..];
-        let cut = if rest.trim().is_empty() { Cut::Gone } else { Cut::To(rest.to_owned()) };
+        let cut = if rest.trim().is_empty() {
+            BlockChange::Gone
+        } else {
+            BlockChange::To(rest.to_owned())
+        };
         cuts.insert(place, cut);
     }
     left.trim().is_empty()
@@ -191,12 +197,12 @@ fn common(one: &str, other: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// Takes out what is neither text nor call: by its place where the client repeats all of its kind, else by what it is.
+/// Removes blocks that are neither text nor call: by their place where the client repeats all of their kind, else by their content.
 fn cut_others(
     said: &[&Block],
     shown: &Message,
     message: &Message,
-    cuts: &mut BTreeMap<usize, Cut>,
+    cuts: &mut BTreeMap<usize, BlockChange>,
 ) {
     for (number, block) in said.iter().enumerate() {
         let Some(kind) = kind_of(block) else { continue };
@@ -213,7 +219,7 @@ fn cut_others(
             places.iter().find(|place| is_it(place) && !cuts.contains_key(place)).copied()
         };
         if let Some(place) = place {
-            cuts.entry(place).or_insert(Cut::Gone);
+            cuts.entry(place).or_insert(BlockChange::Gone);
         }
     }
 }

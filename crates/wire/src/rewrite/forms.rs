@@ -5,7 +5,7 @@ use plimsoll_core::{Block, Message, ToolCall, ToolResult};
 use super::{Rewrite, RewriteError};
 use crate::Wire;
 use crate::content;
-use crate::document::{Document, NodeId, Value, quoted};
+use crate::document::{DEFAULT_DEPTH, Document, NodeId, Value, quoted};
 use crate::request::spoken;
 
 impl<'a> Rewrite<'a> {
@@ -59,7 +59,7 @@ impl<'a> Rewrite<'a> {
             self.patch.replace(slot, quoted(&now.arguments));
             return Ok(());
         }
-        let object = Document::scan(now.arguments.clone(), MOST_DEPTH);
+        let object = Document::scan(now.arguments.clone(), DEFAULT_DEPTH);
         if !object.is_ok_and(|document| document.root().is_object()) {
             return Err("a call's arguments are no object");
         }
@@ -161,6 +161,3 @@ impl<'a> Rewrite<'a> {
         }
     }
 }
-
-/// How deep rewritten arguments may nest: core writes none deeper than it read.
-const MOST_DEPTH: usize = 128;

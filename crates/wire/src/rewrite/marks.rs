@@ -1,4 +1,4 @@
-//! Marks of our own, where a change leaves the client's behind nothing that a cache holds.
+//! Marks of our own, where no cache entry is left before the client's marks after a change.
 
 use plimsoll_core::cost::Life;
 
@@ -57,10 +57,10 @@ pub(super) fn text(said: &str, mark: Option<&str>) -> String {
 mod tests {
     use plimsoll_core::cost::Life;
 
-    use crate::{Edits, Limits, Request, Wire, check};
+    use crate::{DEFAULT_DEPTH, Edits, ProviderRequest, Wire, check};
 
     fn rewritten(wire: Wire, body: &str, edits: &Edits) -> String {
-        let request = Request::parse(wire, body.as_bytes(), "", Limits::default());
+        let request = ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let body = request.expect("a request").rewrite(edits).expect("it is written");
         assert_eq!(check(wire, &body), [], "{wire}");
         String::from_utf8(body).expect("text")

@@ -1,4 +1,4 @@
-//! Leaving out: whole elements where nothing of them stays, else the blocks of what goes.
+//! Leaving out messages: whole elements where no other message stands in them, else their blocks.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::document::{NodeId, Value};
 use crate::request::Place;
 
 impl<'a> Rewrite<'a> {
-    /// Takes out what is left out.
+    /// Removes the messages that are left out.
     pub(super) fn omit(&mut self) -> Result<(), RewriteError> {
         if !self.omitted.contains(&true) {
             return Ok(());
@@ -97,9 +97,9 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Tells whether a block may bear a mark of the cache: thinking and empty texts may not.
+/// Returns whether a block may bear a mark of the cache: thinking and empty texts may not.
 pub(super) fn bears_marks(block: Value<'_>) -> bool {
-    let kind = block.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = block.kind();
     let empty = kind == "text"
         && block.get("text").and_then(Value::text).is_none_or(|text| text.trim().is_empty());
     block.is_object() && !kind.ends_with("thinking") && !empty

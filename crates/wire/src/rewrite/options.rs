@@ -1,4 +1,4 @@
-//! What is asked of the provider beside the messages: what to do with thinking that no longer fits, and with old results.
+//! Options for the provider beside the messages: how it handles thinking that no longer fits, and old results.
 
 use super::{ContextEditing, Rewrite};
 use crate::Wire;
@@ -12,12 +12,12 @@ pub const BETA_EDITING: &str = "context-management-2025-06-27";
 impl Rewrite<'_> {
     /// Asks the provider to drop thinking that is bound to something else, instead of refusing the request.
     pub(super) fn drop_thinking(&mut self) {
-        let thinking = self.request.root().get("thinking").filter(|thinking| thinking.is_object());
+        let thinking = self.request.root().object_at("thinking");
         let Some(thinking) = thinking.filter(|_| self.request.wire() == Wire::AnthropicMessages)
         else {
             return;
         };
-        // A client that says what it wants is heard.
+        // The client's own choice stays.
         if thinking.get("block_binding").is_none() && !thinking.has("type", "disabled") {
             let wanted = r#"{"prefix_mismatch_behavior":"drop_block"}"#;
             self.patch.set(thinking, "block_binding", wanted.to_owned());
@@ -34,11 +34,11 @@ impl Rewrite<'_> {
             r#"{{"type":"clear_tool_uses_20250919","trigger":{{"type":"input_tokens","value":{trigger}}},"keep":{{"type":"tool_uses","value":{keep}}},"clear_at_least":{{"type":"input_tokens","value":{at_least}}}}}"#
         );
         let root = self.request.root();
-        match root.get("context_management").filter(|known| known.is_object()) {
+        match root.object_at("context_management") {
             None => {
                 self.patch.set(root, "context_management", format!(r#"{{"edits":[{edit}]}}"#));
             }
-            Some(known) => match known.get("edits").filter(|edits| edits.is_list()) {
+            Some(known) => match known.list_at("edits") {
                 None => self.patch.set(known, "edits", format!("[{edit}]")),
                 // Behind the client's own: thinking has to be cleared first.
                 Some(edits) if !edits.elements().any(clears_tools) => self.patch.push(edits, edit),
@@ -49,18 +49,18 @@ impl Rewrite<'_> {
 }
 
 fn clears_tools(edit: Value<'_>) -> bool {
-    let kind = edit.get("type").and_then(Value::text).unwrap_or_default();
+    let kind = edit.kind();
     kind.starts_with("clear_tool_uses") || kind.starts_with("compact")
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{ContextEditing, Edits, Limits, Request, Wire};
+    use crate::{ContextEditing, DEFAULT_DEPTH, Edits, ProviderRequest, Wire};
 
     const EDIT: &str = r#"{"type":"clear_tool_uses_20250919","trigger":{"type":"input_tokens","value":9},"keep":{"type":"tool_uses","value":3},"clear_at_least":{"type":"input_tokens","value":4}}"#;
 
     fn rewritten(wire: Wire, body: &str, edits: &Edits) -> String {
-        let request = Request::parse(wire, body.as_bytes(), "", Limits::default());
+        let request = ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let body = request.expect("a request").rewrite(edits).expect("it is written");
         String::from_utf8(body).expect("text")
     }

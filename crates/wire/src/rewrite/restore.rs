@@ -1,4 +1,4 @@
-//! Restoring: our calls that a client did not see, back in the history that it sends.
+//! Restoring: calls of our tools that a client did not see are put back into the history that it sends.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,13 +6,13 @@ use std::ops::Range;
 use plimsoll_core::{Block, Message, Role, ToolCall};
 
 use super::continuation::result;
-use super::{Rewrite, Withheld, WithheldCall};
+use super::{Rewrite, WithheldCall, WithheldCalls};
 use crate::Wire;
 use crate::document::Value;
 use crate::request::Place;
 
-/// An answer in the request from which something was withheld.
-pub(super) struct Found {
+/// The place of an answer in the request from which calls were withheld.
+pub(super) struct AnswerPlace {
     pub(super) index: usize,
     pub(super) items: Range<usize>,
     /// It has the blocks that the client was shown, so places in it are known by counting.
@@ -20,8 +20,8 @@ pub(super) struct Found {
 }
 
 impl<'a> Rewrite<'a> {
-    /// Puts calls and results back where they stood; returns what cannot be placed, without which the history is valid too.
-    pub(super) fn restore_all(&mut self, all: &[Withheld]) -> Vec<usize> {
+    /// Puts calls and results back where they stood; returns those without a place, without which the history is valid too.
+    pub(super) fn restore_all(&mut self, all: &[WithheldCalls]) -> Vec<usize> {
         let mut taken = HashSet::new();
         let mut unplaced = Vec::new();
         // Where one request was answered twice, the later answer is what the client has.
@@ -35,7 +35,7 @@ impl<'a> Rewrite<'a> {
         unplaced
     }
 
-    fn restore(&mut self, found: &Found, withheld: &Withheld) -> bool {
+    fn restore(&mut self, found: &AnswerPlace, withheld: &WithheldCalls) -> bool {
         let Some(items) = self.request.items() else { return false };
         if !withheld.earlier.is_empty() && !self.restore_earlier(items, found, withheld) {
             return false;
@@ -51,7 +51,7 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Finds an answer by the calls in it, or by its text where it has none: where it was, else behind, else before.
-    fn find(&self, withheld: &Withheld) -> Option<Found> {
+    fn find(&self, withheld: &WithheldCalls) -> Option<AnswerPlace> {
         let shown = &withheld.shown;
         let has_calls = shown.calls().next().is_some();
         let messages = self.request.messages();
@@ -76,12 +76,17 @@ impl<'a> Rewrite<'a> {
                 && message.blocks.iter().zip(&shown.blocks).all(|(one, other)| {
                     std::mem::discriminant(one) == std::mem::discriminant(other)
                 });
-        (!self.omitted[index]).then_some(Found { index, items, is_exact })
+        (!self.omitted[index]).then_some(AnswerPlace { index, items, is_exact })
     }
 
     /// Content is a list of blocks, and results stand in the one behind.
-    fn restore_blocks(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) -> bool {
-        let key = if self.request.wire() == Wire::Gemini { "parts" } else { "content" };
+    fn restore_blocks(
+        &mut self,
+        items: Value<'a>,
+        found: &AnswerPlace,
+        withheld: &WithheldCalls,
+    ) -> bool {
+        let key = self.request.wire().content_key();
         let list_in = |place: usize| {
             items.elements().nth(place)?.get(key).filter(|content| content.is_list())
         };
@@ -110,7 +115,12 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Calls are a list beside the text, and results follow the message.
-    fn restore_calls(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) -> bool {
+    fn restore_calls(
+        &mut self,
+        items: Value<'a>,
+        found: &AnswerPlace,
+        withheld: &WithheldCalls,
+    ) -> bool {
         let item = items.elements().nth(found.items.start);
         let Some(calls) = item.and_then(|item| item.get("tool_calls")) else { return false };
         for call in beside(withheld) {
@@ -123,7 +133,12 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Everything is an item of one list.
-    fn restore_items(&mut self, items: Value<'a>, found: &Found, withheld: &Withheld) -> bool {
+    fn restore_items(
+        &mut self,
+        items: Value<'a>,
+        found: &AnswerPlace,
+        withheld: &WithheldCalls,
+    ) -> bool {
         let nodes = &self.request.sources()[found.index].blocks;
         let elements: Vec<Value<'a>> = items.elements().collect();
         let item_of = |block: usize| {
@@ -152,8 +167,8 @@ impl<'a> Rewrite<'a> {
     fn place_in(
         &self,
         list: Value<'a>,
-        found: &Found,
-        withheld: &Withheld,
+        found: &AnswerPlace,
+        withheld: &WithheldCalls,
         call: &WithheldCall,
     ) -> Option<usize> {
         let nodes = &self.request.sources()[found.index].blocks;
@@ -168,14 +183,14 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Returns the first block of an answer that is a call which the client was shown.
-    fn first_shown_call(&self, found: &Found, shown: &Message) -> Option<usize> {
+    fn first_shown_call(&self, found: &AnswerPlace, shown: &Message) -> Option<usize> {
         self.request.messages()[found.index].blocks.iter().position(|block| match block {
             Block::ToolCall(call) => shown.calls().any(|one| self.is_same(one, call)),
             _ => false,
         })
     }
 
-    /// Tells whether two calls are one. Gemini gives few of them ids, and ours count from the request's beginning.
+    /// Returns whether two calls are one. Gemini gives few of them ids, and our ids count from the request's beginning.
     fn is_same(&self, one: &ToolCall, other: &ToolCall) -> bool {
         match self.request.wire() {
             Wire::Gemini => (&one.name, &one.arguments) == (&other.name, &other.arguments),
@@ -185,17 +200,17 @@ impl<'a> Rewrite<'a> {
 }
 
 /// Returns the calls that stood beside the client's.
-fn beside(withheld: &Withheld) -> impl Iterator<Item = &WithheldCall> {
+fn beside(withheld: &WithheldCalls) -> impl Iterator<Item = &WithheldCall> {
     withheld.calls.iter().filter(|call| call.round == withheld.earlier.len())
 }
 
 /// Returns how many of the client's calls stood before a call; answers before the last had none.
-fn rank(withheld: &Withheld, call: &WithheldCall) -> usize {
+fn rank(withheld: &WithheldCalls, call: &WithheldCall) -> usize {
     let before = withheld.shown.blocks.get(..call.before).unwrap_or_default();
     before.iter().filter(|block| matches!(block, Block::ToolCall(_))).count()
 }
 
-/// Returns what a message says, without white space: clients join and trim texts.
+/// Returns the text of a message without white space, since clients join and trim texts.
 fn words(message: &Message) -> impl Iterator<Item = char> {
     let texts = message.blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text),

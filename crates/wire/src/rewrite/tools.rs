@@ -1,54 +1,44 @@
 //! Tools: ours behind the client's, and the client's cut down to some.
 
+use plimsoll_core::lazy_tools::ToolDefinition;
+
 use super::{Edits, Rewrite, RewriteError};
 use crate::Wire;
 use crate::document::{Document, Value, quoted};
 use crate::request::{SCHEMAS, one_tool};
 
-/// A tool that is offered beside the client's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolDefinition {
-    pub name: String,
-    pub description: String,
-    /// A JSON Schema of an object.
-    pub parameters: String,
+/// The depth up to which a schema may nest (chosen).
+const MOST_DEPTH: usize = 64;
+
+fn check(tool: &ToolDefinition) -> Result<(), RewriteError> {
+    let schema = Document::scan(tool.schema.as_str().into(), MOST_DEPTH);
+    if schema.is_ok_and(|schema| schema.root().is_object()) {
+        return Ok(());
+    }
+    Err(RewriteError::NoPlace { what: "a tool whose schema is no object" })
 }
 
-impl ToolDefinition {
-    fn check(&self) -> Result<(), RewriteError> {
-        let schema = Document::scan(self.parameters.as_str().into(), 64);
-        if schema.is_ok_and(|schema| schema.root().is_object()) {
-            return Ok(());
+/// Writes a tool as its wire has it.
+fn written(tool: &ToolDefinition, wire: Wire) -> Result<String, RewriteError> {
+    check(tool)?;
+    let (name, description) = (quoted(&tool.name), quoted(&tool.description));
+    let rest = format!(r#""name":{name},"description":{description}"#);
+    let schema = &tool.schema;
+    Ok(match wire {
+        Wire::AnthropicMessages => format!(r#"{{{rest},"input_schema":{schema}}}"#),
+        Wire::ChatCompletions => {
+            format!(r#"{{"type":"function","function":{{{rest},"parameters":{schema}}}}}"#)
         }
-        Err(RewriteError::NoPlace { what: "a tool whose schema is no object" })
-    }
-
-    fn written(&self, wire: Wire) -> Result<String, RewriteError> {
-        self.check()?;
-        let (name, description) = (quoted(&self.name), quoted(&self.description));
-        let parameters = &self.parameters;
-        let rest = format!(r#""name":{name},"description":{description}"#);
-        Ok(match wire {
-            Wire::AnthropicMessages => format!(r#"{{{rest},"input_schema":{parameters}}}"#),
-            Wire::ChatCompletions => {
-                format!(r#"{{"type":"function","function":{{{rest},"parameters":{parameters}}}}}"#)
-            }
-            Wire::Responses => {
-                format!(r#"{{"type":"function",{rest},"strict":false,"parameters":{parameters}}}"#)
-            }
-            Wire::Gemini => format!(r#"{{{rest},"parameters":{parameters}}}"#),
-        })
-    }
+        Wire::Responses => {
+            format!(r#"{{"type":"function",{rest},"strict":false,"parameters":{schema}}}"#)
+        }
+        Wire::Gemini => format!(r#"{{{rest},"parameters":{schema}}}"#),
+    })
 }
 
 impl<'a> Rewrite<'a> {
-    /// Takes away and adds tools.
+    /// Adds tools, and outlines those of the client.
     pub(super) fn offer_tools(&mut self, edits: &Edits) -> Result<(), RewriteError> {
-        if let Some(only) = &edits.only_tools {
-            for list in self.lists() {
-                self.keep_only(list, only);
-            }
-        }
         self.put_outlines(&edits.outline_tools)?;
         let offered = self.request.tools();
         for tool in &edits.add_tools {
@@ -58,7 +48,7 @@ impl<'a> Rewrite<'a> {
         }
         let wire = self.request.wire();
         let tools: Vec<String> =
-            edits.add_tools.iter().map(|tool| tool.written(wire)).collect::<Result<_, _>>()?;
+            edits.add_tools.iter().map(|tool| written(tool, wire)).collect::<Result<_, _>>()?;
         if tools.is_empty() {
             return Ok(());
         }
@@ -84,7 +74,7 @@ impl<'a> Rewrite<'a> {
     /// Puts another description and schema into tools of the client.
     fn put_outlines(&mut self, outlines: &[ToolDefinition]) -> Result<(), RewriteError> {
         for outline in outlines {
-            outline.check()?;
+            check(outline)?;
         }
         let request = self.request;
         for tool in request.declarations() {
@@ -92,7 +82,7 @@ impl<'a> Rewrite<'a> {
             let Some(outline) = outlines.iter().find(|outline| *outline.name == *named) else {
                 continue;
             };
-            let inner = tool.get("function").filter(|inner| inner.is_object()).unwrap_or(tool);
+            let inner = tool.object_at("function").unwrap_or(tool);
             self.patch.set(inner, "description", quoted(&outline.description));
             for key in SCHEMAS {
                 if inner.get(key).is_none() {
@@ -101,9 +91,9 @@ impl<'a> Rewrite<'a> {
                 if key == "parameters" && request.wire() == Wire::Gemini {
                     // Its own kind of schema knows no open object.
                     self.patch.remove_field(inner, key);
-                    self.patch.set(inner, "parametersJsonSchema", outline.parameters.clone());
+                    self.patch.set(inner, "parametersJsonSchema", outline.schema.clone());
                 } else {
-                    self.patch.set(inner, key, outline.parameters.clone());
+                    self.patch.set(inner, key, outline.schema.clone());
                 }
             }
             // Examples of arguments would tell what the schema does not.
@@ -124,37 +114,19 @@ impl<'a> Rewrite<'a> {
         let members = ["functionDeclarations", "function_declarations"];
         groups.filter_map(|group| group.any(&members)).filter(|list| list.is_list()).collect()
     }
-
-    fn keep_only(&mut self, list: Value<'a>, only: &[String]) {
-        let mut before: Option<Value<'a>> = None;
-        for (index, tool) in list.elements().enumerate() {
-            let mark = tool.get("cache_control");
-            let named = one_tool(tool);
-            if only.iter().any(|name| *name == named.name) || tool.get("tools").is_some() {
-                before = if mark.is_some() { None } else { Some(tool) };
-                continue;
-            }
-            self.patch.remove(list, index);
-            if let Some(mark) = mark
-                && let Some(bearer) = before.take()
-            {
-                self.patch.set(bearer, "cache_control", mark.raw().to_owned());
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limits, Request};
+    use crate::{DEFAULT_DEPTH, ProviderRequest};
 
     fn outlined(wire: Wire, body: &str) -> String {
-        let request = Request::parse(wire, body.as_bytes(), "", Limits::default());
+        let request = ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH);
         let outline = ToolDefinition {
             name: "a".to_owned(),
             description: "short".to_owned(),
-            parameters: "{}".to_owned(),
+            schema: "{}".to_owned(),
         };
         let edits = Edits { outline_tools: vec![outline], ..Edits::default() };
         let body = request.expect("a request").rewrite(&edits).expect("it is written");
@@ -198,11 +170,11 @@ mod tests {
     #[test]
     fn what_is_no_schema_is_refused() {
         let body = br#"{"messages":[],"tools":[{"name":"a","input_schema":{}}]}"#;
-        let request = Request::parse(Wire::AnthropicMessages, body, "", Limits::default());
+        let request = ProviderRequest::parse(Wire::AnthropicMessages, body, "", DEFAULT_DEPTH);
         let outline = ToolDefinition {
             name: "a".to_owned(),
             description: String::new(),
-            parameters: "[]".to_owned(),
+            schema: "[]".to_owned(),
         };
         let edits = Edits { outline_tools: vec![outline], ..Edits::default() };
         let refused = request.expect("a request").rewrite(&edits);

@@ -1,4 +1,4 @@
-//! A text behind what the user said: memory and facts, where a cached prefix does not notice them.
+//! A text behind a message of the user: memory and facts, at a place that breaks no cached prefix.
 
 use plimsoll_core::Role;
 
@@ -8,7 +8,7 @@ use crate::document::{Value, quoted};
 use crate::request::Place;
 
 impl<'a> Rewrite<'a> {
-    /// Appends a text to what the user said in the message `index`; nothing where that is left out.
+    /// Appends a text to the user's message `index`; does nothing where that is left out.
     pub(super) fn append(&mut self, index: usize, text: &str) -> Result<(), RewriteError> {
         let no_place = RewriteError::NoPlace { what: "a text of the user" };
         if text.trim().is_empty() {
@@ -41,8 +41,7 @@ impl<'a> Rewrite<'a> {
             Wire::Responses => format!(r#"{{"type":"input_text","text":{}}}"#, quoted(text)),
             Wire::Gemini => format!(r#"{{"text":{}}}"#, quoted(text)),
         };
-        let key = if wire == Wire::Gemini { "parts" } else { "content" };
-        let content = item.get(key).ok_or(no_place.clone())?;
+        let content = item.get(wire.content_key()).ok_or(no_place.clone())?;
         if content.is_list() {
             self.patch.push(content, part);
         } else if !content.is_text() {

@@ -1,6 +1,6 @@
 //! Requests of all wires, made from a script of what was said.
 
-use plimsoll_wire::{Limits, Request, Wire};
+use plimsoll_wire::{DEFAULT_DEPTH, ProviderRequest, Wire};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -37,8 +37,8 @@ pub(crate) fn wires() -> impl Strategy<Value = Wire> {
     prop::sample::select(Wire::ALL.to_vec())
 }
 
-pub(crate) fn parse(wire: Wire, body: &[u8]) -> Request {
-    Request::parse(wire, body, "/v1beta/models/m-1:generateContent", Limits::default()).unwrap()
+pub(crate) fn parse(wire: Wire, body: &[u8]) -> ProviderRequest {
+    ProviderRequest::parse(wire, body, "/v1beta/models/m-1:generateContent", DEFAULT_DEPTH).unwrap()
 }
 
 /// Makes the body of a request; a number that no float holds and an unknown field are in it.

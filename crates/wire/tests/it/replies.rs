@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{Block, Message, Role, ToolResult};
 use plimsoll_wire::{
-    Answer, Edits, Ending, Events, Forward, Progress, Reply, Watch, Wire, Withheld, check,
+    Edits, Ending, Events, Forward, Progress, ProviderAnswer, Reply, Watch, Wire, WithheldCalls,
+    check,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -325,7 +326,7 @@ fn push(reply: &mut Reply, bytes: &[u8], cuts: &[prop::sample::Index]) -> Vec<u8
 }
 
 /// Reads what a client was sent, as a client does.
-fn seen(wire: Wire, bytes: &[u8]) -> Answer {
+fn seen(wire: Wire, bytes: &[u8]) -> ProviderAnswer {
     let (mut events, mut watch) = (Events::default(), Watch::new(wire));
     events.push(bytes);
     while let Some(event) = events.next_event() {
@@ -355,7 +356,7 @@ fn expected(wire: Wire, rounds: &[Vec<Piece>]) -> Vec<Piece> {
     all
 }
 
-fn pieces(answer: &Answer) -> Vec<Piece> {
+fn pieces(answer: &ProviderAnswer) -> Vec<Piece> {
     let blocks = answer.message.iter().flat_map(|message| &message.blocks);
     blocks
         .map(|block| match block {
@@ -425,7 +426,7 @@ fn assert_coherent(wire: Wire, bytes: &[u8]) {
 }
 
 /// What a client answers to the calls that it was handed, or says where it has none.
-fn client_goes_on(wire: Wire, request: &str, answer: &Answer) -> String {
+fn client_goes_on(wire: Wire, request: &str, answer: &ProviderAnswer) -> String {
     let mut body: Value =
         serde_json::from_str(&request.replace("123456789012345678901234567890", "1")).unwrap();
     let key = match wire {
@@ -526,7 +527,7 @@ proptest! {
 
     #[test]
     fn the_pieces_of_a_stream_add_up_to_the_answer(wire in wires(), rounds in rounds()) {
-        use plimsoll_wire::Piece;
+        use plimsoll_wire::AnswerPiece;
         for (number, round) in rounds.iter().enumerate() {
             let bytes = stream(wire, number, round);
             let (mut events, mut watch) = (Events::default(), Watch::in_pieces(wire));
@@ -537,14 +538,14 @@ proptest! {
                 watch.see(&event);
                 for piece in watch.pieces() {
                     match piece {
-                        Piece::Text(more) => text += &more,
-                        Piece::Reasoning(more) => thoughts += &more,
-                        Piece::CallBegun { index, id, name } => {
+                        AnswerPiece::Text(more) => text += &more,
+                        AnswerPiece::Reasoning(more) => thoughts += &more,
+                        AnswerPiece::CallBegun { index, id, name } => {
                             prop_assert_eq!(index as usize, calls.len());
                             calls.push((id, name, String::new()));
                         }
-                        Piece::CallArguments { index, text } => calls[index as usize].2 += &text,
-                        Piece::Call { index, call } => {
+                        AnswerPiece::CallArguments { index, text } => calls[index as usize].2 += &text,
+                        AnswerPiece::Call { index, call } => {
                             let (id, name, arguments) = &calls[index as usize];
                             prop_assert_eq!((&call.id, &call.name), (id, name));
                             prop_assert_eq!(&*call.arguments, arguments);
@@ -578,7 +579,7 @@ proptest! {
     fn a_stream_and_a_body_say_the_same(wire in wires(), rounds in rounds()) {
         for (number, round) in rounds.iter().enumerate() {
             let streamed = seen(wire, stream(wire, number, round).as_bytes());
-            let mut whole = Answer::of_body(wire, whole(wire, number, round).as_bytes());
+            let mut whole = ProviderAnswer::of_body(wire, whole(wire, number, round).as_bytes());
             prop_assert_eq!(&streamed.ending, &Ending::Complete);
             whole.model.clone_from(&streamed.model);
             if wire == Wire::ChatCompletions {
@@ -588,7 +589,7 @@ proptest! {
             prop_assert_eq!(streamed.usage, whole.usage);
             prop_assert_eq!(&streamed.stop, &whole.stop);
             let usage = streamed.usage.unwrap();
-            prop_assert_eq!((usage.input, usage.cached, usage.output), (100, 90, 10));
+            prop_assert_eq!((usage.tokens.prompt_tokens, usage.tokens.cached_tokens, usage.tokens.output_tokens), (100, 90, 10));
             let cleared = if wire == Wire::AnthropicMessages { 5 } else { 0 };
             prop_assert_eq!(usage.cleared_tool_uses, cleared);
         }
@@ -608,8 +609,8 @@ proptest! {
         let answer = seen(wire, &sent);
         prop_assert_eq!(&answer.ending, &Ending::Complete);
         prop_assert_eq!(pieces(&answer), expected(wire, &rounds));
-        prop_assert_eq!(answer.usage.unwrap().output, 10 * rounds.len() as u64);
-        prop_assert_eq!(answer.usage.unwrap().input, 100);
+        prop_assert_eq!(answer.usage.unwrap().tokens.output_tokens, 10 * rounds.len() as u64);
+        prop_assert_eq!(answer.usage.unwrap().tokens.prompt_tokens, 100);
 
         // The next request holds the calls again, and is sound with and without them.
         let next = client_goes_on(wire, &request, &answer);
@@ -636,7 +637,7 @@ proptest! {
         let results = again.messages().iter().filter(|message| message.role == Role::Tool);
         prop_assert_eq!(results.filter(|message| message.shown() == "the \"original\"").count(), found);
         let parts: Vec<Piece> = again.messages().iter().filter(|one| one.role == Role::Assistant)
-            .flat_map(|one| pieces(&Answer { message: Some(one.clone()), ..answer.clone() })).collect();
+            .flat_map(|one| pieces(&ProviderAnswer { message: Some(one.clone()), ..answer.clone() })).collect();
         let mut said = rounds.concat();
         if wire == Wire::Gemini {
             // Without ids, calls of ours beside the client's may stand before others of the same answer.
@@ -668,14 +669,14 @@ proptest! {
         }
         let got = got.unwrap();
         prop_assert!(!String::from_utf8_lossy(&got).contains("expand_ref"));
-        let answer = Answer::of_body(wire, &got);
+        let answer = ProviderAnswer::of_body(wire, &got);
         let mut expected = expected(wire, &rounds);
         if wire == Wire::ChatCompletions && !rounds.last().unwrap().contains(&Thinking) {
             // What was thought before is the provider's field of another answer.
             expected.retain(|piece| *piece != Thinking);
         }
         prop_assert_eq!(pieces(&answer), expected);
-        prop_assert_eq!(answer.usage.unwrap().output, 10 * rounds.len() as u64);
+        prop_assert_eq!(answer.usage.unwrap().tokens.output_tokens, 10 * rounds.len() as u64);
         if rounds.iter().flatten().any(|piece| *piece == Own) {
             let next = client_goes_on(wire, &request, &answer);
             let edits = Edits { restore: reply.withheld(&results(&reply)).into_iter().collect(), ..Edits::default() };
@@ -716,7 +717,7 @@ proptest! {
             reply.answered(&given);
             reply.push(&bytes);
         }
-        let _ = Answer::of_body(wire, &bytes);
+        let _ = ProviderAnswer::of_body(wire, &bytes);
         let _ = Reply::new(wire, own()).body(&bytes);
     }
 }
@@ -782,33 +783,8 @@ fn unknown_deltas_pass_and_citations_are_kept() {
     assert_eq!(reply.answer().items, [Arc::from(expected)]);
 }
 
-#[test]
-fn tokens_are_counted_where_the_client_does_not_ask() {
-    let wire = Wire::ChatCompletions;
-    let edits = Edits { count_usage: true, ..Edits::default() };
-    for options in
-        ["", r#","stream_options":{"x":1}"#, r#","stream_options":{"include_usage":false}"#]
-    {
-        let body =
-            format!(r#"{{"messages":[{{"role":"user","content":"hi"}}],"stream":true{options}}}"#);
-        let request = parse(wire, body.as_bytes());
-        assert!(!request.is_counted());
-        let asked = parse(wire, &request.rewrite(&edits).unwrap());
-        assert!(asked.is_counted());
-        assert_eq!(asked.rewrite(&edits).unwrap(), asked.body());
-    }
-    let bytes = stream(wire, 0, &[Text]);
-    let mut reply = Reply::new(wire, []).hiding_usage();
-    let sent = push(&mut reply, bytes.as_bytes(), &[]);
-    assert_eq!(reply.answer().usage.unwrap().input, 100);
-    assert_eq!(seen(wire, &sent).usage, None);
-    let events: Vec<&str> =
-        bytes.split_inclusive("\n\n").filter(|event| !event.contains("usage")).collect();
-    assert_eq!(String::from_utf8(sent).unwrap(), events.concat());
-}
-
 /// A reply of two rounds on Anthropic's wire: ours alone, then ours beside the client's.
-fn mixed() -> (Answer, Reply) {
+fn mixed() -> (ProviderAnswer, Reply) {
     let rounds = [vec![Thinking, Own], vec![Text, Own, Client]];
     let request = body(Wire::AnthropicMessages, &[]);
     let (sent, reply) = played(Wire::AnthropicMessages, &rounds, &[], &request);
@@ -943,7 +919,7 @@ fn an_answer_is_found_where_it_was_and_not_where_another_says_the_same() {
         list.extend([again, json!({"role": "user", "content": "once more"})]);
         let restore: Vec<_> = reply.withheld(&results(&reply)).into_iter().collect();
         for (at, place) in [(1, 1), (2, 3), (9, 3)] {
-            let restore = vec![Withheld { at, ..restore[0].clone() }];
+            let restore = vec![WithheldCalls { at, ..restore[0].clone() }];
             let edits = Edits { restore, ..Edits::default() };
             let restored = parse(wire, next.to_string().as_bytes()).rewrite(&edits).unwrap();
             let restored: Value = serde_json::from_slice(&restored).unwrap();

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::lazy_tools::ToolDefinition;
 use plimsoll_core::plan::members;
 use plimsoll_core::render::{replace_results, replace_texts, shorten_arguments};
 use plimsoll_core::{ContentHash, Message, Ref, Role, Tokenizer, Transcript};
 use plimsoll_wire::{
-    Edits, Limits, Request, RequestError, RequestKind, RewriteError, ToolDefinition, Wire, check,
+    DEFAULT_DEPTH, Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ fn step(calls: usize) -> Step {
     Step { thinks: true, speaks: true, calls, lists: true, image: true, fails: false, adds: true }
 }
 
-fn spoken(request: &Request) -> Vec<(Role, String)> {
+fn spoken(request: &ProviderRequest) -> Vec<(Role, String)> {
     request.messages().iter().map(|message| (message.role, message.shown())).collect()
 }
 
@@ -35,7 +36,7 @@ fn form(message: &Message, choice: u8) -> Option<Message> {
 }
 
 /// Makes edits by choices: 4 leaves out the exchange that a message belongs to.
-fn edits(request: &Request, choices: &[u8]) -> Edits {
+fn edits(request: &ProviderRequest, choices: &[u8]) -> Edits {
     let mut transcript = Transcript::new(Tokenizer::Estimate);
     for message in request.messages() {
         transcript.push(message.clone());
@@ -63,7 +64,7 @@ fn expand_ref() -> ToolDefinition {
     ToolDefinition {
         name: "expand_ref".into(),
         description: "Gives back an original.".into(),
-        parameters: r#"{"type":"object","properties":{"ref":{"type":"string"}}}"#.into(),
+        schema: r#"{"type":"object","properties":{"ref":{"type":"string"}}}"#.into(),
     }
 }
 
@@ -154,7 +155,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(wire in wires(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Request::parse(wire, &bytes, "", Limits::default());
+        let _ = ProviderRequest::parse(wire, &bytes, "", DEFAULT_DEPTH);
         let _ = check(wire, &bytes);
     }
 
@@ -177,14 +178,13 @@ proptest! {
         }
         let bytes = value.to_string().into_bytes();
         let _ = check(wire, &bytes);
-        let Ok(request) = Request::parse(wire, &bytes, "", Limits::default()) else { return Ok(()) };
+        let Ok(request) = ProviderRequest::parse(wire, &bytes, "", DEFAULT_DEPTH) else { return Ok(()) };
         prop_assert_eq!(request.rewrite(&Edits::default()).unwrap(), bytes);
         request.kind();
         request.own_session();
         let edits = Edits {
             add_tools: vec![expand_ref()],
             append: last_of_user(&request).map(|at| (at, "known".into())).into_iter().collect(),
-            only_tools: Some(vec!["write".into()]),
             ..edits(&request, &choices)
         };
         if let Ok(rewritten) = request.rewrite(&edits) {
@@ -194,7 +194,7 @@ proptest! {
     }
 }
 
-fn last_of_user(request: &Request) -> Option<usize> {
+fn last_of_user(request: &ProviderRequest) -> Option<usize> {
     request.messages().iter().rposition(|message| message.role == Role::User)
 }
 
@@ -252,19 +252,20 @@ fn depth_is_refused_before_anything_else() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
         let body = format!(r#"{{"messages":[],"x-forwarded-only":{deep}}}"#);
-        let refused = Request::parse(Wire::ChatCompletions, body.as_bytes(), "", Limits::default());
+        let refused =
+            ProviderRequest::parse(Wire::ChatCompletions, body.as_bytes(), "", DEFAULT_DEPTH);
         assert_eq!(refused.unwrap_err(), RequestError::TooDeep { depth: 128 });
         assert_eq!(check(Wire::ChatCompletions, body.as_bytes()).len(), 1);
     }
     let flat = br#"{"messages":[]}"#;
-    let refused = Request::parse(Wire::ChatCompletions, flat, "", Limits { depth: 1 });
+    let refused = ProviderRequest::parse(Wire::ChatCompletions, flat, "", 1);
     assert_eq!(refused.unwrap_err(), RequestError::TooDeep { depth: 1 });
 }
 
 #[test]
 fn what_is_no_request_is_refused() {
     let refused = |wire, body: &str| {
-        Request::parse(wire, body.as_bytes(), "", Limits::default()).unwrap_err()
+        ProviderRequest::parse(wire, body.as_bytes(), "", DEFAULT_DEPTH).unwrap_err()
     };
     let repeated = r#"{"model":"a","messages":[],"mode\u006c":"b"}"#;
     let expected = RequestError::RepeatedKey { key: "model".into() };
@@ -273,7 +274,7 @@ fn what_is_no_request_is_refused() {
         refused(Wire::ChatCompletions, r#"{"messages":[}"#),
         RequestError::NotJson { at: 13 }
     );
-    let utf8 = Request::parse(Wire::Gemini, b"{\"a\":\"\xff\"}", "", Limits::default());
+    let utf8 = ProviderRequest::parse(Wire::Gemini, b"{\"a\":\"\xff\"}", "", DEFAULT_DEPTH);
     assert_eq!(utf8.unwrap_err(), RequestError::NotJson { at: 6 });
     for wire in [Wire::AnthropicMessages, Wire::ChatCompletions, Wire::Gemini] {
         assert!(matches!(refused(wire, "{}"), RequestError::Shape { .. }));
@@ -357,9 +358,9 @@ fn models_streams_and_limits_are_read() {
     }
     let body = body(Wire::Gemini, &[]);
     let path = "/v1beta/models/g:streamGenerateContent?alt=sse";
-    let request = Request::parse(Wire::Gemini, body.as_bytes(), path, Limits::default()).unwrap();
+    let request =
+        ProviderRequest::parse(Wire::Gemini, body.as_bytes(), path, DEFAULT_DEPTH).unwrap();
     assert!(request.streams());
-    assert_eq!(request.output_limit(), Some(1000));
 }
 
 #[test]
@@ -413,23 +414,6 @@ fn a_string_gets_a_block_behind_it_and_its_own_bytes_stay() {
     let edits = Edits { append: vec![(0, "known".into())], ..Edits::default() };
     let out = String::from_utf8(request.rewrite(&edits).unwrap()).unwrap();
     assert_eq!(out, r#"{"input":"hi\n\nknown","store":false}"#);
-}
-
-#[test]
-fn tools_are_cut_down_to_some() {
-    let raw = r#"{"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"a","input_schema":{"type":"object"}},{"name":"b","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}]}"#;
-    let request = parse(Wire::AnthropicMessages, raw.as_bytes());
-    let edits = Edits {
-        only_tools: Some(vec!["a".into()]),
-        add_tools: vec![expand_ref()],
-        ..Edits::default()
-    };
-    let out = request.rewrite(&edits).unwrap();
-    assert_sound(Wire::AnthropicMessages, &out);
-    let value: Value = serde_json::from_slice(&out).unwrap();
-    assert_eq!(value["tools"][0]["name"], "a");
-    assert_eq!(value["tools"][0]["cache_control"]["type"], "ephemeral");
-    assert_eq!(value["tools"][1]["name"], "expand_ref");
 }
 
 #[test]
@@ -516,17 +500,13 @@ fn what_the_provider_keeps_is_told() {
     assert!(kept(r#"{"input":"hi"}"#));
     assert!(kept(r#"{"input":"hi","store":true}"#));
     assert!(!kept(r#"{"input":"hi","store":false}"#));
-    let thinks = |body: &str| parse(Wire::AnthropicMessages, body.as_bytes()).thinks();
-    assert!(thinks(r#"{"messages":[],"thinking":{"type":"adaptive"}}"#));
-    assert!(!thinks(r#"{"messages":[],"thinking":{"type":"disabled"}}"#));
-    assert!(!thinks(r#"{"messages":[]}"#));
 }
 
 #[test]
 fn a_stream_that_is_a_list_is_left_alone() {
     let body = body(Wire::Gemini, &[step(1)]);
     let kind = |path| {
-        let request = Request::parse(Wire::Gemini, body.as_bytes(), path, Limits::default());
+        let request = ProviderRequest::parse(Wire::Gemini, body.as_bytes(), path, DEFAULT_DEPTH);
         request.unwrap().kind()
     };
     let path = "/v1beta/models/g:streamGenerateContent";

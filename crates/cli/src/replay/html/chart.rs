@@ -8,10 +8,11 @@ use std::fmt::Write as _;
 use plimsoll_core::context::{Components, Receipt};
 use plimsoll_core::replay::Replay;
 
-use super::text::escaped;
 use super::{Run, percent};
+use crate::figures::{compact, dollars, thousands};
+use crate::html::escaped;
 use crate::load::Loaded;
-use crate::output::{self, thousands};
+use crate::output;
 
 /// Units of a chart's width, whatever its width on the page.
 const WIDTH: f64 = 1000.0;
@@ -96,8 +97,8 @@ fn chart(
     let (receipts, totals) = (&run.replay.receipts, &run.replay.totals);
     let name = escaped(&output::line(&run.policy, 60));
     let cost = format!(
-        "${:.2}, {} of full",
-        loaded.terms.prices.dollars(totals.cost),
+        "{}, {} of full",
+        dollars(loaded.terms.prices.dollars(totals.cost), 2),
         percent(totals.cost, full.totals.cost)
     );
     let _ = write!(
@@ -227,7 +228,7 @@ fn axis(out: &mut String, step: u64, top: u64) {
     for line in 0..=top / step {
         let tokens = line * step;
         let y = HEIGHT - tokens as f64 * HEIGHT / top as f64;
-        let _ = write!(out, "<text x=\"42\" y=\"{:.1}\">{}</text>", y + 3.5, short(tokens));
+        let _ = write!(out, "<text x=\"42\" y=\"{:.1}\">{}</text>", y + 3.5, compact(tokens));
     }
     out.push_str("</svg>");
 }
@@ -257,15 +258,6 @@ fn step(most: u64) -> u64 {
     }
 }
 
-fn short(tokens: u64) -> String {
-    match tokens {
-        0..1000 => tokens.to_string(),
-        1000..1_000_000 if tokens.is_multiple_of(1000) => format!("{}k", tokens / 1000),
-        1000..1_000_000 => format!("{:.1}k", tokens as f64 / 1e3),
-        _ => format!("{:.1}M", tokens as f64 / 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,6 +268,5 @@ mod tests {
             [1, 5, 6, 9_000, 186_759, 1_000_000].map(step),
             [1, 1, 2, 2000, 50_000, 200_000]
         );
-        assert_eq!([500, 2000, 2500, 1_500_000].map(short), ["500", "2k", "2.5k", "1.5M"]);
     }
 }

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use plimsoll_core::context::Receipt;
 
-use super::text::escaped;
-use super::{LABEL, Run, counted};
-use crate::label::label;
+use super::{LABEL, Run};
+use crate::figures::{counted, dollars, thousands};
+use crate::html::{self, TABLE_END, escaped, heads};
 use crate::load::Loaded;
-use crate::output::{self, thousands};
+use crate::output;
 
 /// Changes of a turn that are listed at once; more are folded away.
 const AT_ONCE: usize = 4;
@@ -18,31 +18,44 @@ pub(super) fn turns(out: &mut String, loaded: &Loaded, run: &Run, index: usize) 
     if replay.receipts.is_empty() {
         return;
     }
+    let columns = heads([
+        "turn",
+        "sent",
+        "of full",
+        "from cache",
+        "cost",
+        "system",
+        "user",
+        "assistant",
+        "calls",
+        "results",
+    ]) + "<th scope=\"col\" class=\"words\">what changed</th>";
     let _ = write!(
         out,
-        "<section>\n<h2>Turns under {}</h2>\n<details{}><summary>{}, {} of state</summary>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Every turn\">\n<table class=\"list turns-table\">\n<thead><tr><th scope=\"col\">turn</th><th scope=\"col\">sent</th><th scope=\"col\">of full</th><th scope=\"col\">from cache</th><th scope=\"col\">cost</th><th scope=\"col\">system</th><th scope=\"col\">user</th><th scope=\"col\">assistant</th><th scope=\"col\">calls</th><th scope=\"col\">results</th><th scope=\"col\" class=\"words\">what changed</th></tr></thead>\n<tbody>\n",
+        "<section>\n<h2>Turns under {}</h2>\n<details{}><summary>{}, {} of state</summary>\n{}",
         escaped(&output::line(&run.policy, 60)),
         if replay.receipts.len() <= 30 { " open" } else { "" },
         counted(replay.receipts.len() as u64, "turn"),
-        counted(u64::from(replay.totals.changes), "change")
+        counted(u64::from(replay.totals.changes), "change"),
+        html::table("list turns-table", "Every turn", &columns)
     );
     for receipt in &replay.receipts {
         row(out, loaded, receipt, index);
     }
-    out.push_str("</tbody>\n</table>\n</div>\n</details>\n</section>\n");
+    let _ = writeln!(out, "{TABLE_END}</details>\n</section>");
 }
 
 fn row(out: &mut String, loaded: &Loaded, receipt: &Receipt, index: usize) {
     let parts = &receipt.components;
     let _ = write!(
         out,
-        "<tr id=\"p{index}t{}\"><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>${:.4}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"words\">",
+        "<tr id=\"p{index}t{}\"><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"words\">",
         receipt.turn,
         receipt.turn,
         thousands(receipt.tokens),
         thousands(receipt.full_tokens),
         thousands(receipt.charge.cached as u64),
-        loaded.terms.prices.dollars(receipt.cost),
+        dollars(loaded.terms.prices.dollars(receipt.cost), 4),
         thousands(parts.system),
         thousands(parts.user),
         thousands(parts.assistant),
@@ -71,7 +84,11 @@ fn row(out: &mut String, loaded: &Loaded, receipt: &Receipt, index: usize) {
                 "<li><b>{}</b> {} <code>{}</code> {} → {} <i>{}</i></li>",
                 change.treatment.as_str(),
                 change.position,
-                escaped(&label(loaded, loaded.transcript_of(receipt.turn), change.position, LABEL)),
+                escaped(&loaded.label(
+                    loaded.counted.transcript_of(receipt.turn),
+                    change.position,
+                    LABEL
+                )),
                 thousands(u64::from(change.tokens_before)),
                 thousands(u64::from(change.tokens_after)),
                 escaped(&change.reason.to_string()),

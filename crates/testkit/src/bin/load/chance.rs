@@ -2,9 +2,9 @@
 
 /// Xorshift64*: quick, and good enough to vary texts and moments.
 #[derive(Debug, Clone)]
-pub(crate) struct Chance(u64);
+pub(crate) struct SeededRandom(u64);
 
-impl Chance {
+impl SeededRandom {
     pub(crate) fn new(seed: u64) -> Self {
         // Spreads small seeds; zero would stay zero.
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)

@@ -13,12 +13,12 @@ use plimsoll_testkit::provider::LABEL;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::Failure;
-use crate::conversation::Delivery;
+use crate::LoadError;
+use crate::conversation::AnswerDelivery;
 
 /// What became of a request; times are from its intended start.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Outcome {
+pub(crate) struct RequestOutcome {
     /// 0 if the connection failed before an answer.
     pub(crate) status: u16,
     /// Until the first byte of the body.
@@ -30,7 +30,7 @@ pub(crate) struct Outcome {
     pub(crate) events: usize,
 }
 
-impl Outcome {
+impl RequestOutcome {
     pub(crate) fn is_good(&self) -> bool {
         self.status == 200 && self.is_whole
     }
@@ -38,22 +38,22 @@ impl Outcome {
 
 /// One request.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct LoadRequest<'a> {
     pub(crate) session: &'a str,
     /// The number by which the plain answer is known.
     pub(crate) request: u64,
     pub(crate) body: Bytes,
-    pub(crate) delivery: Delivery,
+    pub(crate) delivery: AnswerDelivery,
 }
 
 /// Keeps connections to an address open and lends them.
 #[derive(Debug, Clone)]
-pub(crate) struct Client {
+pub(crate) struct LoadClient {
     authority: String,
     idle: Arc<Mutex<Vec<SendRequest<Full<Bytes>>>>>,
 }
 
-impl Client {
+impl LoadClient {
     /// Takes `http://HOST:PORT`.
     pub(crate) fn new(address: &str) -> Self {
         let authority = address.trim_start_matches("http://").trim_end_matches('/').to_owned();
@@ -61,8 +61,8 @@ impl Client {
     }
 
     /// Asks and reads the answer to its end.
-    pub(crate) async fn ask(&self, asked: Asked<'_>, intended: Instant) -> Outcome {
-        let mut outcome = Outcome {
+    pub(crate) async fn ask(&self, asked: LoadRequest<'_>, intended: Instant) -> RequestOutcome {
+        let mut outcome = RequestOutcome {
             status: 0,
             first: Duration::ZERO,
             total: Duration::ZERO,
@@ -77,10 +77,10 @@ impl Client {
 
     async fn exchange(
         &self,
-        asked: Asked<'_>,
+        asked: LoadRequest<'_>,
         intended: Instant,
-        outcome: &mut Outcome,
-    ) -> Result<bool, Failure> {
+        outcome: &mut RequestOutcome,
+    ) -> Result<bool, LoadError> {
         let request = Request::post("/v1/messages")
             .header("host", &self.authority)
             .header("content-type", "application/json")
@@ -99,7 +99,7 @@ impl Client {
         Ok(is_whole)
     }
 
-    async fn connection(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    async fn connection(&self) -> Result<SendRequest<Full<Bytes>>, LoadError> {
         loop {
             let idle = self.idle.lock().expect("nothing panics while it holds this").pop();
             match idle {
@@ -119,10 +119,10 @@ impl Client {
 /// Reads a body and tells whether it came to its own end: a stream has to say so itself.
 async fn read(
     mut body: Incoming,
-    delivery: Delivery,
+    delivery: AnswerDelivery,
     intended: Instant,
-    outcome: &mut Outcome,
-) -> Result<bool, Failure> {
+    outcome: &mut RequestOutcome,
+) -> Result<bool, LoadError> {
     const END: &[u8] = b"message_stop";
     let mut tail: Vec<u8> = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -136,5 +136,5 @@ async fn read(
         tail.drain(..tail.len().saturating_sub(4 * END.len()));
     }
     let is_ended = tail.windows(END.len()).any(|window| window == END);
-    Ok(delivery == Delivery::Whole || is_ended)
+    Ok(delivery == AnswerDelivery::Whole || is_ended)
 }

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::client::{Asked, Client, Outcome};
-use crate::conversation::{Conversation, Delivery, SHAPES, Shape};
-use crate::figures::{Times, median};
-use crate::sessions::Sessions;
-use crate::{Failure, arrivals, process};
+use crate::client::{LoadClient, LoadRequest, RequestOutcome};
+use crate::conversation::{AnswerDelivery, LoadConversation, SHAPES, Shape};
+use crate::figures::{Latencies, median};
+use crate::sessions::SessionQueue;
+use crate::{LoadError, arrivals, process};
 
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct CompareArguments {
     /// The upstream's address.
     #[arg(long)]
     direct: String,
@@ -41,29 +41,29 @@ pub(crate) struct Arguments {
 /// One size, one delivery: what all rounds gave.
 struct Scenario {
     shape: Shape,
-    delivery: Delivery,
+    delivery: AnswerDelivery,
     rate: f64,
     /// Straight and through the gateway, by round.
-    rounds: Vec<[Round; 2]>,
+    rounds: Vec<[LoadRound; 2]>,
     /// Milliseconds of the gateway's processor for a request.
     processor: Option<f64>,
 }
 
-struct Round {
-    total: Times,
-    first: Times,
+struct LoadRound {
+    total: Latencies,
+    first: Latencies,
     good: usize,
     asked: usize,
 }
 
-pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failure> {
+pub(crate) async fn run(arguments: &CompareArguments) -> Result<(String, Value), LoadError> {
     let count = Arc::new(AtomicU64::new(1));
-    let clients = [Client::new(&arguments.direct), Client::new(&arguments.via)];
+    let clients = [LoadClient::new(&arguments.direct), LoadClient::new(&arguments.via)];
     let idle = arguments.process.and_then(process::resident);
     let mut scenarios = Vec::new();
     for (shape, &rate) in SHAPES.into_iter().zip(&arguments.rates).filter(|(_, rate)| **rate > 0.0)
     {
-        for delivery in [Delivery::Whole, Delivery::Streamed] {
+        for delivery in [AnswerDelivery::Whole, AnswerDelivery::Streamed] {
             let mut rounds = Vec::new();
             let before = arguments.process.and_then(process::processor);
             for _ in 0..arguments.rounds {
@@ -71,7 +71,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failur
                 for client in &clients {
                     both.push(round(client, shape, delivery, rate, arguments, &count).await);
                 }
-                rounds.extend(<[Round; 2]>::try_from(both));
+                rounds.extend(<[LoadRound; 2]>::try_from(both));
             }
             let after = arguments.process.and_then(process::processor);
             let requests = rounds.iter().map(|[_, via]| via.asked).sum::<usize>();
@@ -98,13 +98,13 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failur
 }
 
 async fn round(
-    client: &Client,
+    client: &LoadClient,
     shape: Shape,
-    delivery: Delivery,
+    delivery: AnswerDelivery,
     rate: f64,
-    arguments: &Arguments,
+    arguments: &CompareArguments,
     count: &Arc<AtomicU64>,
-) -> Round {
+) -> LoadRound {
     let words = arguments.words;
     let number = (rate * arguments.seconds / shape.turns as f64).ceil() as u64;
     // Enough for a second's requests to be under way, so that sessions are not what is waited for.
@@ -112,12 +112,12 @@ async fn round(
     let mut conversations = Vec::new();
     for _ in 0..number {
         let session = count.fetch_add(1, Ordering::Relaxed);
-        let conversation = Conversation::begin(format!("load-{session}"), shape, session);
+        let conversation = LoadConversation::begin(format!("load-{session}"), shape, session);
         // Its past was sent request by request; this stands for it and is not counted.
         conversations
             .push(ask(client, conversation, delivery, words, Instant::now(), count).await.0);
     }
-    let sessions = Sessions::new(conversations);
+    let sessions = SessionQueue::new(conversations);
     let mut arrivals = arrivals::arrivals(rate, arguments.seconds);
     let mut requests = JoinSet::new();
     while let Some(intended) = arrivals.recv().await {
@@ -130,27 +130,27 @@ async fn round(
             Some(outcome)
         });
     }
-    let outcomes: Vec<Outcome> = requests.join_all().await.into_iter().flatten().collect();
-    let good: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.is_good()).collect();
-    Round {
-        total: Times::new(good.iter().map(|outcome| outcome.total)),
-        first: Times::new(good.iter().map(|outcome| outcome.first)),
+    let outcomes: Vec<RequestOutcome> = requests.join_all().await.into_iter().flatten().collect();
+    let good: Vec<&RequestOutcome> = outcomes.iter().filter(|outcome| outcome.is_good()).collect();
+    LoadRound {
+        total: Latencies::new(good.iter().map(|outcome| outcome.total)),
+        first: Latencies::new(good.iter().map(|outcome| outcome.first)),
         good: good.len(),
         asked: outcomes.len(),
     }
 }
 
 async fn ask(
-    client: &Client,
-    mut conversation: Conversation,
-    delivery: Delivery,
+    client: &LoadClient,
+    mut conversation: LoadConversation,
+    delivery: AnswerDelivery,
     words: usize,
     intended: Instant,
     count: &AtomicU64,
-) -> (Conversation, Outcome) {
+) -> (LoadConversation, RequestOutcome) {
     let request = count.fetch_add(1, Ordering::Relaxed);
     let body = conversation.request(delivery);
-    let asked = Asked { session: &conversation.session, request, body, delivery };
+    let asked = LoadRequest { session: &conversation.session, request, body, delivery };
     let outcome = client.ask(asked, intended).await;
     if outcome.is_good() {
         conversation.hear(request, words);
@@ -159,12 +159,12 @@ async fn ask(
 }
 
 impl Scenario {
-    fn median(&self, side: usize, figure: impl Fn(&Round) -> f64) -> f64 {
+    fn median(&self, side: usize, figure: impl Fn(&LoadRound) -> f64) -> f64 {
         median(self.rounds.iter().map(|round| figure(&round[side])))
     }
 
     /// The median over the rounds of what the gateway adds.
-    fn added(&self, figure: impl Fn(&Round) -> f64) -> f64 {
+    fn added(&self, figure: impl Fn(&LoadRound) -> f64) -> f64 {
         median(self.rounds.iter().map(|[direct, via]| figure(via) - figure(direct)))
     }
 
@@ -179,7 +179,7 @@ fn table(scenarios: &[Scenario]) -> String {
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for scenario in scenarios {
-        let total = |share: f64| move |round: &Round| round.total.percentile(share);
+        let total = |share: f64| move |round: &LoadRound| round.total.percentile(share);
         let _ = writeln!(
             out,
             "| {} | {} | {} | {:.2} / {:.2} | {:.2} / {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {} | {} |",
@@ -203,7 +203,7 @@ fn table(scenarios: &[Scenario]) -> String {
 }
 
 fn json(scenario: &Scenario) -> Value {
-    let side = |round: &Round| {
+    let side = |round: &LoadRound| {
         json!({"total": round.total.json(), "first_byte": round.first.json(),
             "good": round.good, "asked": round.asked})
     };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use plimsoll_testkit::provider::call_id;
 
-use crate::chance::Chance;
+use crate::chance::SeededRandom;
 
 /// How large the requests of a conversation are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,22 +30,22 @@ pub(crate) const SHAPES: [Shape; 3] = [
 
 /// One session of an agent, on Anthropic Messages.
 #[derive(Debug)]
-pub(crate) struct Conversation {
+pub(crate) struct LoadConversation {
     pub(crate) session: String,
     shape: Shape,
     /// System, tools and the beginning of the list of messages, then the messages themselves.
     body: String,
-    chance: Chance,
+    chance: SeededRandom,
 }
 
 /// How an answer is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivery {
+pub(crate) enum AnswerDelivery {
     Whole,
     Streamed,
 }
 
-impl Delivery {
+impl AnswerDelivery {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Whole => "whole",
@@ -54,10 +54,10 @@ impl Delivery {
     }
 }
 
-impl Conversation {
+impl LoadConversation {
     /// Begins a session whose first request has the size of its shape.
     pub(crate) fn begin(session: String, shape: Shape, seed: u64) -> Self {
-        let mut chance = Chance::new(seed);
+        let mut chance = SeededRandom::new(seed);
         let mut body = String::with_capacity(shape.first + shape.turns * (shape.result + 600));
         let mark = if shape.fixed > 4000 { r#","cache_control":{"type":"ephemeral"}"# } else { "" };
         body.push_str(r#""system":[{"type":"text","text":""#);
@@ -78,8 +78,8 @@ impl Conversation {
     }
 
     /// Writes the next request.
-    pub(crate) fn request(&self, delivery: Delivery) -> Bytes {
-        let streams = delivery == Delivery::Streamed;
+    pub(crate) fn request(&self, delivery: AnswerDelivery) -> Bytes {
+        let streams = delivery == AnswerDelivery::Streamed;
         let head =
             format!(r#"{{"stream":{streams},"model":"claude-sonnet-4-5","max_tokens":4096,"#);
         let mut bytes = Vec::with_capacity(head.len() + self.body.len() + 2);
@@ -119,7 +119,7 @@ const WORDS: &[&str] = &[
     "batch",
 ];
 
-fn prose(into: &mut String, bytes: usize, chance: &mut Chance) {
+fn prose(into: &mut String, bytes: usize, chance: &mut SeededRandom) {
     let end = into.len() + bytes;
     while into.len() < end {
         into.push_str(chance.one_of(WORDS));
@@ -128,7 +128,7 @@ fn prose(into: &mut String, bytes: usize, chance: &mut Chance) {
 }
 
 /// Writes lines as source files have them, escaped for JSON.
-fn code(into: &mut String, bytes: usize, chance: &mut Chance) {
+fn code(into: &mut String, bytes: usize, chance: &mut SeededRandom) {
     let end = into.len() + bytes;
     let mut line = 1;
     while into.len() < end {
@@ -146,7 +146,7 @@ fn code(into: &mut String, bytes: usize, chance: &mut Chance) {
 }
 
 /// Writes tools until so many bytes; the first is the one that plain answers call.
-fn tools(into: &mut String, bytes: usize, chance: &mut Chance) {
+fn tools(into: &mut String, bytes: usize, chance: &mut SeededRandom) {
     let end = into.len() + bytes;
     let mut number = 0;
     loop {

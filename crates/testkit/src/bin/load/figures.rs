@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 /// Times in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Times(Vec<f64>);
+pub(crate) struct Latencies(Vec<f64>);
 
-impl Times {
+impl Latencies {
     pub(crate) fn new(times: impl Iterator<Item = Duration>) -> Self {
         let mut millis: Vec<f64> = times.map(|time| time.as_secs_f64() * 1000.0).collect();
         millis.sort_by(f64::total_cmp);

@@ -13,14 +13,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, sleep};
 
-use crate::Failure;
-use crate::chance::Chance;
-use crate::client::{Asked, Client};
-use crate::conversation::{Conversation, Delivery, SHAPES, result_marker};
-use crate::figures::Times;
+use crate::LoadError;
+use crate::chance::SeededRandom;
+use crate::client::{LoadClient, LoadRequest};
+use crate::conversation::{AnswerDelivery, LoadConversation, SHAPES, result_marker};
+use crate::figures::Latencies;
 
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct KillArguments {
     /// The address at which the gateway will listen.
     #[arg(long)]
     via: String,
@@ -53,8 +53,8 @@ struct Acknowledged {
     repeated: usize,
 }
 
-pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failure> {
-    let mut chance = Chance::new(arguments.seed);
+pub(crate) async fn run(arguments: &KillArguments) -> Result<(String, Value), LoadError> {
+    let mut chance = SeededRandom::new(arguments.seed);
     let acknowledged = Arc::new(AtomicU64::new(0));
     let (stop, stopped) = watch::channel(false);
     let mut workers = JoinSet::new();
@@ -86,7 +86,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failur
     let kept: HashSet<&str> = kept.split(is_between).collect();
     let markers: Vec<&String> = told.iter().flat_map(|told| &told.markers).collect();
     let lost: Vec<_> = markers.iter().filter(|marker| !kept.contains(marker.as_str())).collect();
-    let starts = Times::new(starts.into_iter());
+    let starts = Latencies::new(starts.into_iter());
     let repeated: usize = told.iter().map(|told| told.repeated).sum();
     let total = acknowledged.load(Ordering::Relaxed);
     let fewest = lives.iter().min().copied().unwrap_or(0);
@@ -113,7 +113,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failur
 }
 
 /// Starts the gateway and waits until it accepts connections.
-async fn start(arguments: &Arguments) -> Result<(Child, Duration), Failure> {
+async fn start(arguments: &KillArguments) -> Result<(Child, Duration), LoadError> {
     let begin = Instant::now();
     let (program, options) = arguments.gateway.split_first().ok_or("no command")?;
     let mut command = Command::new(program);
@@ -139,22 +139,23 @@ async fn worker(
     stopped: watch::Receiver<bool>,
 ) -> Acknowledged {
     let Work { via, words, seed } = work;
-    let client = Client::new(&via);
+    let client = LoadClient::new(&via);
     let mut told = Acknowledged::default();
     // Numbers that no other client uses.
     let mut request = number * 1_000_000_000 + 1;
     'sessions: for session in 0.. {
         let name = format!("kill-{seed}-{number}-{session}");
-        let mut conversation = Conversation::begin(name, SHAPES[0], seed + request);
+        let mut conversation = LoadConversation::begin(name, SHAPES[0], seed + request);
         let mut asked_by = conversation.session.clone();
         for turn in 0..20 {
-            let delivery = if turn % 2 == 0 { Delivery::Streamed } else { Delivery::Whole };
+            let delivery =
+                if turn % 2 == 0 { AnswerDelivery::Streamed } else { AnswerDelivery::Whole };
             loop {
                 if *stopped.borrow() {
                     break 'sessions;
                 }
                 let body = conversation.request(delivery);
-                let asked = Asked { session: &conversation.session, request, body, delivery };
+                let asked = LoadRequest { session: &conversation.session, request, body, delivery };
                 let outcome = client.ask(asked, Instant::now()).await;
                 if outcome.is_good() {
                     break;
@@ -182,13 +183,13 @@ struct Work {
 }
 
 impl Work {
-    fn of(arguments: &Arguments) -> Self {
-        let Arguments { via, words, seed, .. } = arguments;
+    fn of(arguments: &KillArguments) -> Self {
+        let KillArguments { via, words, seed, .. } = arguments;
         Self { via: via.clone(), words: *words, seed: *seed }
     }
 }
 
-async fn log(command: &str) -> Result<String, Failure> {
+async fn log(command: &str) -> Result<String, LoadError> {
     let mut words = command.split_whitespace();
     let program = words.next().ok_or("--log names no command")?;
     let output = Command::new(program).args(words).output().await?;

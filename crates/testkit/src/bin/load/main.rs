@@ -19,41 +19,41 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type LoadError = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, Parser)]
 #[command(
     name = "plimsoll-load",
     about = "Load on a gateway, measured from the intended start of every request"
 )]
-struct Arguments {
+struct LoadArguments {
     /// Also write the figures as JSON to this file.
     #[arg(long, global = true)]
     json: Option<PathBuf>,
     #[command(subcommand)]
-    mode: Mode,
+    mode: LoadMode,
 }
 
 #[derive(Debug, Subcommand)]
-enum Mode {
+enum LoadMode {
     /// What the gateway adds: the same load straight to the upstream and through the gateway, in turn.
-    Compare(compare::Arguments),
+    Compare(compare::CompareArguments),
     /// Many open streams at once.
-    Streams(streams::Arguments),
+    Streams(streams::StreamsArguments),
     /// More than the gateway can do.
-    Overload(overload::Arguments),
+    Overload(overload::OverloadArguments),
     /// Kills the gateway while it works; all that was acknowledged must be in its store.
-    Kill(kill::Arguments),
+    Kill(kill::KillArguments),
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Failure> {
-    let arguments = Arguments::parse();
+async fn main() -> Result<(), LoadError> {
+    let arguments = LoadArguments::parse();
     let (text, figures) = match &arguments.mode {
-        Mode::Compare(arguments) => compare::run(arguments).await?,
-        Mode::Streams(arguments) => streams::run(arguments).await?,
-        Mode::Overload(arguments) => overload::run(arguments).await?,
-        Mode::Kill(arguments) => kill::run(arguments).await?,
+        LoadMode::Compare(arguments) => compare::run(arguments).await?,
+        LoadMode::Streams(arguments) => streams::run(arguments).await?,
+        LoadMode::Overload(arguments) => overload::run(arguments).await?,
+        LoadMode::Kill(arguments) => kill::run(arguments).await?,
     };
     std::io::stdout().write_all(text.as_bytes())?;
     if let Some(path) = arguments.json {

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 
-use crate::client::{Asked, Client, Outcome};
-use crate::conversation::{Conversation, Delivery, SHAPES};
-use crate::figures::Times;
-use crate::sessions::Sessions;
-use crate::{Failure, arrivals, process};
+use crate::client::{LoadClient, LoadRequest, RequestOutcome};
+use crate::conversation::{AnswerDelivery, LoadConversation, SHAPES};
+use crate::figures::Latencies;
+use crate::sessions::SessionQueue;
+use crate::{LoadError, arrivals, process};
 
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct OverloadArguments {
     /// The gateway's address.
     #[arg(long)]
     via: String,
@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     sessions: Vec<usize>,
 }
 
-pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failure> {
-    let client = Client::new(&arguments.via);
+pub(crate) async fn run(arguments: &OverloadArguments) -> Result<(String, Value), LoadError> {
+    let client = LoadClient::new(&arguments.via);
     let count = Arc::new(AtomicU64::new(1));
     let sessions = sessions(arguments);
     // What a session's past costs when it is first seen is neither capacity nor overload.
@@ -57,11 +57,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failur
         let words = arguments.words;
         requests.spawn(async move { turn(&client, &sessions, &count, words, intended).await });
     }
-    let outcomes: Vec<Outcome> = requests.join_all().await.into_iter().flatten().collect();
+    let outcomes: Vec<RequestOutcome> = requests.join_all().await.into_iter().flatten().collect();
     let took = begin.elapsed().as_secs_f64();
     let good = outcomes.iter().filter(|outcome| outcome.is_good()).count();
-    let is_refusal = |outcome: &&Outcome| matches!(outcome.status, 429 | 503);
-    let refused = Times::new(outcomes.iter().filter(is_refusal).map(|outcome| outcome.total));
+    let is_refusal = |outcome: &&RequestOutcome| matches!(outcome.status, 429 | 503);
+    let refused = Latencies::new(outcomes.iter().filter(is_refusal).map(|outcome| outcome.total));
     let refusals = outcomes.iter().filter(is_refusal).count();
     let others = outcomes.len() - good - refusals;
     let goodput = good as f64 / took / capacity;
@@ -92,25 +92,25 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failur
 }
 
 /// Conversations of all three sizes, mixed.
-fn sessions(arguments: &Arguments) -> Sessions {
+fn sessions(arguments: &OverloadArguments) -> SessionQueue {
     let mut all = Vec::new();
     for (at, (shape, &number)) in SHAPES.into_iter().zip(&arguments.sessions).enumerate() {
         for session in 0..number {
             // In equal distances over the whole line.
             let place = (session * 1_000_000 / number.max(1)) + at;
             let seed = (at * 1_000_000 + session) as u64;
-            all.push((place, Conversation::begin(format!("over-{at}-{session}"), shape, seed)));
+            all.push((place, LoadConversation::begin(format!("over-{at}-{session}"), shape, seed)));
         }
     }
     all.sort_by_key(|(place, _)| *place);
-    Sessions::new(all.into_iter().map(|(_, conversation)| conversation))
+    SessionQueue::new(all.into_iter().map(|(_, conversation)| conversation))
 }
 
 /// Measures how many requests a second are answered when a few clients ask as fast as they are answered.
 async fn capacity(
-    client: &Client,
-    sessions: &Sessions,
-    arguments: &Arguments,
+    client: &LoadClient,
+    sessions: &SessionQueue,
+    arguments: &OverloadArguments,
     count: &Arc<AtomicU64>,
 ) -> f64 {
     let begin = Instant::now();
@@ -134,18 +134,19 @@ async fn capacity(
 
 /// The next request of the session that has waited longest; every other one is streamed.
 async fn turn(
-    client: &Client,
-    sessions: &Sessions,
+    client: &LoadClient,
+    sessions: &SessionQueue,
     count: &AtomicU64,
     words: usize,
     intended: Instant,
-) -> Option<Outcome> {
+) -> Option<RequestOutcome> {
     let (mut conversation, permit) = sessions.take().await?;
     let request = count.fetch_add(1, Ordering::Relaxed);
-    let delivery = if request.is_multiple_of(2) { Delivery::Streamed } else { Delivery::Whole };
+    let delivery =
+        if request.is_multiple_of(2) { AnswerDelivery::Streamed } else { AnswerDelivery::Whole };
     let body = conversation.request(delivery);
     let session = &conversation.session;
-    let outcome = client.ask(Asked { session, request, body, delivery }, intended).await;
+    let outcome = client.ask(LoadRequest { session, request, body, delivery }, intended).await;
     if outcome.is_good() {
         conversation.hear(request, words);
     }

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::client::{Asked, Client, Outcome};
-use crate::conversation::{Conversation, Delivery, SHAPES};
-use crate::figures::Times;
-use crate::{Failure, process};
+use crate::client::{LoadClient, LoadRequest, RequestOutcome};
+use crate::conversation::{AnswerDelivery, LoadConversation, SHAPES};
+use crate::figures::Latencies;
+use crate::{LoadError, process};
 
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct StreamsArguments {
     /// The gateway's address; the upstream behind it must pace its events so that all streams are open together.
     #[arg(long)]
     via: String,
@@ -27,8 +27,8 @@ pub(crate) struct Arguments {
     rate: f64,
 }
 
-pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failure> {
-    let client = Client::new(&arguments.via);
+pub(crate) async fn run(arguments: &StreamsArguments) -> Result<(String, Value), LoadError> {
+    let client = LoadClient::new(&arguments.via);
     let idle = arguments.process.and_then(process::resident);
     let begin = Instant::now();
     let mut streams = JoinSet::new();
@@ -37,19 +37,20 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(String, Value), Failur
         let client = client.clone();
         streams.spawn(async move {
             tokio::time::sleep_until(intended).await;
-            let conversation = Conversation::begin(format!("stream-{number}"), SHAPES[0], number);
-            let body = conversation.request(Delivery::Streamed);
-            let delivery = Delivery::Streamed;
+            let conversation =
+                LoadConversation::begin(format!("stream-{number}"), SHAPES[0], number);
+            let body = conversation.request(AnswerDelivery::Streamed);
+            let delivery = AnswerDelivery::Streamed;
             let session = &conversation.session;
-            client.ask(Asked { session, request: number, body, delivery }, intended).await
+            client.ask(LoadRequest { session, request: number, body, delivery }, intended).await
         });
     }
-    let outcomes: Vec<Outcome> = streams.join_all().await;
+    let outcomes: Vec<RequestOutcome> = streams.join_all().await;
     let peak = arguments.process.and_then(process::peak);
-    let good: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.is_good()).collect();
+    let good: Vec<&RequestOutcome> = outcomes.iter().filter(|outcome| outcome.is_good()).collect();
     let events = good.iter().map(|outcome| outcome.events);
     let (fewest, most) = (events.clone().min().unwrap_or(0), events.max().unwrap_or(0));
-    let first = Times::new(good.iter().map(|outcome| outcome.first));
+    let first = Latencies::new(good.iter().map(|outcome| outcome.first));
     let each =
         idle.zip(peak).map(|(idle, peak)| peak.saturating_sub(idle) / arguments.streams.max(1));
     let text = format!(

@@ -1,45 +1,45 @@
-//! What a message is, in a few words: enough to know it again.
+//! Labels: a message in a few words, enough to recognise it.
 
-use plimsoll_core::text::{Limit, tail};
-use plimsoll_core::{Position, Role, ToolCall, Transcript};
+use crate::message::{Block, Message, Role, ToolCall};
+use crate::text::{Limit, line, tail};
+use crate::transcript::{Position, Transcript};
 
-use crate::load::Loaded;
-use crate::output;
-
-/// Tells what the message at `position` is, on a plain line of at most `most` characters.
+/// Returns a label of at most `most` characters for the message at `position`; paths are shown from `folder`.
 ///
-/// A result is told by the call that it answers: its own text seldom says what it is of.
-pub(crate) fn label(
-    loaded: &Loaded,
+/// The label of a result is the call that it answers: its own text seldom says what it is of. The text comes from a session:
+/// whoever prints it replaces its control characters.
+pub fn message_label(
     transcript: &Transcript,
     position: Position,
+    folder: Option<&str>,
     most: usize,
 ) -> String {
     let entries = transcript.entries();
-    let message = &entries[position].message;
+    let Some(entry) = entries.get(position) else { return String::new() };
+    let message = &entry.message;
     let answered = message.results().next().and_then(|result| {
-        let exchange = &transcript.exchanges()[entries[position].exchange?];
+        let exchange = transcript.exchanges().get(entry.exchange?)?;
         entries[exchange.call].message.calls().find(|call| call.id == result.call_id)
     });
-    let told = answered.or_else(|| {
-        // A message that says nothing is its first call.
+    let call = answered.or_else(|| {
+        // A message without a text is its first call.
         message.calls().next().filter(|_| message.role == Role::Assistant && is_silent(message))
     });
-    match told {
-        Some(call) => called(call, loaded.session.header.working_directory.as_deref(), most),
-        None => output::line(message.shown().trim_start(), most),
+    match call {
+        Some(call) => call_label(call, folder, most),
+        None => line(message.shown().trim_start(), most),
     }
 }
 
-fn is_silent(message: &plimsoll_core::Message) -> bool {
+fn is_silent(message: &Message) -> bool {
     message.blocks.iter().all(|block| match block {
-        plimsoll_core::Block::Text(text) => text.trim().is_empty(),
+        Block::Text(text) => text.trim().is_empty(),
         _ => true,
     })
 }
 
-/// Tells a call by its tool and what it was given first, which for most tools is what they work on.
-fn called(call: &ToolCall, folder: Option<&str>, most: usize) -> String {
+/// Returns the tool of a call and its first argument, which for most tools is what they work on.
+fn call_label(call: &ToolCall, folder: Option<&str>, most: usize) -> String {
     let arguments: Option<serde_json::Map<String, serde_json::Value>> =
         serde_json::from_str(&call.arguments).ok();
     let first = arguments.as_ref().and_then(|all| all.values().find_map(|value| value.as_str()));
@@ -48,7 +48,7 @@ fn called(call: &ToolCall, folder: Option<&str>, most: usize) -> String {
         .filter(|folder| folder.len() > 1)
         .and_then(|folder| given.strip_prefix(folder)?.strip_prefix('/'))
         .unwrap_or(given);
-    let name = output::line(&call.name, most / 2);
+    let name = line(&call.name, most / 2);
     let room = most.saturating_sub(name.chars().count() + 1);
     format!("{name} {}", shortened(inside, room))
 }
@@ -58,10 +58,10 @@ fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     let is_path = text.contains('/') && !text.contains(char::is_whitespace);
     if !is_path || length <= most {
-        return output::line(text, most);
+        return line(text, most);
     }
     let tail = tail(text, Limit::Characters(most.saturating_sub(1)));
-    format!("…{}", output::line(tail, most))
+    format!("…{}", line(tail, most))
 }
 
 #[cfg(test)]
@@ -70,7 +70,7 @@ mod tests {
 
     fn check(arguments: &str, folder: Option<&str>, expected: &str) {
         let call = ToolCall { id: "1".into(), name: "read".into(), arguments: arguments.into() };
-        assert_eq!(called(&call, folder, 24), expected);
+        assert_eq!(call_label(&call, folder, 24), expected);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// Encodes bytes as a content security policy wants its hashes.
-pub(crate) fn base64(bytes: &[u8]) -> String {
+pub(super) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for chunk in bytes.chunks(3) {

@@ -1,0 +1,81 @@
+//! Ports: the parts of a gateway that its caller provides.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use plimsoll_core::Message;
+use plimsoll_core::answer::AnswerFacts;
+use plimsoll_core::cost::Pricing;
+use plimsoll_core::lazy_tools::LazySettings;
+use plimsoll_core::policy::Policy;
+use plimsoll_engine::{Clock, HistoryStore, SessionId, TenantId};
+use plimsoll_wire::CacheQuestion;
+
+/// The parts of a gateway beside its settings.
+#[derive(Debug)]
+pub struct Parts {
+    pub history: Arc<dyn HistoryStore>,
+    pub clock: Arc<dyn Clock>,
+    pub policies: Arc<dyn Policies>,
+    pub pricing: Pricing,
+    /// Memory that is added to requests, if any.
+    pub memory: Option<Arc<dyn Memory>>,
+    /// The cache of answers, if any.
+    pub answers: Option<Arc<dyn Answers>>,
+    /// The rules by which schemas of tools are sent only on demand, if they are.
+    pub lazy_tools: Option<LazySettings>,
+}
+
+/// Finds policies by the names that settings and headers use.
+pub trait Policies: Send + Sync + Debug {
+    /// Returns the policy of a name, with another budget where one is given; `None` for an unknown name.
+    fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy>;
+}
+
+/// Knowledge beside a conversation.
+#[async_trait]
+pub trait Memory: Send + Sync + Debug {
+    /// Returns quoted material of at most `most` tokens for the next answer.
+    ///
+    /// It is put behind the user's message and stays there from then on, so that a cached prefix is not broken. The result is
+    /// `None` where there is nothing to add or the store does not answer; the request never fails for that.
+    async fn recalled(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        messages: &[Arc<Message>],
+        most: Option<u64>,
+    ) -> Option<String>;
+}
+
+/// A cache of answers.
+///
+/// Errors are logged and treated as a miss; they never fail the request.
+#[async_trait]
+pub trait Answers: Send + Sync + Debug {
+    /// Returns whether the cache may answer a question at all; the same holds for keeping its answer.
+    fn takes(&self, question: &CacheQuestion) -> bool;
+
+    /// Returns the answer to a question, of this tenant and in equal surroundings only.
+    async fn find(&self, tenant: &TenantId, question: &CacheQuestion) -> Option<KeptAnswer>;
+
+    /// Keeps an answer if that is allowed, and returns whether it did.
+    async fn keep(
+        &self,
+        tenant: &TenantId,
+        question: &CacheQuestion,
+        answer: &str,
+        facts: &AnswerFacts,
+    ) -> bool;
+}
+
+/// An answer from the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptAnswer {
+    /// The key by which it is shown and evicted.
+    pub key: String,
+    pub text: String,
+    /// Whether the question had the very same words.
+    pub is_exact: bool,
+}
