@@ -74,9 +74,9 @@ fn a_session_is_kept_listed_explained_searched_and_forgotten() {
     data(&["replay", "session.jsonl"]);
     let stats = json(&["log", "stats"]);
     assert!(stats[0]["tokens_saved"].as_i64().expect("a number") > 0);
-    let hits = json(&["search", "fn"]);
+    let hits = json(&["search", "quay"]);
     assert_eq!(hits[0]["item"]["session"], session);
-    assert!(data(&["recall", "--query", "fn"]).contains("fn"));
+    assert!(data(&["recall", "--query", "quay"]).contains("quay"));
     data(&["work", "--once"]);
     let cards = json(&["cards", "--limit", "1000"]);
     assert!(!cards.as_array().expect("cards").is_empty());
@@ -85,7 +85,7 @@ fn a_session_is_kept_listed_explained_searched_and_forgotten() {
     assert!(gone["messages"].as_u64().expect("a number") > 30, "{gone}");
     assert!(gone["cards"].as_u64().expect("a number") > 0, "{gone}");
     assert_eq!(json(&["log"]), serde_json::json!([]));
-    assert_eq!(json(&["search", "fn"]), serde_json::json!([]));
+    assert_eq!(json(&["search", "quay"]), serde_json::json!([]));
     assert_eq!(json(&["cards"]), serde_json::json!([]));
 }
 
