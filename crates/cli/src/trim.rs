@@ -133,7 +133,7 @@ fn by_shares(
     }
     let mut trimmed = trim(&loaded.counted.transcript, &TrimSettings::from(budget));
     if trimmed.wants_model_summary {
-        trimmed = summarised(trimmed, loaded, config::read(config)?)?;
+        trimmed = summarised(trimmed, loaded, &config::read(config)?)?;
     }
     let mut context: Vec<ContextMessage> = trimmed
         .kept
@@ -165,7 +165,7 @@ fn by_shares(
 fn summarised(
     trimmed: TrimmedSession,
     loaded: &Loaded,
-    config: config::Config,
+    config: &config::Config,
 ) -> Result<TrimmedSession, CommandError> {
     const WITHOUT: &str = "the summary is made of first sentences";
     let name = &config.cards.summarizer_model;
