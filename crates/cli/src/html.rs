@@ -27,7 +27,7 @@ pub(crate) fn page(title: &str, body: &str) -> String {
 
 /// Returns the facts below a page's headline.
 pub(crate) fn facts(facts: impl IntoIterator<Item = String>) -> String {
-    facts.into_iter().map(|fact| format!("<span>{}</span> ", escaped(&fact))).collect()
+    facts.into_iter().fold(String::new(), |out, fact| out + "<span>" + &escaped(&fact) + "</span> ")
 }
 
 /// Returns cards: a figure, what it is, and a note; the note is HTML already.
@@ -50,7 +50,7 @@ pub(crate) const TABLE_END: &str = "</tbody>\n</table>\n</div>\n";
 
 /// Returns the heads of a table, each in a cell.
 pub(crate) fn heads<const N: usize>(names: [&str; N]) -> String {
-    names.into_iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect()
+    names.into_iter().fold(String::new(), |out, name| out + "<th scope=\"col\">" + name + "</th>")
 }
 
 /// Returns a cell with a bar; `share` is in percent.

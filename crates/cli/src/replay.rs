@@ -186,7 +186,7 @@ fn replayed(
         runs.push(Run { policy: name.clone(), replay });
     }
     let full = replay_stretches(loaded.counted.stretches(), &Policy::Full, shared, terms, |_| {
-        progress.step()
+        progress.step();
     });
     Ok((full, runs))
 }

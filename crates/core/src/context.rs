@@ -92,7 +92,7 @@ pub fn bound(
     state: &mut State,
 ) -> (Context, Receipt) {
     let now = transcript.time_before(position);
-    let prices = &terms.effective_prices();
+    let prices = terms.effective_prices();
     // An entry lives from the start of the request that read or wrote it. That everything is gone, and changes are free, is
     // believed only when the last answer is as old too: recorded times are not exact.
     let answered = state.last.and_then(|last| transcript.entries().get(last)?.message.time);
@@ -102,6 +102,88 @@ pub fn bound(
     let own_tools = u64::from(terms.around.own_tools);
     let mut lookups = terms.around.put_back.clone();
     let own = own_tools + lookup_tokens(&lookups);
+    let moment = Moment { now, cold };
+    let Applied { mut over_budget, ceiling, warnings } =
+        apply(transcript, position, policy, terms, &moment, own, state);
+    if over_budget > 0 {
+        over_budget = take_back(&mut state.plan, over_budget);
+    }
+    if over_budget > 0 {
+        // A lookup is put back whole or not at all; the oldest goes first.
+        let room = lookup_tokens(&lookups).saturating_sub(over_budget);
+        over_budget -= lookup_tokens(&lookups) - room;
+        shrink(
+            &mut lookups,
+            room,
+            |one| lookup_tokens(one),
+            |one| {
+                let has_less = !one.is_empty();
+                one.drain(..1.min(one.len()));
+                has_less
+            },
+        );
+    }
+    let lookups = (lookups.len(), lookup_tokens(&lookups));
+    let context = state.plan.render();
+    let opens_with_assistant =
+        position > 0 && transcript.entries()[0].message.role == Role::Assistant;
+    let fresh = newest(transcript, position);
+    let own = own_marks(terms, &context, fresh, &state.cache, now);
+    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &own);
+    let mut charge = state.cache.charge(&terms.prices, &pieces, now);
+    // Tools and system prompt are told apart from the messages: who changed them is another question.
+    let keys: Vec<u64> = context.iter().map(|sent| sent.hash.key()).collect();
+    let alike = state.sent.iter().zip(&keys).take_while(|(last, now)| last == now).count();
+    charge.broken = !charge.cold && alike < state.sent.len();
+    charge.alike = if charge.cold { 0 } else { alike };
+    state.sent = keys;
+    let receipt = Receipt {
+        turn: state.plan.turn() - 1 - u32::from(opens_with_assistant),
+        position,
+        full_messages: position,
+        full_tokens: transcript.entries()[..position].iter().map(|one| u64::from(one.tokens)).sum(),
+        messages: context.len(),
+        tokens: state.plan.tokens() + own_tools + lookups.1,
+        components: Components { tools: own_tools, lookups: lookups.1, ..components(&state.plan) },
+        charge,
+        cost: terms.prices.input_cost(&charge),
+        over_budget,
+        budget: ceiling.filter(|ceiling| *ceiling < u64::MAX),
+        lookups_left_out: terms.around.put_back.len() - lookups.0,
+        warnings,
+        changes: state.plan.changes().to_vec(),
+        rewritten: is_rewritten(transcript, &state.plan),
+        marks: own.iter().filter_map(|&at| context[at].position).collect(),
+    };
+    (context, receipt)
+}
+
+/// The time of a request, and whether the cache is cold then.
+struct Moment {
+    now: Option<MillisSinceEpoch>,
+    cold: bool,
+}
+
+/// The result of a policy, beside the plan.
+struct Applied {
+    /// Tokens by which the smallest context exceeds the ceiling.
+    over_budget: u64,
+    ceiling: Option<u64>,
+    warnings: Vec<String>,
+}
+
+/// Changes the plan of `state` as `policy` asks; `own` tokens of the ceiling are for our own tools and lookups.
+fn apply(
+    transcript: &Transcript,
+    position: Position,
+    policy: &Policy,
+    terms: &Terms,
+    moment: &Moment,
+    own: u64,
+    state: &mut State,
+) -> Applied {
+    let &Moment { now, cold } = moment;
+    let prices = &terms.effective_prices();
     let mut over_budget = 0;
     let mut applied = policy.ceiling();
     let mut warnings = Vec::new();
@@ -180,57 +262,7 @@ pub fn bound(
             plan.compare(transcript, &before);
         }
     }
-    if over_budget > 0 {
-        over_budget = take_back(&mut state.plan, over_budget);
-    }
-    if over_budget > 0 {
-        // A lookup is put back whole or not at all; the oldest goes first.
-        let room = lookup_tokens(&lookups).saturating_sub(over_budget);
-        over_budget -= lookup_tokens(&lookups) - room;
-        shrink(
-            &mut lookups,
-            room,
-            |one| lookup_tokens(one),
-            |one| {
-                let has_less = !one.is_empty();
-                one.drain(..1.min(one.len()));
-                has_less
-            },
-        );
-    }
-    let lookups = (lookups.len(), lookup_tokens(&lookups));
-    let context = state.plan.render();
-    let opens_with_assistant =
-        position > 0 && transcript.entries()[0].message.role == Role::Assistant;
-    let fresh = newest(transcript, position);
-    let own = own_marks(terms, &context, fresh, &state.cache, now);
-    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &own);
-    let mut charge = state.cache.charge(&terms.prices, &pieces, now);
-    // Tools and system prompt are told apart from the messages: who changed them is another question.
-    let keys: Vec<u64> = context.iter().map(|sent| sent.hash.key()).collect();
-    let alike = state.sent.iter().zip(&keys).take_while(|(last, now)| last == now).count();
-    charge.broken = !charge.cold && alike < state.sent.len();
-    charge.alike = if charge.cold { 0 } else { alike };
-    state.sent = keys;
-    let receipt = Receipt {
-        turn: state.plan.turn() - 1 - u32::from(opens_with_assistant),
-        position,
-        full_messages: position,
-        full_tokens: transcript.entries()[..position].iter().map(|one| u64::from(one.tokens)).sum(),
-        messages: context.len(),
-        tokens: state.plan.tokens() + own_tools + lookups.1,
-        components: Components { tools: own_tools, lookups: lookups.1, ..components(&state.plan) },
-        charge,
-        cost: terms.prices.input_cost(&charge),
-        over_budget,
-        budget: applied.filter(|ceiling| *ceiling < u64::MAX),
-        lookups_left_out: terms.around.put_back.len() - lookups.0,
-        warnings,
-        changes: state.plan.changes().to_vec(),
-        rewritten: is_rewritten(transcript, &state.plan),
-        marks: own.iter().filter_map(|&at| context[at].position).collect(),
-    };
-    (context, receipt)
+    Applied { over_budget, ceiling: applied, warnings }
 }
 
 fn lookup_tokens(lookups: &[u32]) -> u64 {

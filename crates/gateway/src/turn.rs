@@ -160,7 +160,7 @@ impl OpenTurn {
         let branch = SessionBranch { key, held, number };
         let appended = append(&gateway, &branch.key.0, batch.clone(), &repeated, now).await;
         let result = match &appended {
-            Ok(_) => "kept",
+            Ok(()) => "kept",
             Err(StoreError::Conflict { .. }) => "conflict",
             Err(_) => "failed",
         };

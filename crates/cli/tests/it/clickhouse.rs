@@ -18,7 +18,13 @@ struct Database {
 impl Database {
     /// Names a database; `None`, and a line that says so, where no server is given.
     fn new() -> Option<Self> {
-        let Ok(server) = std::env::var("PLIMSOLL_TEST_CLICKHOUSE") else {
+        #[expect(clippy::disallowed_methods, reason = "a test is told here where its server is")]
+        let server = std::env::var("PLIMSOLL_TEST_CLICKHOUSE").ok();
+        #[expect(
+            clippy::print_stderr,
+            reason = "a check that was skipped must not look like one that passed"
+        )]
+        let Some(server) = server else {
             eprintln!("skipped: PLIMSOLL_TEST_CLICKHOUSE is not set");
             return None;
         };

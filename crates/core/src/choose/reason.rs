@@ -115,6 +115,7 @@ impl fmt::Display for Reason {
 }
 
 /// Writes a reason as plans and receipts hold it: `{"why": "settled"}`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 pub(crate) fn tagged<S: serde::Serializer>(
     reason: &Reason,
     serializer: S,

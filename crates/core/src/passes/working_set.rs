@@ -10,6 +10,7 @@ use crate::section::Section;
 use crate::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 use crate::transcript::{Entry, Position, Transcript};
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Records that were found for a turn, as the model reads them.
@@ -303,7 +304,8 @@ fn lines<T>(lines: Vec<T>, room: u64, tokens: impl Fn(&T) -> u64) -> Vec<T> {
 fn aged(text: &str, age: usize, original: Ref, aging: &Aging) -> String {
     let mut short = at_age(text, u32::try_from(age).unwrap_or(u32::MAX), aging);
     if short.len() < text.len() {
-        short.push_str(&format!(" [{original}]"));
+        // Writing to a string does not fail.
+        let _ = write!(short, " [{original}]");
     }
     // The mark may be longer than the text that it replaces.
     if short.len() < text.len() { short } else { text.to_owned() }

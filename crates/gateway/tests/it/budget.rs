@@ -36,7 +36,8 @@ impl Memory for Paragraph {
 }
 
 fn file(number: usize) -> String {
-    (0..120).map(|line| format!("fn part_{number}_{line}() {{ step({line}); }}\n")).collect()
+    let lines = (0..120).map(|line| format!("fn part_{number}_{line}() {{ step({line}); }}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Counts a request as the gateway does: its messages by the model's tokenizer, our own tools by their size.
@@ -68,12 +69,12 @@ async fn play(wire: Wire, budget: u64) -> (Vec<u64>, usize) {
     let gateway =
         Running::with_memory(upstream.address(), store, Arc::new(Paragraph), |_| {}).await;
     let budget = budget.to_string();
-    for turn in 0..CALLS.len() {
+    for (turn, call) in CALLS.into_iter().enumerate() {
         let answer =
             gateway.post(talk.path(), &[("x-plimsoll-budget", &budget)], &talk.body()).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         talk.repeats(&answer.body);
-        talk.result(CALLS[turn], &file(turn));
+        talk.result(call, &file(turn));
         talk.asks(&format!("Read file {} too.", turn + 1));
     }
     let requests = upstream.requests();

@@ -158,7 +158,7 @@ pub(super) fn trim(
                  WHERE entries > ?2 OR bytes > ?3)",
         (tenant.as_str(), clamped(most.entries), clamped(most.bytes)),
     )?;
-    Ok((past + beyond) as u64)
+    Ok(past + beyond)
 }
 
 fn clamped(number: u64) -> i64 {

@@ -24,7 +24,7 @@ pub(crate) enum Body {
     Alias(String),
     /// The words of an enum.
     Words(Vec<String>),
-    /// An enum that reads itself; in words, which values it takes.
+    /// An enum that is a value or a word; in words, which values it takes.
     Told(String),
 }
 
@@ -155,12 +155,12 @@ fn item<'a>(
     let head = head.strip_prefix("pub ").unwrap_or(head);
     let (word, rest) = head.split_once(' ')?;
     let name = words(rest).next()?.to_owned();
-    let reads_itself = format!("Deserialize<'de> for {name} ");
+    let value_or_word = format!("for {name} {{\n    type Error = String;");
     if word == "type" {
         let target = rest.split_once("= ")?.1.split('<').next()?;
         return Some(Item::of(name, docs, Body::Alias(target.to_owned()), file));
     }
-    if !attributes.contains("erialize") && !text.contains(&reads_itself) {
+    if !attributes.contains("erialize") {
         return None;
     }
     // A type that another one reads (`try_from`), or that is not read by itself, has its defaults there.
@@ -173,9 +173,10 @@ fn item<'a>(
             let inner = rest.split_once('(')?.1.trim_end_matches(");");
             Body::Transparent(inner.rsplit(' ').next()?.to_owned())
         }
-        "enum" if text.contains(&reads_itself) => {
-            let said = text.split(&reads_itself).nth(1)?.split("` is ").nth(1)?;
-            Body::Told(said.split(", not ").next()?.replace("\\\"", "\""))
+        "enum" if text.contains(&value_or_word) => {
+            let call = text.split(&value_or_word).nth(1)?.split("value_unless(\"").nth(1)?;
+            let (word, values) = (call.split('"').next()?, call.split("` is ").nth(1)?);
+            Body::Told(format!("{} or \"{word}\"", values.split('"').next()?))
         }
         "enum" => {
             let found = lines.take_while(|line| *line != "}").filter_map(|line| {
