@@ -249,9 +249,8 @@ fn every_setting_of_the_other_policies_changes_something() {
                     ("keep", Policy::ClearToolUses { trigger, keep: keep + 1 }),
                 ],
             ),
-            Policy::Trim(_) => check(&policy, &[("policy", Policy::Full)]),
-            // Its settings change what is assembled: `request/tests.rs`.
-            Policy::WorkingSet(_) => check(&policy, &[("policy", Policy::Full)]),
+            // Tests beside their modules change the settings of these: `allocation`, `trim`, `request`.
+            Policy::Trim(_) | Policy::WorkingSet(_) => check(&policy, &[("policy", Policy::Full)]),
             &Policy::Newest { budget } => {
                 check(&policy, &[("budget", Policy::Newest { budget: budget * 2 })]);
             }
