@@ -34,7 +34,7 @@ enum Assembled {
 
 /// An assembly as JSON shows it, and as `--previous` reads it.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct AssemblyDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     header: Option<&'a [Message]>,
     memory: &'a MemoryContext,
@@ -196,13 +196,13 @@ impl Assembled {
         told
     }
 
-    fn document(&self) -> Document<'_> {
+    fn document(&self) -> AssemblyDocument<'_> {
         let memory = self.memory();
         let request = match self {
             Self::Memory(_) => None,
             Self::Request(request) => Some(&request.request),
         };
-        Document {
+        AssemblyDocument {
             header: request.map(|request| &request.header[..]),
             memory: &memory.context,
             text: memory.context.text(),

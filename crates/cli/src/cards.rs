@@ -19,7 +19,7 @@ use crate::work::Staff;
 
 /// A card as JSON shows it: all but the numbers of its vector.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+struct CardRow<'a> {
     session: &'a SessionId,
     content_hash: &'a str,
     r#ref: String,
@@ -64,12 +64,12 @@ pub(crate) fn run(arguments: &CardsArguments) -> Result<(), CommandError> {
         cards.truncate(arguments.limit);
         Ok(cards)
     })?;
-    let rows: Vec<Row<'_>> = cards.iter().map(row).collect();
+    let rows: Vec<CardRow<'_>> = cards.iter().map(row).collect();
     if arguments.json { output::json(&rows) } else { output::data(&table(&rows)) }
 }
 
-fn row(card: &ContextCard) -> Row<'_> {
-    Row {
+fn row(card: &ContextCard) -> CardRow<'_> {
+    CardRow {
         session: &card.session,
         content_hash: &card.content_hash,
         r#ref: format!("ref:message:{}", card.content_hash),
@@ -89,7 +89,7 @@ fn row(card: &ContextCard) -> Row<'_> {
     }
 }
 
-fn table(rows: &[Row<'_>]) -> String {
+fn table(rows: &[CardRow<'_>]) -> String {
     let mut out = String::new();
     for row in rows {
         let marks = match (row.is_anchor, row.is_callout) {

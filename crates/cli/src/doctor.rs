@@ -20,7 +20,7 @@ use crate::store::{self, Addresses};
 
 /// The result of one check.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct DoctorFinding {
     what: String,
     fine: bool,
     told: String,
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
     let mut note = |what: &str, found: Result<String, String>| {
         let fine = found.is_ok();
         let told = found.unwrap_or_else(|why| why);
-        findings.push(Finding { what: what.to_owned(), fine, told });
+        findings.push(DoctorFinding { what: what.to_owned(), fine, told });
     };
     let read = config::read(arguments.config.as_deref());
     let places = read.as_ref().map(|config| config.store.clone()).unwrap_or_default();
@@ -126,8 +126,8 @@ fn is_on_path(program: &str) -> bool {
     path.split(separator).any(|folder| Path::new(folder).join(program).is_file())
 }
 
-fn table(findings: &[Finding]) -> String {
-    let row = |Finding { what, fine, told }: &Finding| {
+fn table(findings: &[DoctorFinding]) -> String {
+    let row = |DoctorFinding { what, fine, told }: &DoctorFinding| {
         let mark =
             if *fine { format!("{GOOD}fine{RESET}") } else { format!("{BAD}not fine{RESET}") };
         [what.clone(), format!("{mark}  {}", output::line(told, 160))]

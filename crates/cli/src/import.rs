@@ -19,7 +19,7 @@ use crate::store::{Store, id_of, session_id};
 
 /// The result of importing one file.
 #[derive(Debug, Serialize)]
-struct Report {
+struct ImportReport {
     file: String,
     added: usize,
     known: usize,
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
         warn(file, &read.notes, arguments.verbose);
         let skipped =
             read.notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
-        reports.push(Report {
+        reports.push(ImportReport {
             file: file.display().to_string(),
             added: imported.added,
             known: imported.known,

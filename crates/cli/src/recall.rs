@@ -21,7 +21,7 @@ use crate::store::{Store, session_id};
 
 /// Everything that was recalled, as JSON shows it.
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct RecallAnswer<'a> {
     query: &'a str,
     budget: u64,
     tokens: u64,
@@ -29,11 +29,11 @@ struct Answer<'a> {
     ranked: usize,
     /// Better messages that did not fit.
     passed_over: usize,
-    hits: Vec<Hit<'a>>,
+    hits: Vec<AnswerHit<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Hit<'a> {
+struct AnswerHit<'a> {
     id: String,
     session: &'a SessionId,
     position: u32,
@@ -66,17 +66,28 @@ pub(crate) fn run(arguments: &RecallArguments) -> Result<(), CommandError> {
             let hits = found.hits.iter().map(|hit| json(hit, scope, arguments)).collect();
             let (tokens, ranked, passed_over) = (found.tokens, found.ranked, found.passed_over);
             let budget = arguments.budget;
-            return output::json(&Answer { query, budget, tokens, ranked, passed_over, hits });
+            return output::json(&RecallAnswer {
+                query,
+                budget,
+                tokens,
+                ranked,
+                passed_over,
+                hits,
+            });
         }
         output::data(&page::page(&found, scope, arguments))
     })?
 }
 
-fn json<'a>(hit: &RecallHit<'a>, scope: &RecallScope, arguments: &RecallArguments) -> Hit<'a> {
+fn json<'a>(
+    hit: &RecallHit<'a>,
+    scope: &RecallScope,
+    arguments: &RecallArguments,
+) -> AnswerHit<'a> {
     let record = hit.record;
     let message = &record.message;
     let explained = arguments.query.as_deref().filter(|_| arguments.explain);
-    Hit {
+    AnswerHit {
         id: record.name(),
         session: &record.session,
         position: record.position,

@@ -93,7 +93,7 @@ fn path(arguments: &PolicyArguments, json: bool) -> Result<(), CommandError> {
 
 /// An error, and where it is.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct SettingFinding {
     /// A file, or a variable of the environment.
     place: String,
     #[serde(flatten)]
@@ -105,7 +105,9 @@ fn check(arguments: &PolicyArguments, json: bool) -> Result<(), CommandError> {
     let mut checked = 0;
     let mut add = |path: &Path, found: Vec<Problem>| {
         let place = output::plain(&path.to_string_lossy());
-        findings.extend(found.into_iter().map(|problem| Finding { place: place.clone(), problem }));
+        findings.extend(
+            found.into_iter().map(|problem| SettingFinding { place: place.clone(), problem }),
+        );
         checked += 1;
     };
     let named = arguments.config.clone();
@@ -126,7 +128,7 @@ fn check(arguments: &PolicyArguments, json: bool) -> Result<(), CommandError> {
     }
     if let Err(error) = environment_budget() {
         let problem = whole(error.to_string());
-        findings.push(Finding { place: "environment".to_owned(), problem });
+        findings.push(SettingFinding { place: "environment".to_owned(), problem });
     }
     if json {
         output::json(&findings)?;
@@ -159,7 +161,7 @@ fn chain(error: impl Into<anyhow::Error>) -> String {
     format!("{:#}", error.into())
 }
 
-fn line(finding: &Finding) -> String {
+fn line(finding: &SettingFinding) -> String {
     let Problem { line, message, nearest } = &finding.problem;
     let line = line.map_or(String::new(), |line| format!(":{line}"));
     let nearest =

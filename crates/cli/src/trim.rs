@@ -22,7 +22,7 @@ use crate::write_file::{Existing, refuse, write_file};
 
 /// The result of a trim.
 #[derive(Debug, Serialize)]
-struct Report {
+struct TrimReport {
     /// `trim` or the policy.
     by: String,
     tokens_before: u64,
@@ -113,7 +113,7 @@ fn by_shares(
     budget: &ContextBudget,
     loaded: &Loaded,
     arguments: &TrimArguments,
-) -> Result<(Vec<ContextMessage>, Report), CommandError> {
+) -> Result<(Vec<ContextMessage>, TrimReport), CommandError> {
     let config = arguments.settings.config.as_deref();
     // Only the model of the summary is configured there.
     if config.is_some() && !budget.use_llm_summarization {
@@ -145,7 +145,7 @@ fn by_shares(
         context
             .insert(trimmed.summary_at, ContextMessage { position: None, message: message.into() });
     }
-    let report = Report {
+    let report = TrimReport {
         by: "trim".to_owned(),
         tokens_before: trimmed.total_original_tokens,
         tokens_after: trimmed.total_trimmed_tokens,
@@ -190,7 +190,7 @@ fn by_policy(
     name: &str,
     policy: &plimsoll_core::policy::Policy,
     loaded: &Loaded,
-) -> (Vec<ContextMessage>, Report) {
+) -> (Vec<ContextMessage>, TrimReport) {
     let (transcript, mut state) = (&loaded.counted.transcript, State::default());
     // The policy decides as it goes: what it would send next follows from what it sent before.
     let mut progress = Progress::new("bounding", transcript.requests().count() as u64);
@@ -209,7 +209,7 @@ fn by_policy(
     let smaller = |one: &&plimsoll_core::plan::Decision| {
         one.treatment != Treatment::Omit && sent_tokens(one) < one.whole.tokens
     };
-    let report = Report {
+    let report = TrimReport {
         by: name.to_owned(),
         tokens_before: receipt.full_tokens,
         tokens_after: receipt.tokens,
@@ -255,7 +255,7 @@ fn unwritable(format: SessionFormat) -> CommandError {
         .hint("`plimsoll replay --contexts` writes the contexts of any session as JSON Lines")
 }
 
-fn tell(report: &Report) {
+fn tell(report: &TrimReport) {
     let mut changes = Vec::new();
     if report.left_out > 0 {
         let how = if report.by == "trim" { "summarised" } else { "dropped" };

@@ -91,7 +91,7 @@ impl Staff {
         &self,
         store: &Store,
         session: Option<&SessionId>,
-    ) -> Result<Report, CommandError> {
+    ) -> Result<WorkReport, CommandError> {
         let mut progress = Progress::new("working", 0);
         store.both(async |history, knowledge, tenant| {
             self.catch_up(history, knowledge, tenant, session).await?;
@@ -112,7 +112,7 @@ impl Staff {
             };
             let worked = workers.work(tenant, |worked| progress.at(worked.taken)).await?;
             let parked = knowledge.jobs(tenant, Some(JobState::Parked), PARKED).await?;
-            Ok(Report { worked, parked: parked.into_iter().map(Parked::from).collect() })
+            Ok(WorkReport { worked, parked: parked.into_iter().map(Parked::from).collect() })
         })
     }
 
@@ -135,7 +135,7 @@ impl Staff {
 
 /// The finished work, and jobs that failed for good.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct WorkReport {
     #[serde(flatten)]
     worked: Worked,
     parked: Vec<Parked>,
@@ -162,7 +162,7 @@ impl From<Job> for Parked {
     }
 }
 
-fn print(report: &Report, json: bool) -> Result<(), CommandError> {
+fn print(report: &WorkReport, json: bool) -> Result<(), CommandError> {
     if json {
         let mut line = serde_json::to_string(report).map_err(CommandError::failure)?;
         line.push('\n');

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::tokens::{MESSAGE_OVERHEAD, Tokenizer};
 use plimsoll_core::{Message, ToolResult};
+use plimsoll_engine::live::LiveSession;
 use plimsoll_wire::{OwnCall, WithheldCall, WithheldCalls};
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,13 @@ pub(crate) fn read(text: &str) -> Option<WithheldCalls> {
         WithheldCall { before: one.before, round: one.round, call }
     });
     Some(WithheldCalls { shown, calls: calls.collect(), earlier, at })
+}
+
+/// Returns the tokens of each lookup that the session's requests carry, oldest first.
+pub(crate) fn put_back(session: &LiveSession) -> Vec<u32> {
+    let tokenizer = session.transcript().tokenizer();
+    let lookups = session.carried().iter().filter_map(|text| read(text));
+    lookups.map(|lookup| tokens(&lookup, tokenizer)).collect()
 }
 
 #[cfg(test)]

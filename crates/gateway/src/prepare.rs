@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
-use plimsoll_engine::live::{Bounded, Conversation, LiveSession, SessionRequest, session_name};
+use plimsoll_engine::live::{Bounded, Conversation, SessionRequest, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
     Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
@@ -274,7 +274,10 @@ impl Preparation {
             let session = conversation.predict(request.messages());
             let policy = &self.options.policy;
             let lookups = offers_lookups(gateway, request, &prices, session, policy, now);
-            (Offer::of(gateway, request, lookups), session.map(put_back).unwrap_or_default())
+            (
+                Offer::of(gateway, request, lookups),
+                session.map(own_calls::put_back).unwrap_or_default(),
+            )
         };
         let (tools, lookups) = (offer.digest(request), offer.has_lookups());
         let around = RequestSurroundings::of(
@@ -422,13 +425,6 @@ impl Preparation {
         let body = self.work(move || request.rewrite(&edits)).await??;
         Ok(Some(Bytes::from(body)))
     }
-}
-
-/// Returns the tokens of each lookup that the session's requests carry, oldest first.
-fn put_back(session: &LiveSession) -> Vec<u32> {
-    let tokenizer = session.transcript().tokenizer();
-    let lookups = session.carried().iter().filter_map(|text| own_calls::read(text));
-    lookups.map(|lookup| own_calls::tokens(&lookup, tokenizer)).collect()
 }
 
 /// Takes personal data and secrets out of what the user and the tools say, whatever its form is.

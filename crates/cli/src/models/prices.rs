@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &PricesArguments) -> Result<(), CommandError> {
     let entries: Vec<&PriceEntry> =
         table.model.iter().filter(|entry| entry.name.contains(&filter)).collect();
     if arguments.json {
-        return output::json(&Listing::of(&table, &entries));
+        return output::json(&PriceListing::of(&table, &entries));
     }
     if entries.is_empty() {
         return Err(CommandError::finding(anyhow::anyhow!("no model's name holds `{filter}`")));
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &PricesArguments) -> Result<(), CommandError> {
 }
 
 #[derive(Serialize)]
-struct Listing<'a> {
+struct PriceListing<'a> {
     date: &'a str,
     models: Vec<Listed<'a>>,
 }
@@ -50,7 +50,7 @@ struct Listed<'a> {
     binds_thinking: bool,
 }
 
-impl<'a> Listing<'a> {
+impl<'a> PriceListing<'a> {
     fn of(table: &'a Pricing, entries: &[&'a PriceEntry]) -> Self {
         let models = entries
             .iter()
@@ -135,7 +135,7 @@ fn bands(entry: &PriceEntry) -> String {
 
 /// The result of an import of prices.
 #[derive(Serialize)]
-struct Report {
+struct PriceReport {
     source: String,
     /// Names that the table did not list.
     new: Vec<String>,
@@ -204,8 +204,8 @@ fn own(shipped: &Pricing, table: Pricing, merged: &PriceChanges, today: String) 
     Pricing { date: today, fallback: fallback.collect(), model }
 }
 
-fn report(list: &PriceList, merged: PriceChanges, out: Option<PathBuf>) -> Report {
-    Report {
+fn report(list: &PriceList, merged: PriceChanges, out: Option<PathBuf>) -> PriceReport {
+    PriceReport {
         source: list.source.to_string(),
         new: merged.new,
         changed: merged.changed,
@@ -215,7 +215,7 @@ fn report(list: &PriceList, merged: PriceChanges, out: Option<PathBuf>) -> Repor
     }
 }
 
-fn told(report: &Report) -> String {
+fn told(report: &PriceReport) -> String {
     let (new, changed) = (report.new.len(), report.changed.len());
     let mut out = match &report.out {
         Some(path) => format!(

@@ -16,7 +16,7 @@ use crate::write_file::{Existing, write_file};
 
 /// A line of the questions.
 #[derive(Debug, Deserialize)]
-struct Question {
+struct BatchQuestion {
     /// Any JSON value; the result repeats it.
     id: Box<RawValue>,
     #[serde(rename = "query")]
@@ -45,7 +45,7 @@ pub(super) fn run(
 ) -> Result<(), CommandError> {
     let queries = read(queries)?;
     let mut lines: Vec<String> = vec![String::new(); queries.len()];
-    let asked = |question: &Question| question.session.clone().or_else(|| session.cloned());
+    let asked = |question: &BatchQuestion| question.session.clone().or_else(|| session.cloned());
     let mut scopes: Vec<Option<SessionId>> = queries.iter().map(asked).collect();
     scopes.sort();
     scopes.dedup();
@@ -63,7 +63,7 @@ pub(super) fn run(
     output::data(&format!("{}: {} questions\n", out.display(), lines.len()))
 }
 
-fn read(path: &Path) -> Result<Vec<Question>, CommandError> {
+fn read(path: &Path) -> Result<Vec<BatchQuestion>, CommandError> {
     let bytes = read_file(path)?;
     let (mut queries, mut notes) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
@@ -89,7 +89,7 @@ fn read(path: &Path) -> Result<Vec<Question>, CommandError> {
 }
 
 /// Ranks on as many threads as there are processors.
-fn rank(scope: &RecallScope, queries: &[&Question]) -> Result<Vec<String>, CommandError> {
+fn rank(scope: &RecallScope, queries: &[&BatchQuestion]) -> Result<Vec<String>, CommandError> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let share = queries.len().div_ceil(threads).max(1);
     let parts = std::thread::scope(|threads| {
@@ -113,7 +113,7 @@ fn rank(scope: &RecallScope, queries: &[&Question]) -> Result<Vec<String>, Comma
     Ok(lines)
 }
 
-fn line(scope: &RecallScope, question: &Question) -> Result<String, serde_json::Error> {
+fn line(scope: &RecallScope, question: &BatchQuestion) -> Result<String, serde_json::Error> {
     let ranked = scope.rank(&question.text);
     let ids = ranked.iter().map(|(record, _)| record.name()).collect();
     let sessions = match scope.sessions() {

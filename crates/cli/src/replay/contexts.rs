@@ -39,11 +39,11 @@ enum Arguments {
 #[derive(Serialize)]
 struct Line<'a> {
     turn: u32,
-    messages: Vec<Shown<'a>>,
+    messages: Vec<ShownMessage<'a>>,
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ShownMessage<'a> {
     role: &'a str,
     text: String,
     /// A mark of the cache at its end.
@@ -71,7 +71,7 @@ impl Writer {
             .context
             .iter()
             .enumerate()
-            .map(|(at, sent)| Shown {
+            .map(|(at, sent)| ShownMessage {
                 role: sent.message.role.as_str(),
                 text: shown(&sent.message, self.arguments),
                 mark: marked.contains(&at),

@@ -29,7 +29,7 @@ struct Row {
 pub(super) struct Table(Vec<Row>);
 
 #[derive(Serialize)]
-struct Account<'a> {
+struct RunAccount<'a> {
     session: &'a str,
     phases: &'a [Row],
     total: Row,
@@ -89,7 +89,8 @@ impl Table {
     }
 
     pub(super) fn json(&self, session: &SessionId) -> String {
-        let account = Account { session: session.as_str(), phases: &self.0, total: self.total() };
+        let account =
+            RunAccount { session: session.as_str(), phases: &self.0, total: self.total() };
         serde_json::to_string(&account).unwrap_or_default()
     }
 

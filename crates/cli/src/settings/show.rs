@@ -17,7 +17,7 @@ use crate::output;
 /// Where a value that is not a default comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
-enum Origin {
+enum SettingOrigin {
     Default,
     File { file: PathBuf, line: usize },
     Environment { variable: &'static str },
@@ -30,7 +30,7 @@ struct Setting {
     /// The names of its tables and its own.
     path: Vec<String>,
     value: Value,
-    origin: Origin,
+    origin: SettingOrigin,
 }
 
 /// The settings as JSON.
@@ -39,7 +39,7 @@ struct Shown {
     file: Option<PathBuf>,
     settings: Value,
     /// By dotted key.
-    origins: BTreeMap<String, Origin>,
+    origins: BTreeMap<String, SettingOrigin>,
 }
 
 pub(super) fn run(arguments: &PolicyArguments, all: bool, json: bool) -> Result<(), CommandError> {
@@ -49,19 +49,19 @@ pub(super) fn run(arguments: &PolicyArguments, all: bool, json: bool) -> Result<
     let mut settings = settings(&config, file.as_deref(), &text)?;
     if let Some(budget) = settings.iter_mut().find(|setting| setting.path == ["budget"]) {
         if arguments.budget.is_some() {
-            budget.origin = Origin::Flag { flag: "--budget" };
+            budget.origin = SettingOrigin::Flag { flag: "--budget" };
         } else if environment(BUDGET).is_some() {
-            budget.origin = Origin::Environment { variable: BUDGET };
+            budget.origin = SettingOrigin::Environment { variable: BUDGET };
         }
     }
     for (key, variable) in [("address", STORE), ("history", HISTORY)] {
         let found = settings.iter_mut().find(|setting| setting.path == ["store", key]);
         if let Some(setting) = found.filter(|_| environment(variable).is_some()) {
-            setting.origin = Origin::Environment { variable };
+            setting.origin = SettingOrigin::Environment { variable };
         }
     }
     if !all {
-        settings.retain(|setting| setting.origin != Origin::Default);
+        settings.retain(|setting| setting.origin != SettingOrigin::Default);
     }
     if json {
         return output::json(&shown(file, settings));
@@ -82,11 +82,11 @@ fn settings(
     let mut settings = Vec::new();
     collect(&value, &mut Vec::new(), &mut |path, value| {
         let origin = match (file, is_set(table.get_ref(), path)) {
-            (Some(file), true) => Origin::File {
+            (Some(file), true) => SettingOrigin::File {
                 file: file.to_owned(),
                 line: check::key_line(text, table.get_ref(), path).unwrap_or(1),
             },
-            _ => Origin::Default,
+            _ => SettingOrigin::Default,
         };
         settings.push(Setting { path: path.to_vec(), value: cleaned(value), origin });
     });
@@ -133,7 +133,7 @@ fn shown(file: Option<PathBuf>, settings: Vec<Setting>) -> Shown {
     let mut origins = BTreeMap::new();
     let mut root = Value::Object(Map::new());
     for Setting { path, value, origin } in settings {
-        if origin != Origin::Default {
+        if origin != SettingOrigin::Default {
             origins.insert(dotted(&path), origin);
         }
         let mut place = &mut root;
@@ -166,12 +166,12 @@ fn toml_text(file: Option<&Path>, settings: &[Setting], all: bool) -> String {
         for Setting { path, value, origin } in members {
             let key = path.last().map_or(String::new(), |name| bare(name));
             let origin = match origin {
-                Origin::Default => String::new(),
-                Origin::File { file, line } => {
+                SettingOrigin::Default => String::new(),
+                SettingOrigin::File { file, line } => {
                     format!("  # {}:{line}", output::plain(&file.to_string_lossy()))
                 }
-                Origin::Environment { variable } => format!("  # {variable}"),
-                Origin::Flag { flag } => format!("  # {flag}"),
+                SettingOrigin::Environment { variable } => format!("  # {variable}"),
+                SettingOrigin::Flag { flag } => format!("  # {flag}"),
             };
             let _ = match toml::Value::try_from(value) {
                 Ok(value) => writeln!(out, "{key} = {value}{origin}"),

@@ -128,7 +128,7 @@ fn simple(name: &str) -> &str {
         "String" => "text",
         "PathBuf" => "path",
         "SocketAddr" => "address",
-        "Secret" => "secret",
+        "Secret" | "SecretValue" => "secret",
         "serde_json::Value" => "table",
         other => panic!("the page has no word for the type {other}"),
     }
