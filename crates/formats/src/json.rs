@@ -1,5 +1,6 @@
 //! JSON text of other programs: the lines of a file, and mending of text that strict parsers refuse.
 
+use plimsoll_core::text::{Limit, head};
 use std::borrow::Cow;
 
 use plimsoll_core::json_text::code_unit;
@@ -62,7 +63,7 @@ fn replaced(text: &str) -> String {
             (None, (Some(0xd800..=0xdfff), _)) => (6, Some("\\ufffd")),
             (None, (Some(_), _)) => (6, None),
             (None, (None, _)) if found.starts_with('\\') => {
-                (found.char_indices().nth(2).map_or(found.len(), |(index, _)| index), None)
+                (head(found, Limit::Characters(2)).len(), None)
             }
             _ => {
                 in_string ^= found.starts_with('"');

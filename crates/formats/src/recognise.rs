@@ -1,5 +1,6 @@
 //! Recognises the format of a file by its content.
 
+use plimsoll_core::text::{self, Limit};
 use serde_json::value::RawValue;
 
 use crate::error::ReadError;
@@ -37,9 +38,9 @@ fn looks_like_document(trimmed: &[u8]) -> bool {
 fn beginning(trimmed: &[u8]) -> String {
     const SHOWN: usize = 40;
     let head = &trimmed[..trimmed.len().min(SHOWN * 4)];
-    let text = String::from_utf8_lossy(head);
-    let shown = text.chars().take(SHOWN);
-    shown.map(|character| if character.is_control() { ' ' } else { character }).collect()
+    let lossy = String::from_utf8_lossy(head);
+    let shown = text::head(&lossy, Limit::Characters(SHOWN));
+    shown.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
 /// Recognises a document that is one JSON object. A JSON Lines file fails here; its lines are recognised one by one.

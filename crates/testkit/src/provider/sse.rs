@@ -1,6 +1,7 @@
 //! Server-sent events.
 
 use bytes::Bytes;
+use plimsoll_core::text::{Limit, head};
 use serde_json::Value;
 
 /// Writes an event that has a name.
@@ -20,6 +21,6 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// Cuts a text in two, at a character.
 pub(crate) fn halves(text: &str) -> [&str; 2] {
-    let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
-    [first, second]
+    let first = head(text, Limit::Bytes(text.len() / 2));
+    [first, &text[first.len()..]]
 }
