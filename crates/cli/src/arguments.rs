@@ -155,7 +155,7 @@ pub(crate) struct ReadingArguments {
     /// Keep the session's messages and receipts in this store, so that its refs resolve later
     #[arg(long, value_name = "PATH|URL")]
     pub(crate) store: Option<String>,
-    /// Keep them in this ClickHouse, beside the store: clickhouse://[user[:password]@]host[:port][/database]
+    /// Keep them in this ClickHouse, beside the store: `clickhouse://[user[:password]@]host[:port][/database]`
     #[arg(long, value_name = "URL")]
     pub(crate) history: Option<String>,
 }
@@ -166,7 +166,7 @@ pub(crate) struct StoreArguments {
     /// The store, instead of `PLIMSOLL_STORE`, `[store]` of plimsoll.toml or the file in the user's data folder
     #[arg(long, value_name = "PATH|URL")]
     pub(crate) store: Option<String>,
-    /// The ClickHouse that keeps the history, instead of `PLIMSOLL_HISTORY` or `[store]`: clickhouse://[user[:password]@]host[:port][/database]
+    /// The ClickHouse that keeps the history, instead of `PLIMSOLL_HISTORY` or `[store]`: `clickhouse://[user[:password]@]host[:port][/database]`
     #[arg(long, value_name = "URL")]
     pub(crate) history: Option<String>,
 }

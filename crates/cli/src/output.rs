@@ -41,7 +41,7 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
 }
 
-/// Writes one line of progress with its colours; the caller cleans foreign text ([`plain`], [`line`]).
+/// Writes one line of progress with its colours; the caller cleans foreign text ([`plain`], [`line()`]).
 pub(crate) fn progress(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }

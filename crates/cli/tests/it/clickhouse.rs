@@ -61,6 +61,7 @@ fn a_session_is_kept_listed_explained_searched_and_forgotten() {
     let beside = ["--store", "kept.db", "--history", &url];
     let data = |arguments: &[&str]| environment.data(&[arguments, &beside].concat());
     let json = |arguments: &[&str]| environment.json(&[arguments, &beside].concat());
+    environment.write("plimsoll.toml", "[cards]\nsummarizer_model = ''\n");
     data(&["import", "session.jsonl"]);
     let rows = json(&["log", "--limit", "1000"]);
     let rows = rows.as_array().expect("rows");
