@@ -85,7 +85,7 @@ impl Flow {
         flow
     }
 
-    /// Tells whether `to` can run some time after `from`.
+    /// Returns whether `to` can run some time after `from`.
     fn leads(&self, from: usize, to: usize) -> bool {
         let mut seen = BTreeSet::new();
         let mut open: VecDeque<usize> = self.after[from].iter().copied().collect();

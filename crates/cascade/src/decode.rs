@@ -228,7 +228,7 @@ impl Decoder {
     }
 }
 
-/// Tells whether `near` is likely meant by `word`: more than half of its letters stand in the same order.
+/// Returns whether `near` is likely meant by `word`: more than half of its letters stand in the same order.
 pub(crate) fn is_near(word: &str, near: &str) -> bool {
     let mut letters = near.chars().flat_map(char::to_lowercase);
     let kept = word

@@ -133,7 +133,7 @@ impl Cascade {
 }
 
 impl Phase {
-    /// Tells whether the phase is the call of one tool.
+    /// Returns whether the phase is the call of one tool.
     pub fn is_tool_call(&self) -> bool {
         self.tool.is_some()
     }

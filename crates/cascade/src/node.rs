@@ -69,7 +69,7 @@ impl Node {
         }
     }
 
-    /// Tells whether a switch with this value is off: a known key without support is then no news.
+    /// Returns whether a switch with this value is off: a known key without support is then no news.
     pub(crate) fn is_off(&self) -> bool {
         match &self.kind {
             NodeKind::Null | NodeKind::Bool(false, _) => true,

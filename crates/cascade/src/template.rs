@@ -110,7 +110,7 @@ impl Template {
         render(self.source(), values)
     }
 
-    /// Tells whether a condition is true: it renders to something else than nothing, `false`, `no`, `0` or `none`.
+    /// Returns whether a condition is true: it renders to something else than nothing, `false`, `no`, `0` or `none`.
     pub fn is_true(&self, values: &Values) -> Result<bool, TemplateError> {
         let said = self.render(values)?;
         let said = said.trim();

@@ -33,7 +33,7 @@ pub struct AnswerQuestion<'a> {
     pub signature: &'a str,
 }
 
-/// What a question found.
+/// The stored answer that fits a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerMatch {
     /// The very question was answered.
@@ -182,7 +182,7 @@ async fn served(
     Ok(None)
 }
 
-/// Tells whether every artefact that an answer rests on is there and not stale; messages never change.
+/// Returns whether every artefact that an answer rests on is there and not stale; messages never change.
 async fn rests_on_fresh(
     cache: &AnswerCache<'_>,
     answer: &Answer,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{SessionId, TenantId};
 
-/// What an artefact is: `message`, `github_search`, `notion_page`, `email_list` and so on; lower case, `_` between words.
+/// The kind of an artefact: `message`, `github_search`, `notion_page`, `email_list` and so on; lower case, `_` between words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ArtefactKind(pub String);
 
@@ -53,7 +53,7 @@ pub struct Artefact {
 }
 
 impl Artefact {
-    /// Tells whether it is older than its time to live.
+    /// Returns whether it is older than its time to live.
     pub fn is_stale(&self, now: MillisSinceEpoch) -> bool {
         self.ttl_expires_at.is_some_and(|end| end <= now)
     }

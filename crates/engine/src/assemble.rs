@@ -46,7 +46,7 @@ pub struct AssembleSettings {
     pub request: RequestSettings,
 }
 
-/// Whom assembly asks. Without an embedder records are found by their words.
+/// The means of assembly. Without an embedder records are found by their words.
 #[derive(Debug, Clone, Copy)]
 pub struct Assembler<'a> {
     pub history: &'a dyn HistoryStore,
@@ -56,18 +56,18 @@ pub struct Assembler<'a> {
     pub frames: &'a FrameBook,
     pub settings: &'a AssembleSettings,
     pub tokenizer: Tokenizer,
-    /// Who the agent is, in the operator's words.
+    /// The agent's identity, in the operator's words.
     pub identity: &'a str,
     /// The operator's rules, and the user's card: project, time zone, role.
     pub rules: &'a str,
     pub profile: &'a str,
 }
 
-/// What is assembled for.
+/// The turn that a context is assembled for.
 #[derive(Debug, Clone, Copy)]
 pub struct AssemblyTurn<'a> {
     pub scope: &'a Scope,
-    /// What the user says now; empty for the next step of what is being done.
+    /// The user's text; empty for the next step of the current task.
     pub text: &'a str,
     /// Without one it is chosen by what the text looks like.
     pub frame: Option<&'a str>,
@@ -80,7 +80,7 @@ pub struct AssemblyTurn<'a> {
     pub about_to_act: bool,
     /// Makes everything anew, whatever stands.
     pub force_refresh: bool,
-    /// What the model saw before.
+    /// The context that the model saw before.
     pub previous: Option<&'a MemoryContext>,
     pub now: MillisSinceEpoch,
 }
@@ -98,7 +98,7 @@ pub enum AssembleError {
     UnknownFrame(String),
 }
 
-/// What became of the context that stood before.
+/// The fate of the context that stood before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refreshed {
@@ -167,7 +167,7 @@ impl Assembler<'_> {
         let mut refreshed = Refreshed::Built;
         let mut frame = frame;
         let previous = turn.previous.map(|previous| {
-            // What may no longer be seen does not stay because it stood there.
+            // A record that the asker may no longer see does not stay because it stood there.
             let is_gone = |id: &str| !known.is_visible(&MemoryId(id.to_owned()), &asked, &search);
             previous.without(is_gone, self.tokenizer)
         });

@@ -12,7 +12,7 @@ use crate::model_error::ModelError;
 
 /// Answers conversations.
 ///
-/// Whoever drops the future of [`Self::complete`], or a stream, cancels the call: the connection is closed. What was
+/// Dropping the future of [`Self::complete`], or a stream, cancels the call: the connection is closed. What was
 /// written until then may be paid for. A call that can be repeated at no cost is repeated by the model itself; after the
 /// first byte of an answer nothing is.
 #[async_trait]
@@ -42,7 +42,7 @@ pub trait ChatStream: Send + Debug {
     async fn next(&mut self) -> Option<Result<ChatEvent, ModelError>>;
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatRequest {
     /// Whole exchanges, in order; each call is answered behind it.
@@ -119,7 +119,7 @@ pub enum Response {
     Json { schema: Arc<str> },
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatReply {
     /// An assistant's message; its `usage` is that of the reply.
@@ -153,7 +153,7 @@ impl ChatReply {
     }
 }
 
-/// What a call used, in the provider's own tokens; zeros where it did not say.
+/// The usage of a call, in the provider's own tokens; zeros where it reported none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChatUsage {
@@ -191,7 +191,7 @@ pub enum StopReason {
     Length,
     /// It, or a filter of the provider, would not.
     Refused,
-    /// What the provider said instead, in its own word.
+    /// Another reason, in the provider's own word.
     Other(String),
 }
 

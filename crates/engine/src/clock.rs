@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 
-/// Tells the time and waits; the real one is built by the command line only.
+/// A clock that gives the time and waits; only the command line builds the real one.
 #[async_trait]
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// Returns the present time.

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// What was asked for is not there, or not this tenant's: the two cannot be told apart.
+    /// The record does not exist, or belongs to another tenant: the error is the same.
     #[error("not found: {what}")]
     NotFound { what: String },
     /// Something else stands where this was to be put; trying again with the same data fails again.
@@ -17,7 +17,7 @@ pub enum StoreError {
     /// The store cannot be reached or is out of room for now; nothing of the request was kept.
     #[error("the store is unavailable: {why}")]
     Unavailable { why: String, retry_after: Option<Duration> },
-    /// What was read is not what was written; it is not returned.
+    /// The stored data differs from the data that was written; it is not returned.
     #[error("corrupt: {what}")]
     Corrupt { what: String },
     /// The file or schema is of a newer version than this program knows, or the backend lacks the operation.
@@ -29,7 +29,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Tells whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Unavailable { .. })
     }

@@ -79,7 +79,7 @@ pub struct ReceiptRecord {
     pub recorded_at: MillisSinceEpoch,
 }
 
-/// What is appended together: all of it or nothing.
+/// Records that are appended together: all of them or none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HistoryBatch {
     pub messages: Vec<MessageRecord>,
@@ -87,7 +87,7 @@ pub struct HistoryBatch {
     pub cards: Vec<ContextCard>,
 }
 
-/// What an append did.
+/// The result of an append.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Appended {
     /// Records that were new.
@@ -186,7 +186,7 @@ pub struct SessionSummary {
     pub last_at: MillisSinceEpoch,
 }
 
-/// What a check of the whole history found.
+/// The result of a check of the whole history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rebuilt {
     pub messages: u64,

@@ -71,7 +71,7 @@ macro_rules! id {
 }
 
 id!(
-    /// Who owns a record; nothing is ever shared between two of them.
+    /// The owner of a record; two owners never share one.
     TenantId
 );
 id!(

@@ -13,7 +13,7 @@ use crate::observe::MessageObserver;
 /// Messages that are appended together (chosen: a few milliseconds of a commit each, and seldom a megabyte).
 const GROUP: usize = 500;
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Messages that were new.
@@ -88,7 +88,7 @@ enum ImportMatch {
 
 type WithoutId = (ContentHash, Option<Arc<str>>, Option<MillisSinceEpoch>);
 
-/// What a session holds.
+/// The content of a session.
 #[derive(Debug, Default)]
 struct SessionContents {
     messages: u32,

@@ -27,7 +27,7 @@ pub enum JobState {
 /// A job to be queued. `key` makes it one of its kind: a second job with the same key is the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NewJob {
-    /// What to do, and on what content: kind and hash of the input, so that no work is done twice.
+    /// The task and its content: kind and hash of the input, so that no work is done twice.
     pub key: String,
     pub kind: String,
     pub session: Option<SessionId>,
@@ -50,13 +50,13 @@ pub struct Job {
     pub job: NewJob,
     pub state: JobState,
     pub attempt_count: u32,
-    /// Who works on it, until when.
+    /// The worker that holds it, and the end of its lease.
     pub lease_owner: Option<String>,
     pub lease_until: Option<MillisSinceEpoch>,
     pub error_message: Option<String>,
     pub completed_at: Option<MillisSinceEpoch>,
     pub token_cost: Option<u64>,
-    /// What the job gave.
+    /// The result of the job.
     pub result: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! A live session: a transcript that grows with each request, bounded as it goes, and rebuilt from the store to the same bytes.
 //!
-//! What a model was sent follows from the transcript, the times in it, and the places at which it was asked, each with its policy. All
+//! The content that a model was sent follows from the transcript, the times in it, and the places at which it was asked, each with its policy. All
 //! of that is kept: messages as messages, the rest in the receipt of each request.
 
 mod alike;
@@ -124,7 +124,7 @@ impl LiveSession {
         self.transcript.time_before(self.transcript.entries().len())
     }
 
-    /// Tells whether a request went out as it came: what the model thought then is bound to that, and not to our forms.
+    /// Returns whether a request went out as it came: what the model thought then is bound to that, and not to our forms.
     pub fn went_out_as_it_came(&self) -> bool {
         self.marks.iter().any(|mark| mark.note.observed || mark.note.late)
     }
@@ -186,7 +186,7 @@ impl LiveSession {
         self.transcript.entries().len().min(messages.len())
     }
 
-    /// Tells whether a request of so many messages, of which `agreed` are known, goes on from here.
+    /// Returns whether a request of so many messages, of which `agreed` are known, goes on from here.
     ///
     /// It does if it has all that was said, or all but the last answer: then it is asked again.
     fn goes_on(&self, agreed: usize, messages: usize) -> bool {

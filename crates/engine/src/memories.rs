@@ -63,7 +63,7 @@ impl Default for MemorySearch {
     }
 }
 
-/// Who asks for what.
+/// The asker and the question.
 #[derive(Debug, Clone, Copy)]
 pub struct AskedMemory<'a> {
     pub question: &'a str,

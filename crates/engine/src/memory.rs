@@ -20,7 +20,7 @@ impl MemoryId {
     }
 }
 
-/// Whom a record is for, beside its tenant.
+/// The audience of a record, beside its tenant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Scope {
     pub workspace: Option<String>,
@@ -41,7 +41,7 @@ pub struct MemoryRecord {
     pub micro: String,
     pub summary: Option<String>,
     pub full: Option<String>,
-    /// Who said it: `operator`, `user`, `assistant`, `tool` and the like; only the operator's may act as instructions.
+    /// Its author: `operator`, `user`, `assistant`, `tool` and the like; only records of the operator may act as instructions.
     pub origin: String,
     pub confidence: f32,
     /// The ref of the text that it was taken from.
@@ -81,7 +81,7 @@ pub struct MemoryVersion {
     pub epoch: i64,
 }
 
-/// What a copy of a tenant's memory needs to be that of now.
+/// The changes that bring a copy of a tenant's memory up to date.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryChanges {
     pub version: MemoryVersion,

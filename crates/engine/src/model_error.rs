@@ -20,7 +20,7 @@ pub enum ModelError {
     /// is not asked for again by itself.
     #[error("the model's answer broke off: {0}")]
     Interrupted(String),
-    /// What came back is not what was asked for: no JSON, not of the schema, no vectors of the dimension.
+    /// The answer does not fit the request: no JSON, another schema, vectors of another dimension.
     #[error("the model's answer is unusable: {0}")]
     Unusable(String),
     /// The spending cap would be passed.
@@ -29,7 +29,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Tells whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Unavailable { .. })
     }

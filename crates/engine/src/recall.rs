@@ -43,7 +43,7 @@ pub struct RecallScope {
     lengths: HashMap<SessionId, u32>,
 }
 
-/// What was recalled for one question.
+/// The messages that were recalled for one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recollection<'a> {
     /// Best first.

@@ -1,6 +1,6 @@
 //! Remembering: writing what is known, and what happens to it afterwards.
 //!
-//! Whoever knows something writes it directly; what messages say is extracted without a model. The rules are core's
+//! Callers write records directly; records from messages are extracted without a model. The rules are core's
 //! lifecycles; here they meet the store. A record that is met again is confirmed, not stored twice: its id follows from what it
 //! says and whom it is for.
 
@@ -39,7 +39,7 @@ pub(crate) use model_pass::{EXTRACT, ExtractPayload};
 pub use new_memory::NewMemory;
 pub use transfer::{from_line, to_line};
 
-/// What became of something that was to be remembered.
+/// The outcome of a request to remember something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Novelty {
@@ -70,7 +70,7 @@ pub enum MemoryError {
     Taken { id: MemoryId },
 }
 
-/// What remembering works with. Without an embedder records have no vectors and are found by their words.
+/// The means of remembering. Without an embedder records have no vectors and are found by their words.
 #[derive(Debug, Clone, Copy)]
 pub struct Remember<'a> {
     pub knowledge: &'a dyn KnowledgeStore,
@@ -78,7 +78,7 @@ pub struct Remember<'a> {
     pub tenant: &'a TenantId,
     pub lifecycles: &'a LifecycleSettings,
     pub confidence: &'a SourceConfidence,
-    /// What is done about secrets and personal data before anything is stored.
+    /// The treatment of secrets and personal data before anything is stored.
     pub handling: Handling,
 }
 
@@ -95,7 +95,7 @@ impl Remember<'_> {
 
     /// Remembers all of `new` in one transaction, or nothing.
     ///
-    /// What is known already is confirmed if it comes from a source that it did not come from before. Returned in the order of
+    /// A record that exists already is confirmed if it comes from a new source. Returned in the order of
     /// `new`.
     pub async fn add_all(
         &self,
@@ -215,7 +215,7 @@ impl Remember<'_> {
         Ok((before, next))
     }
 
-    /// Tells every record that time has passed, in one transaction; returns those that changed.
+    /// Applies the passing of time to every record, in one transaction; returns those that changed.
     ///
     /// An episode's detail is given up when it is put away: its summary stays.
     pub async fn age(&self, now: MillisSinceEpoch) -> Result<Vec<MemoryRecord>, MemoryError> {

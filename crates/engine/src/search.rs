@@ -13,7 +13,7 @@ pub struct Embedding {
     pub vector: Vec<f32>,
 }
 
-/// What to search for.
+/// The query of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchQuery {
     /// Words, each taken literally; operators of the backend's query language have no meaning here.

@@ -26,7 +26,7 @@ const ANSWER_TOKENS: u32 = 1500;
 /// Messages that are read from the store at a time.
 const PAGE: usize = 1000;
 
-/// What a context is selected for.
+/// The purpose of a selection.
 #[derive(Debug, Clone)]
 pub struct SelectionRequest<'a> {
     pub session: &'a SessionId,
@@ -41,7 +41,7 @@ pub struct SelectionRequest<'a> {
     pub cascade_id: Option<&'a str>,
 }
 
-/// Whom a selection may ask. Each may be missing; then the heuristic is used, and the receipt says so.
+/// The models that a selection may ask. Each may be missing; then the heuristic is used, and the receipt says so.
 #[derive(Debug, Clone, Copy)]
 pub struct Selectors<'a> {
     pub history: &'a dyn HistoryStore,

@@ -22,7 +22,7 @@ pub struct RegisteredTool {
     pub updated_at: MillisSinceEpoch,
 }
 
-/// What registering came to, by name.
+/// The result of registering, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Registered {
     pub added: Vec<String>,

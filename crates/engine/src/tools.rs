@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::chat::Tool;
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolAnswer {
     pub text: String,

@@ -1,4 +1,4 @@
-//! What a store refuses before it touches anything: the same on every backend.
+//! Checks that every backend makes before it touches anything.
 
 use plimsoll_core::ContentHash;
 use sha2::{Digest as _, Sha256};
@@ -140,7 +140,7 @@ impl Scope {
         Ok(())
     }
 
-    /// Tells whether every part that is given here is equal in `other`.
+    /// Returns whether every part that is given here is equal in `other`.
     pub fn covers(&self, other: &Self) -> bool {
         fn equal<T: PartialEq>(asked: Option<&T>, found: Option<&T>) -> bool {
             asked.is_none() || asked == found
@@ -188,7 +188,7 @@ pub fn hash_prefix(text: &str) -> Result<String, StoreError> {
     Err(invalid("hash", "it is asked for by 8 to 64 hex digits"))
 }
 
-/// What an artefact is asked for by.
+/// The key by which an artefact is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedRef {
     /// Hex digits in lower case that the digest begins with.
@@ -213,7 +213,7 @@ impl AskedRef {
         Ok(Self { prefix: hash_prefix(digits)?, named })
     }
 
-    /// Tells whether `reference` is meant.
+    /// Returns whether `reference` is meant.
     pub fn matches(&self, reference: &ArtefactRef) -> bool {
         reference.digest.starts_with(&self.prefix)
             && self

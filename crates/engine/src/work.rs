@@ -32,7 +32,7 @@ use make::{CardCopies, Made, make};
 pub use audit::{Audit, SummaryAuthor};
 pub use facts::MemoryRules;
 
-/// What workers work with. Without a model summaries are the beginnings of texts, without an embedder cards have no vectors.
+/// The means of workers. Without a model summaries are the beginnings of texts, without an embedder cards have no vectors.
 #[derive(Debug, Clone, Copy)]
 pub struct Workers<'a> {
     pub history: &'a dyn HistoryStore,
@@ -44,11 +44,11 @@ pub struct Workers<'a> {
     pub safety: &'a Safety,
     /// Without these, jobs that find facts are left to others.
     pub memory: Option<MemoryRules<'a>>,
-    /// Who leases: a name that no other process has.
+    /// The name of the leaseholder, which no other process has.
     pub owner: &'a str,
 }
 
-/// What was worked on.
+/// The result of a round of work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Worked {
     /// Attempts that were begun.
@@ -107,7 +107,7 @@ pub async fn queue_embedding(
     Ok(queued)
 }
 
-/// Tells whether a card has words and no vector of the present model.
+/// Returns whether a card has words and no vector of the present model.
 fn lacks(card: &ContextCard, embedder: &dyn Embedder) -> bool {
     card.embedding.as_ref().is_none_or(|embedding| embedding.model != embedder.model())
         && !card.summary.trim().is_empty()

@@ -28,11 +28,11 @@ pub struct Answered {
     /// One from the cache used nothing.
     pub reply: ChatReply,
     pub by: By,
-    /// What failed in the cache on the way.
+    /// Errors of the cache on the way.
     pub trouble: Option<StoreError>,
 }
 
-/// Who answered.
+/// The source of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum By {
     /// The cache, by the key under which the answer stands; a similarity where the question was another.

@@ -16,7 +16,7 @@ const HOT: usize = 12;
 /// Characters of an answer that has no summary.
 const EXTRACT: usize = 300;
 
-/// What a request is made of beside its header.
+/// The parts of a request beside its header.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorkingSet {
     /// Oldest first.
@@ -25,7 +25,7 @@ pub struct WorkingSet {
     pub turn: String,
     /// Whether the turn is not all that its messages say.
     pub is_turn_shortened: bool,
-    /// What the user last asked for, where the turn is a step of doing it.
+    /// The user's last question, if the turn is a step towards its answer.
     pub focus: Option<String>,
     /// Tokens of all messages of the session.
     pub full_tokens: u64,

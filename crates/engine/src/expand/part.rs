@@ -30,7 +30,7 @@ pub enum ContentPart {
     Search { text: String, around: usize, limit: usize },
 }
 
-/// What [`Expansion::total`] counts.
+/// The unit of [`Expansion::total`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use plimsoll_core::{Block, Message, ToolCall};
 
-/// Tells whether two messages say the same.
+/// Returns whether two messages say the same.
 ///
 /// Clients drop reasoning and blocks that they do not know, join or trim texts, and write arguments anew; none of that makes it another
 /// message. Calls and results must be the same, in their order.

@@ -43,7 +43,7 @@ impl Miss {
     }
 }
 
-/// What a receipt says of its request beside what the core decided; with it the session can be rebuilt.
+/// The part of a receipt beside the core's decisions; with it the session can be rebuilt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     /// Counted from 0 within the session, requests that were not answered included.
@@ -55,7 +55,7 @@ pub struct Note {
     /// Digests of what stands before the messages in a prefix.
     pub tools: u64,
     pub system: u64,
-    /// What the request had around its messages, where it is another than at the request before.
+    /// The surroundings of the request's messages, if they changed since the request before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub around: Option<Surroundings>,
     /// Whether the request went out as it came.
@@ -64,12 +64,12 @@ pub struct Note {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
     pub misses: Vec<Miss>,
-    /// What the full history would have cost, in plain input tokens, as `cost` counts.
+    /// The cost of the full history, in plain input tokens, as `cost` counts.
     pub full_cost: f64,
     /// The provider's own figures, where it gave any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What the request was billed, and what it would have been without us, where the provider gave figures.
+    /// The bill of the request, and the bill without Plimsoll, if the provider reported usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bill: Option<Bill>,
     /// Blocks of thinking that the provider dropped since what stood before them had changed.
@@ -78,16 +78,16 @@ pub struct Note {
     /// Tool uses whose results the provider itself left out of what the model saw.
     #[serde(default)]
     pub cleared_tool_uses: u64,
-    /// Whatever else the session needs to go on.
+    /// Other data that the session needs to go on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<Arc<str>>,
     /// The key of the kept answer that was given, where no model was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Arc<str>>,
-    /// What is known beside the conversation and stands behind the last message from this request on.
+    /// A text from memory that stands behind the last message from this request on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<Arc<str>>,
-    /// What of all that is carried had no place in the request, by its number.
+    /// The carried lookups without a place in the request, by their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unplaced: Vec<usize>,
 }

@@ -18,7 +18,7 @@ use crate::id::{SessionId, TenantId};
 /// Messages that are read at once.
 const PAGE: usize = 10_000;
 
-/// What is read of a receipt.
+/// The part of a receipt that rebuilding reads.
 #[derive(Debug, Deserialize)]
 struct StoredRequest {
     position: Position,
@@ -91,7 +91,7 @@ pub(super) async fn load(
 impl LiveSession {
     /// Makes sure that the session knows what it knew when it was last asked.
     ///
-    /// What stands behind a request's place is there already, and does not matter: nothing is decided by what comes later.
+    /// Messages behind a request's place are there already and do not matter: later messages decide nothing.
     pub(super) fn wake(&mut self, pricing: &Pricing) {
         if self.state.is_some() {
             return;

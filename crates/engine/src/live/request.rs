@@ -25,7 +25,7 @@ pub struct SessionRequest<'a> {
     /// A digest of the tools that are offered.
     pub tools: u64,
     pub around: &'a Surroundings,
-    /// What is known beside the conversation, for behind what the user says last.
+    /// A text from memory, to stand behind the user's last message.
     pub added: Option<Arc<str>>,
     /// Whether the request will go out as it came.
     pub observed: bool,

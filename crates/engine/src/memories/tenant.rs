@@ -1,4 +1,4 @@
-//! What one tenant knows, in memory, and the search in it.
+//! A copy of one tenant's records in memory, and the search in it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +13,7 @@ use super::{AskedMemory, FoundMemory, MemorySearch};
 use crate::memory::{MemoryChanges, MemoryId, MemoryRecord, MemoryVersion};
 use crate::search::Embedding;
 
-/// What one tenant knows.
+/// The records of one tenant.
 #[derive(Debug, Default)]
 pub struct TenantMemory {
     version: MemoryVersion,
@@ -130,7 +130,7 @@ impl TenantMemory {
         seen.map(|kept| &kept.record)
     }
 
-    /// Tells whether the asker may see the record of an id.
+    /// Returns whether the asker may see the record of an id.
     pub fn is_visible(
         &self,
         id: &MemoryId,
@@ -256,7 +256,7 @@ impl TenantMemory {
 }
 
 impl MemoryEntry {
-    /// Tells whether the asker may see it and it holds now.
+    /// Returns whether the asker may see it and it holds now.
     fn is_visible(&self, asked: &AskedMemory<'_>, settings: &MemorySearch) -> bool {
         let record = &self.record;
         let for_asker =

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::StoreError;
 use crate::memory::MemoryRecord;
 
-/// What `details` holds; empty fields are left out, unknown ones kept.
+/// The content of `details`; empty fields are not written, unknown ones stay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Details {
-    /// What the levels are written from.
+    /// The source text of the levels.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
     #[serde(skip_serializing_if = "String::is_empty")]

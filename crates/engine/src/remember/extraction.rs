@@ -12,7 +12,7 @@ use crate::memory::Scope;
 /// Messages that are read from the store at a time.
 const PAGE: usize = 1000;
 
-/// What was found in messages.
+/// The findings of an extraction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ExtractedFacts {
     pub messages: u64,

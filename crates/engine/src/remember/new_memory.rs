@@ -1,4 +1,4 @@
-//! What a caller asks to be remembered.
+//! A record that a caller wants remembered.
 
 use std::borrow::Cow;
 

@@ -3,7 +3,7 @@
 use plimsoll_core::safety::Flags;
 use serde::{Deserialize, Serialize};
 
-/// Who wrote a summary.
+/// The author of a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "by")]
 pub enum SummaryAuthor {
@@ -17,7 +17,7 @@ pub enum SummaryAuthor {
     Truncated { why: String },
 }
 
-/// What was done to a message.
+/// The work on a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audit {
     pub content_hash: String,

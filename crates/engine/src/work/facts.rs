@@ -20,7 +20,7 @@ const BY_MODEL: &str = "by:model";
 /// Tokens of a model's answer (chosen: eight facts of a kind of a line each).
 const ANSWER_TOKENS: u32 = 1500;
 
-/// What workers go by when they remember.
+/// The settings of workers that remember.
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryRules<'a> {
     pub lifecycles: &'a LifecycleSettings,

@@ -53,7 +53,7 @@ pub(super) async fn make(
         is_new,
         retry: None,
     };
-    // What was carded already keeps its card, its marks and its vector.
+    // A message with a card keeps its card, its marks and its vector.
     if let Some(card) = &stored
         && card.generator_model != TRUNCATED
     {
@@ -124,7 +124,7 @@ pub(super) async fn ask(
             let told = reply.usage.input + reply.usage.output;
             let cost = if told == 0 { asked + u64::from(estimate_tokens(&text)) } else { told };
             let whole = match reply.stop_reason {
-                // What was cut ends before the word that was cut.
+                // A cut text ends before the word that was cut.
                 StopReason::Length => Ok(text
                     .trim_end()
                     .rsplit_once(char::is_whitespace)

@@ -86,7 +86,7 @@ async fn a_lookup_is_answered_and_not_seen() {
     }
 }
 
-/// Tells whether `next` begins with all that `before` says.
+/// Returns whether `next` begins with all that `before` says.
 fn goes_on_from(before: &str, next: &str) -> bool {
     let alike = before.bytes().zip(next.bytes()).take_while(|(one, other)| one == other).count();
     // The list of messages ends in one and goes on in the other.
