@@ -102,9 +102,13 @@ pub fn bound(
     let own_tools = u64::from(terms.around.own_tools);
     let mut lookups = terms.around.put_back.clone();
     let own = own_tools + lookup_tokens(&lookups);
-    let moment = Moment { now, cold };
-    let Applied { mut over_budget, ceiling, warnings } =
-        apply(transcript, position, policy, terms, &moment, own, state);
+    state.plan.extend(transcript, position);
+    let ceiling = policy.ceiling_of(terms, state.plan.turn());
+    let room = ceiling.map_or(u64::MAX, |ceiling| ceiling.saturating_sub(own));
+    let moment = Moment { now, prices: &prices, cold };
+    let warnings = apply(transcript, position, policy, terms, &moment, room, state);
+    let tokens = state.plan.tokens() + own;
+    let mut over_budget = ceiling.map_or(0, |ceiling| tokens.saturating_sub(ceiling));
     if over_budget > 0 {
         over_budget = take_back(&mut state.plan, over_budget);
     }
@@ -158,41 +162,26 @@ pub fn bound(
     (context, receipt)
 }
 
-/// The time of a request, and whether the cache is cold then.
-struct Moment {
+/// The time of a request, and the cache at that time.
+struct Moment<'a> {
     now: Option<MillisSinceEpoch>,
+    /// Prices for the life that the client asks for.
+    prices: &'a Prices,
     cold: bool,
 }
 
-/// The result of a policy, beside the plan.
-struct Applied {
-    /// Tokens by which the smallest context exceeds the ceiling.
-    over_budget: u64,
-    ceiling: Option<u64>,
-    warnings: Vec<String>,
-}
-
-/// Changes the plan of `state` as `policy` asks; `own` tokens of the ceiling are for our own tools and lookups.
+/// Changes the plan of `state` as `policy` asks, to at most `room` tokens if it can; returns warnings for the user.
 fn apply(
     transcript: &Transcript,
     position: Position,
     policy: &Policy,
     terms: &Terms,
-    moment: &Moment,
-    own: u64,
+    moment: &Moment<'_>,
+    room: u64,
     state: &mut State,
-) -> Applied {
-    let &Moment { now, cold } = moment;
-    let prices = &terms.effective_prices();
-    let mut over_budget = 0;
-    let mut applied = policy.ceiling();
-    let mut warnings = Vec::new();
-    state.plan.extend(transcript, position);
-    let everything = match policy {
-        Policy::Full => true,
-        Policy::Bounded(bounds) => !bounds.intra_phase.enabled,
-        _ => false,
-    };
+) -> Vec<String> {
+    let &Moment { now, prices, cold } = moment;
+    let everything = policy.sends_everything();
     state.plan.unprotect(if everything { Reason::Everything } else { Reason::Small });
     state.attempts.read(transcript, position);
     state.add_offered(transcript, position);
@@ -211,11 +200,7 @@ fn apply(
                     &mut state.masked,
                     &mut state.plan,
                 );
-                let ceiling = bounds.budget.tokens(terms, state.plan.turn());
-                applied = Some(ceiling);
-                let budget = ceiling.saturating_sub(own);
-                passes::fit(transcript, position, budget, &mut state.plan);
-                over_budget = (state.plan.tokens() + own).saturating_sub(ceiling);
+                passes::fit(transcript, position, room, &mut state.plan);
                 state.plan.compare(transcript, &before);
             }
             Cadence::CacheAware => {
@@ -224,8 +209,6 @@ fn apply(
                     say_once(transcript, position, &mut state.said, &mut state.plan);
                 }
                 passes::protect_head(transcript, position, &mut state.plan);
-                let ceiling = bounds.budget.tokens(terms, state.plan.turn());
-                applied = Some(ceiling);
                 let given = Given { bounds, terms, prices, attempts: &state.attempts, cold };
                 let (settled, said, plan) = (&mut state.settled, &mut state.said, &mut state.plan);
                 cut_giants(transcript, position, &given, seen, said, plan);
@@ -236,33 +219,33 @@ fn apply(
                     settled.settle(transcript, free..position, &given, &ends, said, plan);
                 }
                 passes::protect_ends(transcript, position, plan);
-                passes::fit(transcript, position, ceiling.saturating_sub(own), plan);
-                over_budget = (plan.tokens() + own).saturating_sub(ceiling);
+                passes::fit(transcript, position, room, plan);
                 settled.follow(plan, said);
             }
         },
         Policy::ClearToolUses { trigger, keep } => {
             passes::clear_tool_uses(transcript, position, *trigger, *keep, &mut state.plan);
         }
-        Policy::Newest { budget } => {
+        Policy::Newest { .. } => {
             let before = state.plan.reset();
-            passes::keep_newest(transcript, position, *budget, &mut state.plan);
+            passes::keep_newest(transcript, position, room, &mut state.plan);
             state.plan.compare(transcript, &before);
-            over_budget = state.plan.tokens().saturating_sub(*budget);
         }
         Policy::Trim(budget) => {
-            over_budget = passes::summarise(transcript, position, budget, &mut state.plan);
+            let warning = passes::summarise(transcript, position, budget, &mut state.plan);
+            return warning.into_iter().collect();
         }
         Policy::WorkingSet(settings) => {
             let findings = std::mem::take(&mut state.findings);
             let before = state.plan.reset();
             let plan = &mut state.plan;
-            (over_budget, warnings) =
-                passes::fit_working_set(transcript, position, settings, findings, plan);
+            let warnings =
+                passes::fit_working_set(transcript, position, settings, room, findings, plan);
             plan.compare(transcript, &before);
+            return warnings;
         }
     }
-    Applied { over_budget, ceiling: applied, warnings }
+    Vec::new()
 }
 
 fn lookup_tokens(lookups: &[u32]) -> u64 {

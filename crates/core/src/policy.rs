@@ -320,6 +320,24 @@ impl Policy {
         }
     }
 
+    /// Returns whether every message is sent as it is.
+    pub fn sends_everything(&self) -> bool {
+        match self {
+            Self::Full => true,
+            Self::Bounded(bounds) => !bounds.intra_phase.enabled,
+            _ => false,
+        }
+    }
+
+    /// Returns the ceiling of a request, if the policy has one; `turns` are those that stand in it.
+    pub fn ceiling_of(&self, terms: &Terms, turns: u32) -> Option<u64> {
+        match self {
+            _ if self.sends_everything() => None,
+            Self::Bounded(bounds) => Some(bounds.budget.tokens(terms, turns)),
+            _ => self.ceiling(),
+        }
+    }
+
     /// Returns the specification's sliding window.
     pub fn window() -> Self {
         let intra_phase = IntraPhase { cadence: Cadence::EveryTurn, ..IntraPhase::default() };

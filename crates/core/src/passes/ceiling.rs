@@ -17,13 +17,13 @@ const AFTER_BATCH: f64 = 0.5;
 /// Tokens of the smallest message that is worth a stub; the stub's own ref and figures take about 40.
 const LEAST_STUBBED: u32 = 40;
 
-/// Brings the plan below `budget`; returns by how many tokens it still exceeds it, 0 where it fits.
+/// Brings the plan to at most `budget` tokens if it can.
 ///
 /// Old results become stubs in one batch, oldest first; then old exchanges and messages are left out. System messages, the
 /// task and what the model waits for stay: they are the smallest context that means anything.
-pub(crate) fn fit(transcript: &Transcript, end: Position, budget: u64, plan: &mut Plan) -> u64 {
+pub(crate) fn fit(transcript: &Transcript, end: Position, budget: u64, plan: &mut Plan) {
     if plan.tokens() <= budget {
-        return 0;
+        return;
     }
     let target = (budget as f64 * AFTER_BATCH) as u64;
     let fresh = newest(transcript, end);
@@ -42,14 +42,14 @@ pub(crate) fn fit(transcript: &Transcript, end: Position, budget: u64, plan: &mu
         }
     });
     if plan.tokens() <= budget {
-        return 0;
+        return;
     }
     let omit = |plan: &mut Plan, position| {
         plan.omit(transcript, position, Reason::Ceiling);
     };
     // The model's messages go before those of the user, and these only as far as they must.
     give_up(plan, target, (0..fresh).filter(|at| !is_asked(at)), omit);
-    give_up(plan, budget, (0..fresh).filter(is_asked), omit)
+    give_up(plan, budget, (0..fresh).filter(is_asked), omit);
 }
 
 /// Makes the messages at `positions` smaller, one after the other, until the plan has at most `budget` tokens.
@@ -58,9 +58,9 @@ pub(crate) fn give_up(
     budget: u64,
     positions: impl IntoIterator<Item = Position>,
     mut reduce: impl FnMut(&mut Plan, Position),
-) -> u64 {
+) {
     let mut positions = positions.into_iter();
     shrink(plan, budget, Plan::tokens, |plan| {
         positions.next().map(|position| reduce(plan, position)).is_some()
-    })
+    });
 }

@@ -9,7 +9,7 @@ use crate::plan::{Plan, Sent, Treatment};
 use crate::transcript::{Position, Transcript};
 use crate::trim::{TrimSettings, trim};
 
-/// Trims the first `end` messages where that is due; returns by how many tokens the turns that are always kept exceed the budget.
+/// Trims the first `end` messages if that is due; returns a warning if the turns that are always kept exceed the budget.
 ///
 /// Between two trims the plan stays as it is, as a trimmed session file does.
 pub(crate) fn summarise(
@@ -17,9 +17,9 @@ pub(crate) fn summarise(
     end: Position,
     budget: &ContextBudget,
     plan: &mut Plan,
-) -> u64 {
+) -> Option<String> {
     if !budget.trimming_due(plan.tokens()) {
-        return 0;
+        return None;
     }
     let before = plan.reset();
     let session = trim(&transcript.beginning(end), &TrimSettings::from(budget));
@@ -42,7 +42,8 @@ pub(crate) fn summarise(
         plan.insert(place, Sent::rendered(None, summary, tokenizer));
     }
     plan.compare(transcript, &before);
-    session.over_ceiling
+    let over = session.over_ceiling;
+    (over > 0).then(|| format!("the turns that are always kept exceed the budget by {over} tokens"))
 }
 
 #[cfg(test)]

@@ -73,18 +73,19 @@ struct RequestDraft<'a> {
     turn: Position,
 }
 
-/// Shortens the history by age, adds the findings, and brings all of it under the ceiling of `settings`.
+/// Shortens the history by age, adds the findings, and brings all of it to at most `room` tokens if it can.
 ///
-/// The transcript is a header, a text from memory, the history, and the turn, which is never cut. Returns by how many tokens
-/// the smallest request still exceeds the ceiling, and warnings for the user.
+/// The transcript is a header, a text from memory, the history, and the turn, which is never cut. Returns warnings for the
+/// user about parts that gave way.
 pub(crate) fn fit_working_set(
     transcript: &Transcript,
     end: Position,
     settings: &RequestSettings,
+    room: u64,
     findings: Findings,
     plan: &mut Plan,
-) -> (u64, Vec<String>) {
-    let Some(turn) = end.checked_sub(1) else { return (0, Vec::new()) };
+) -> Vec<String> {
+    let Some(turn) = end.checked_sub(1) else { return Vec::new() };
     let earlier: Vec<_> = plan.additions().map(|(at, section, _)| (at, section)).collect();
     for (at, section) in earlier.into_iter().filter(|(_, section)| !section.is_behind()) {
         plan.take_back(at, section);
@@ -100,7 +101,7 @@ pub(crate) fn fit_working_set(
     let mut warnings = Vec::new();
     for part in GivenUp::ALL {
         let mut given_up = 0_usize;
-        shrink(&mut set, settings.total, RequestDraft::tokens, |set| {
+        shrink(&mut set, room, RequestDraft::tokens, |set| {
             let has_less = set.give_up(part);
             given_up += usize::from(has_less);
             has_less
@@ -109,16 +110,16 @@ pub(crate) fn fit_working_set(
             warnings.push(format!("{} trimmed: {given_up}", part.name()));
         }
     }
-    if set.tokens() > settings.total {
+    if set.tokens() > room {
         if set.cut_newest() {
             warnings.push("the newest message cut to the history's room".to_owned());
         }
-        if set.tokens() > settings.total {
-            set.leave_the_least(&findings.rules);
+        if set.tokens() > room {
+            set.leave_the_least(&findings.rules, room);
             warnings.push("context trimmed due to token limit".to_owned());
         }
     }
-    (set.tokens().saturating_sub(settings.total), warnings)
+    warnings
 }
 
 /// Returns the places of the newest messages that fit the history's room, oldest first; the others are left out.
@@ -253,7 +254,7 @@ impl RequestDraft<'_> {
     }
 
     /// Leaves the minimum: the header, else the rules alone, the last answer if it fits, and the turn.
-    fn leave_the_least(&mut self, rules: &str) {
+    fn leave_the_least(&mut self, rules: &str, room: u64) {
         self.facts.clear();
         self.artefacts.clear();
         self.show(Section::Facts);
@@ -268,11 +269,11 @@ impl RequestDraft<'_> {
             self.plan.omit(self.transcript, position, Reason::Ceiling);
         }
         // The header goes last: without it this turn shares no prefix with the one before.
-        if let Some(last) = last.filter(|_| self.tokens() > self.settings.total) {
+        if let Some(last) = last.filter(|_| self.tokens() > room) {
             self.plan.omit(self.transcript, last, Reason::Ceiling);
         }
         let rules = rules.trim();
-        let is_over = !rules.is_empty() && self.tokens() > self.settings.total;
+        let is_over = !rules.is_empty() && self.tokens() > room;
         if let Some(header) = header.filter(|_| is_over) {
             reduce(self.transcript, header, rules.to_owned(), Reason::Ceiling, self.plan);
         }
