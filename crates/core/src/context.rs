@@ -200,7 +200,8 @@ fn apply(
                     &mut state.masked,
                     &mut state.plan,
                 );
-                passes::fit(transcript, position, room, &mut state.plan);
+                let lookups = terms.around.lookups;
+                passes::fit(transcript, position, room, lookups, &mut state.plan);
                 state.plan.compare(transcript, &before);
             }
             Cadence::CacheAware => {
@@ -219,7 +220,7 @@ fn apply(
                     settled.settle(transcript, free..position, &given, &ends, said, plan);
                 }
                 passes::protect_ends(transcript, position, plan);
-                passes::fit(transcript, position, room, plan);
+                passes::fit(transcript, position, room, terms.around.lookups, plan);
                 settled.follow(plan, said);
             }
         },
@@ -299,7 +300,7 @@ fn first_free(
     }
 }
 
-/// Turns new results above the limit into excerpts.
+/// Shortens new results above the limit.
 fn cut_giants(
     transcript: &Transcript,
     end: Position,
@@ -309,15 +310,10 @@ fn cut_giants(
     plan: &mut Plan,
 ) {
     for position in seen..end {
-        let tokens = plan.decisions()[position].form.tokens;
-        let is_result = transcript.entries()[position].message.role == Role::Tool;
-        let settings = &given.bounds.settle;
-        if !is_result || tokens <= settings.giant {
+        if transcript.entries()[position].message.role != Role::Tool {
             continue;
         }
-        let errors = given.bounds.intra_phase.preserve_errors;
-        let around = &given.terms.around;
-        let form = passes::excerpt_of(transcript, position, settings, errors, around, said, &[]);
+        let form = passes::first_form(transcript, position, given, said);
         if let Some(form) = form
             && plan.reduce(transcript, position, Treatment::Excerpt, Reason::Giant, form.clone())
         {

@@ -129,8 +129,10 @@ pub struct Settle {
     pub floor: u64,
     /// Results of fewer tokens than this are left alone.
     pub least: u32,
-    /// Fresh results of more tokens than this are excerpted at once.
+    /// Characters above which a new result is shortened before it is first sent; results that their tool cut already stay.
     pub giant: u32,
+    /// The same for a file that is read: whoever reads one is about to work on it.
+    pub giant_file: u32,
     /// The share of a result that an excerpt keeps beside its ends and its error lines.
     pub kept: f64,
     /// Turns for which a result stays whole after it came or was used.
@@ -158,7 +160,8 @@ impl Default for Settle {
             enabled: true,
             floor: 10_000,
             least: 150,
-            giant: 20_000,
+            giant: 25_000,
+            giant_file: 66_000,
             kept: 0.1,
             young: 0,
             least_calls: 10,

@@ -13,7 +13,12 @@ impl CascadeRun {
         let Some(intra_phase) = intra.filter(|intra| intra.enabled) else {
             let Some(budget) = budget else { return (Policy::Full, "full") };
             // Only the ceiling acts: nothing is ever worth a change.
-            let settle = Settle { enabled: false, giant: u32::MAX, ..Settle::default() };
+            let settle = Settle {
+                enabled: false,
+                giant: u32::MAX,
+                giant_file: u32::MAX,
+                ..Settle::default()
+            };
             let bounds =
                 Bounds { budget: budget.into(), said_once: false, settle, ..Bounds::default() };
             return (Policy::Bounded(bounds), "token_budget");
