@@ -73,6 +73,19 @@ impl State {
         self.findings = findings;
     }
 
+    /// Forgets the messages, for a conversation that begins again with others; the provider's cache is as it was.
+    pub fn restart(&mut self) {
+        let (cache, last_time) = (std::mem::take(&mut self.cache), self.last_time);
+        *self = Self { cache, last_time, ..Self::default() };
+    }
+
+    /// Returns the price that a request of `context` would have next, without recording it; plain input = 1.
+    pub fn quote(&self, terms: &Terms, context: &[Sent], now: Option<MillisSinceEpoch>) -> f64 {
+        let charge =
+            self.cache.clone().charge(&terms.prices, &terms.pieces(context, &[]), now);
+        terms.prices.input_cost(&charge)
+    }
+
     /// Takes note that the last request was read once more at `at`, so that the cache which it left lives on.
     pub fn read_again(&mut self, prices: &Prices, at: MillisSinceEpoch) {
         self.cache.read_again(prices, at);

@@ -129,6 +129,8 @@ pub struct AutoSelection {
     pub strategy: Strategy,
     pub selector_model: Option<Template>,
     pub window: u32,
+    /// The window where the cascade writes one.
+    pub written_window: Option<u32>,
     pub from_phases: Vec<String>,
     pub include: Vec<AnchorInclude>,
     pub max_tokens: u32,
@@ -143,13 +145,19 @@ impl Cascade {
     /// Returns the settings within `phase`: its own, then the cascade's, then the defaults; `None` where neither has any.
     pub fn intra_phase(&self, phase: &Phase) -> Option<plimsoll_core::policy::IntraPhase> {
         let own = phase.intra_context.as_ref();
-        let shared = self.auto_context.as_ref().and_then(|auto| auto.intra_phase.as_ref());
-        if own.is_none() && shared.is_none() {
+        // `auto_context: {}` means the defaults, within phases and between them.
+        if own.is_none() && self.auto_context.is_none() {
             return None;
         }
+        let shared = self.auto_context.as_ref().and_then(|auto| auto.intra_phase.as_ref());
         let mut settings = plimsoll_core::policy::IntraPhase::default();
         for written in [shared, own].into_iter().flatten() {
             written.over(&mut settings);
+        }
+        if let Some(window) = self.selection(phase).and_then(|auto| auto.written_window) {
+            // The last turns of the phase itself are anchors too.
+            settings.window = settings.window.max(window);
+            settings.mask_observations_after = settings.mask_observations_after.max(window);
         }
         Some(settings)
     }
@@ -184,6 +192,7 @@ impl Cascade {
                 .find_map(|selection| selection.selector_model.clone())
                 .or_else(|| shared?.selector_model.clone()),
             window: anchor().find_map(|anchors| anchors.window).unwrap_or(3),
+            written_window: anchor().find_map(|anchors| anchors.window),
             from_phases: anchor()
                 .find_map(|anchors| anchors.from_phases.clone())
                 .unwrap_or_else(|| vec!["previous".to_owned()]),

@@ -4,6 +4,7 @@ use plimsoll_core::text::shortened;
 use serde_json::Value;
 
 use super::error::RunError;
+use super::event::Purpose;
 use super::phase::PhaseEnd;
 use super::visit::Visit;
 use crate::definition::{OnError, Phase};
@@ -81,7 +82,7 @@ impl Visit<'_> {
                 Value::Object(inputs.clone())
             );
             let model = self.model_of(model)?;
-            let answer = self.ask(&model, question, r#"{"type":"object"}"#).await?;
+            let answer = self.ask(Purpose::Repair, &model, question, r#"{"type":"object"}"#).await?;
             if let Value::Object(corrected) = answer {
                 inputs = corrected;
             }

@@ -12,6 +12,7 @@ use super::error::RunError;
 use super::event::RunEvent;
 use super::failure::is_recoverable;
 use super::state::{PhaseRun, output_of};
+use super::validate::response_of;
 use super::visit::{Visit, phase_message};
 use crate::definition::Phase;
 
@@ -61,19 +62,25 @@ impl Visit<'_> {
             self.note(note);
         }
         let mut seen = context.messages;
-        seen.extend(inside);
-        let mut conversation = Conversation::new(self.run, phase, self.model(model)?, seen);
+        seen.extend(inside.iter().cloned());
+        let everything = context.everything.map(|mut all| {
+            all.extend(inside);
+            all
+        });
+        let mut conversation =
+            Conversation::new(self.run, phase, self.model(model)?, seen, everything);
+        conversation.response = response_of(phase.output_schema.as_ref().map(|it| &it.0));
         let callout = phase.callouts.as_ref().and_then(|callouts| callouts.messages.as_ref());
         conversation.callout = self.render_option(callout)?.map(Into::into);
         self.run.tell(&RunEvent::PhaseBegan {
             phase: name.to_owned(),
             visit: self.past.visits(name) + 1,
             context_messages: conversation.context().len(),
-            context_tokens: conversation.tokens(),
+            context_tokens: conversation.context_tokens(),
         });
         let input = indented(&self.past.input);
         self.wards(&phase.wards.pre, &input).await?;
-        let tools = self.offered_tools(&conversation.model.clone()).await?;
+        conversation.offered = self.offered_tools(&conversation.model.clone()).await?;
         let mut prompts = Vec::new();
         for message in prompts_of(phase, self.instructions()?) {
             let message = self.journal.say(message).await?;
@@ -84,8 +91,8 @@ impl Visit<'_> {
         let most = self.most_attempts()?;
         loop {
             let before = conversation.own_messages().len();
-            let end = self.turns(&mut conversation, &tools).await?;
-            let own = conversation.own_messages();
+            let end = self.turns(&mut conversation).await?;
+            let own = conversation.own_messages().to_vec();
             let output = output_of(&own[before..]);
             let number = failed.len() as u32 + 1;
             let validation = self.judge(&output, number).await?;
@@ -136,16 +143,19 @@ impl Visit<'_> {
         let message = self.say(Role::User, text).await?;
         let intra = self.run.intra_phase(self.phase);
         let short = intra.and_then(|intra| retry_context(prompts, failed, &intra));
-        let Some(mut short) = short else {
-            conversation.push(message);
-            return Ok(());
-        };
-        conversation.push_unsent(message);
-        if let (Some(instructions), Some(ask)) = (instructions, short.last_mut()) {
-            *ask = Message::text(Role::User, format!("{}\n{instructions}", ask.shown()));
+        if let Some(mut short) = short {
+            if let (Some(instructions), Some(ask)) = (instructions, short.last_mut()) {
+                *ask = Message::text(Role::User, format!("{}\n{instructions}", ask.shown()));
+            }
+            let context = conversation.context().iter().cloned();
+            let short: Vec<_> = context.chain(short.into_iter().map(Arc::new)).collect();
+            if conversation.pays(&short, &message) {
+                conversation.push_unsent(message);
+                conversation.restart_from(short);
+                return Ok(());
+            }
         }
-        let context = conversation.context();
-        conversation.restart_from(context.into_iter().chain(short.into_iter().map(Arc::new)));
+        conversation.push(message);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use plimsoll_core::text::push_shortened;
 use serde_json::Value;
 
 use super::error::RunError;
-use super::event::RunEvent;
+use super::event::{Purpose, RunEvent};
 use super::failure::is_recoverable;
 use super::phase::PhaseEnd;
 use super::state::{PhaseRun, RunState};
@@ -183,7 +183,7 @@ impl Visit<'_> {
         );
         let model = self.model_of(soundings.evaluator_model.as_ref())?;
         let schema = r#"{"type":"object","properties":{"winner":{"type":"integer"},"reason":{"type":"string"}},"required":["winner"]}"#;
-        let answer = self.ask(&model, question, schema).await?;
+        let answer = self.ask(Purpose::Evaluator, &model, question, schema).await?;
         let number = answer.get("winner").and_then(Value::as_u64).map(|number| number as usize);
         let winner = number.filter(|number| outputs.iter().any(|(index, _)| index == number));
         if winner.is_none() {
@@ -213,7 +213,7 @@ impl Visit<'_> {
         };
         let question = format!("{instructions}\n\n{}", shown(outputs));
         let model = self.model_of(soundings.aggregator_model.as_ref())?;
-        self.ask_text(&model, question).await
+        self.ask_text(Purpose::Aggregator, &model, question).await
     }
 }
 

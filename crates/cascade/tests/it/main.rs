@@ -14,6 +14,7 @@ mod schema;
 mod settings;
 mod syntax;
 mod templates;
+mod turns;
 
 use plimsoll_cascade::{Cascade, Severity, parse};
 
