@@ -20,6 +20,7 @@ mod phase;
 mod policy;
 mod settings;
 mod soundings;
+mod starter_validators;
 mod state;
 mod sub_cascade;
 mod tool_phase;
@@ -43,10 +44,12 @@ pub use context::PhaseContext;
 pub use dry::{DryPhase, dry_run};
 pub use error::RunError;
 pub use event::{Observer, Purpose, RunEvent, Unobserved};
-pub use settings::RunSettings;
+pub use settings::{ModelOverrides, RunSettings};
+pub use starter_validators::starter_validator;
 pub use state::{PhaseRun, RunState};
-pub use toolbox::{Human, Nobody};
+pub use toolbox::{Human, Nobody, own_tools};
 
+use crate::NeedKind;
 use crate::definition::Cascade;
 use journal::Journal;
 use toolbox::Toolbox;
@@ -173,7 +176,7 @@ impl CascadeRun {
         self.runner.observer.tell(event);
     }
 
-    /// Checks that all tools and validators of the cascade are there, before it runs.
+    /// Checks that all tools, models and validators of the cascade are there, before it runs.
     pub(crate) fn check(&self) -> Result<(), RunError> {
         for phase in &self.cascade.phases {
             let called = phase.tool.iter().map(String::as_str);
@@ -186,7 +189,7 @@ impl CascadeRun {
                     let near = self.toolbox.nearest(tool);
                     let near = near.map(|near| format!(", the nearest is `{near}`"));
                     let what = format!(
-                        "phase `{}` needs the tool `{tool}`, and there is none{}",
+                        "phase `{}` needs the tool `{tool}`, and no source has it{}",
                         phase.name,
                         near.unwrap_or_default()
                     );
@@ -194,6 +197,27 @@ impl CascadeRun {
                 }
             }
             self.check_validators(phase)?;
+        }
+        self.check_models()
+    }
+
+    /// Checks that the models are there; a model whose name a template makes is known only in the run.
+    fn check_models(&self) -> Result<(), RunError> {
+        let overrides = &self.runner.settings.models;
+        for need in self.cascade.needs() {
+            if need.kind != NeedKind::Model {
+                continue;
+            }
+            for phase in &need.phases {
+                let name = overrides.name_of(phase, need.name.clone());
+                if let Err(error) = self.runner.models.model(name.as_deref()) {
+                    let what = match &name {
+                        Some(name) => format!("phase `{phase}` needs the model `{name}`: {error}"),
+                        None => format!("phase `{phase}` needs a model: {error}"),
+                    };
+                    return Err(RunError::Missing { what });
+                }
+            }
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ pub struct IntraPhase {
     pub compress_loops: bool,
     /// The most earlier attempts that a retry sees.
     pub loop_history_limit: u32,
-    /// Whether old reasoning without tool calls is kept up to 2,000 characters; else it becomes a stub.
+    /// Whether old reasoning is kept up to 2,000 characters; else it becomes a stub, and text beside calls the names of the tools.
     pub preserve_reasoning: bool,
     pub preserve_errors: PreserveErrors,
     pub cadence: Cadence,

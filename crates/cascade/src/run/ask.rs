@@ -23,8 +23,12 @@ pub(crate) struct RequestedModel {
 impl Visit<'_> {
     /// Returns the model of this name; without a name that of the phase, else that of the cascade.
     pub(crate) fn model(&self, name: Option<String>) -> Result<RequestedModel, RunError> {
+        let overrides = &self.run.runner.settings.models;
         let template = self.phase.model.as_ref().or(self.run.cascade.model.as_ref());
-        let name = name.map_or_else(|| self.render_option(template), |name| Ok(Some(name)))?;
+        let name = match name {
+            Some(name) => overrides.instead_of(Some(name)),
+            None => overrides.name_of(self.name(), self.render_option(template)?),
+        };
         let found = self.run.runner.models.model(name.as_deref());
         found.map(|model| RequestedModel { model, name }).map_err(|error| self.no_answer(error))
     }

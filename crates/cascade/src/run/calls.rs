@@ -30,6 +30,7 @@ impl Visit<'_> {
         } else if let Some(recorded) = self.journal.answer(Role::Tool)? {
             recorded
         } else {
+            self.name_in_flight(&call.name);
             let caller = self.caller();
             let answer = self.run.toolbox.call(&caller, &call.name, &call.arguments).await;
             let answer = answer.unwrap_or_else(|error| ToolAnswer::failed(error.to_string()));
@@ -46,6 +47,15 @@ impl Visit<'_> {
             });
         }
         Ok((message, target))
+    }
+
+    /// Notes that a tool runs again which may have run when an earlier run stopped.
+    pub(crate) fn name_in_flight(&self, tool: &str) {
+        if self.journal.is_at_break() {
+            self.note(format!(
+                "`{tool}` may have run already: the run stopped before its result was recorded, and it is called again"
+            ));
+        }
     }
 
     /// Sets a key of the state, or the next phase.

@@ -73,6 +73,7 @@ impl Visit<'_> {
         if let Some(recorded) = self.journal.answer(Role::Tool)? {
             return Ok(recorded);
         }
+        self.name_in_flight(tool);
         let caller = self.caller();
         let arguments = Value::Object(inputs.clone()).to_string();
         let call = std::pin::pin!(self.run.toolbox.call(&caller, tool, &arguments));

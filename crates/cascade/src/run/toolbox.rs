@@ -42,6 +42,11 @@ const SEARCH_CONTEXT: &str = "search_context";
 const REMEMBER: &str = "remember";
 const ASK_HUMAN: &str = "ask_human";
 
+/// Returns the names of the tools that every run has.
+pub fn own_tools() -> [&'static str; 6] {
+    [ROUTE_TO, SET_STATE, EXPAND_REF, SEARCH_CONTEXT, REMEMBER, ASK_HUMAN]
+}
+
 /// Hits of a search that a model sees, and characters of each (chosen).
 const HITS: usize = 5;
 const HIT_WIDTH: usize = 500;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::ask::{RequestedModel, json_in};
 use super::error::RunError;
 use super::event::{Purpose, RunEvent};
+use super::starter_validators::starter_validator;
 use super::turns::UNUSABLE;
 use super::visit::Visit;
 use super::{CascadeRun, part_of};
@@ -132,6 +133,9 @@ impl Visit<'_> {
                 } else if let Some(prompt) = &self.phase.rules.loop_until_prompt {
                     let question = with_output(&self.render(prompt, [])?, output);
                     self.by_model(&self.model(None)?, question).await?
+                } else if let Some(criterion) = starter_validator(name) {
+                    let question = with_output(criterion, output);
+                    self.by_model(&self.model(None)?, question).await?
                 } else {
                     return Err(RunError::Missing {
                         what: format!("there is no validator `{name}`"),
@@ -246,6 +250,7 @@ impl CascadeRun {
                     let is_there = self.cascade.validators.iter().any(|(known, _)| known == name)
                         || self.toolbox.has(name)
                         || self.runner.library.cascade(name).is_ok()
+                        || starter_validator(name).is_some()
                         || (rules.loop_until.as_ref() == Some(validator)
                             && rules.loop_until_prompt.is_some());
                     (name.clone(), is_there)

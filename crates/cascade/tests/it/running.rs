@@ -393,7 +393,7 @@ async fn what_is_missing_is_said_before_anything_is_done() {
     let harness = Harness::new("");
     let cascade = "{cascade_id: c, phases: [{name: a, instructions: A, tackle: [set_sate]}]}";
     let error = harness.run(cascade, "{}").await.expect_err("missing");
-    let said = "phase `a` needs the tool `set_sate`, and there is none, the nearest is `set_state`";
+    let said = "phase `a` needs the tool `set_sate`, and no source has it, the nearest is `set_state`";
     assert_eq!(error.to_string(), said);
     let cascade =
         "{cascade_id: c, phases: [{name: a, instructions: A, rules: {loop_until: judge}}]}";
