@@ -156,11 +156,11 @@ impl Check<'_> {
     /// A phase does something, and one thing.
     fn work(&mut self) {
         let phase = self.phase;
-        let elsewhere = ["for_each_row", "htmx", "hitl", "human_input", "browser", "rag"];
+        let elsewhere = ["for_each_row", "browser", "rag"];
         let unsupported =
             elsewhere.iter().find(|key| self.node.get(key).is_some_and(|node| !node.is_off()));
         match (&phase.instructions, &phase.tool) {
-            (None, None) if !phase.sub_cascades.is_empty() => {}
+            (None, None) if !phase.sub_cascades.is_empty() || phase.asks() => {}
             // What was refused is told already.
             (None, None)
                 if self.node.get("instructions").or_else(|| self.node.get("tool")).is_some() => {}

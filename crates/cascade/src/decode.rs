@@ -1,6 +1,6 @@
 //! From nodes to typed values: each type says what it accepts, as code and as JSON Schema.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use plimsoll_core::nearest;
@@ -28,6 +28,8 @@ pub(crate) struct Decoder {
     problems: Vec<Problem>,
     path: Vec<Step>,
     inputs: Vec<UsedInput>,
+    /// Keys without effect that were told already: once a file is enough.
+    unsupported: BTreeSet<(&'static str, String)>,
 }
 
 /// `input.NAME` in a template.
@@ -210,8 +212,11 @@ impl Decoder {
         if text.starts_with('_') || text.starts_with("x-") || text == "$schema" {
             return;
         }
+        if unsupported::is_harmless(record, text) {
+            return;
+        }
         if let Some(why) = unsupported::why(record, text) {
-            if !value.is_off() {
+            if !value.is_off() && self.unsupported.insert((record, text.to_owned())) {
                 let said = format!("`{text}` is known but not supported: {why}");
                 self.warn_at(key.place, Kind::Unsupported, said);
             }

@@ -4,16 +4,20 @@ mod auto_context;
 mod callouts;
 mod context;
 mod count;
+mod evaluation;
 mod handoff;
+mod human_input;
 mod inputs;
 mod name;
 mod output;
+mod reforge;
 mod rules;
 mod soundings;
 mod sub_cascade;
 mod tackle;
 mod template;
 mod token_budget;
+mod tool_caching;
 mod validator;
 mod ward;
 
@@ -27,16 +31,20 @@ pub use context::{
     MessagesFilter, Source, SourcePhase,
 };
 pub use count::Count;
+pub use evaluation::{CostAware, CostNormalization, Evaluator, Pareto, ParetoPolicy};
 pub use handoff::{ErrorPrompt, Handoff, OnError, Routing, Target};
+pub use human_input::{HumanInput, HumanInputKind, HumanOption, HumanQuestion};
 pub use inputs::{Input, InputsSchema};
 pub use name::Name;
 pub use output::{ExtractionFormat, OutputExtraction, OutputSchema, Pattern};
+pub use reforge::{MutationMode, Reforge};
 pub use rules::Rules;
 pub use soundings::{ModelStrategy, SoundingMode, SoundingModel, SoundingModels, Soundings};
 pub use sub_cascade::SubCascade;
 pub use tackle::Tackle;
 pub use template::Templated;
-pub use token_budget::TokenBudget;
+pub use token_budget::{BudgetStrategy, Summarizer, TokenBudget};
+pub use tool_caching::{CacheKey, ToolCachePolicy, ToolCaching};
 pub use validator::{Language, PromptValidator, Validator};
 pub use ward::{Ward, WardMode, Wards};
 
@@ -59,6 +67,8 @@ record! {
         memory: Option<String> = None,
         /// The most tokens of a context.
         token_budget: Option<TokenBudget> = None,
+        /// Results of tools that serve again.
+        tool_caching: Option<ToolCaching> = None,
         /// Whole runs that are tried, of which an evaluator picks one.
         soundings | "candidates" | "takes": Option<Soundings> = None,
         /// Validators by name, each a prompt for a model.
@@ -117,6 +127,16 @@ record! {
         on_error: Option<OnError> = None,
         /// The longest that the tool may run, such as `30s`, `5m` or `1h`.
         timeout: Option<String> = None,
+        /// The question to a person after the phase.
+        human_input: Option<HumanQuestion> = None,
+        /// The screen that a person answers, in HTML; a terminal shows its text.
+        htmx | "hitl": Option<Template> = None,
+        /// The title of the screen.
+        hitl_title: Option<Template> = None,
+        /// The text above the screen.
+        hitl_description: Option<Template> = None,
+        /// Whether the run waits for an answer to the screen; it does where the phase is nothing else.
+        await_input: Option<bool> = None,
         /// The phase is passed over where this is false.
         condition: Option<Template> = None,
     }
@@ -136,5 +156,10 @@ impl Phase {
     /// Returns whether the phase is the call of one tool.
     pub fn is_tool_call(&self) -> bool {
         self.tool.is_some()
+    }
+
+    /// Returns whether the phase asks a person.
+    pub fn asks(&self) -> bool {
+        self.htmx.is_some() || self.human_input.as_ref().is_some_and(|question| question.0.is_some())
     }
 }

@@ -2,20 +2,26 @@
 
 mod ask;
 mod auto_context;
+mod bank;
+mod budget;
 mod calls;
 mod context;
 mod conversation;
 mod dry;
 mod error;
+mod evaluation;
 mod event;
 mod expiry;
 mod failure;
+mod human;
 mod images;
 mod journal;
+mod mutation;
 mod next;
 mod offer;
 mod opening;
 mod output;
+mod pareto;
 mod phase;
 mod policy;
 mod settings;
@@ -23,6 +29,7 @@ mod soundings;
 mod starter_validators;
 mod state;
 mod sub_cascade;
+mod tool_cache;
 mod tool_phase;
 mod toolbox;
 mod turns;
@@ -52,6 +59,7 @@ pub use toolbox::{Human, Nobody, own_tools};
 use crate::NeedKind;
 use crate::definition::Cascade;
 use journal::Journal;
+use tool_cache::ToolCache;
 use toolbox::Toolbox;
 use visit::Visit;
 
@@ -101,6 +109,7 @@ pub struct RunOutcome {
 pub(crate) struct CascadeRun {
     pub(crate) runner: Runner,
     pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) tool_cache: Arc<ToolCache>,
     pub(crate) cascade: Arc<Cascade>,
     /// The number of cascades around this one.
     pub(crate) depth: u32,
@@ -119,7 +128,9 @@ impl Runner {
         let toolbox = Toolbox::gather(self).await;
         let toolbox = toolbox.map_err(|error| RunError::Missing { what: error.to_string() })?;
         let toolbox = Arc::new(toolbox);
-        let run = CascadeRun { runner: self.clone(), toolbox, cascade, depth: 0, sounding: None };
+        let tool_cache = Arc::new(ToolCache::new(cascade.tool_caching.as_ref()));
+        let runner = self.clone();
+        let run = CascadeRun { runner, toolbox, tool_cache, cascade, depth: 0, sounding: None };
         run.check()?;
         images::check(session)?;
         run.start(input, Map::new(), session).await
@@ -169,6 +180,7 @@ impl CascadeRun {
     }
 
     pub(crate) async fn journal(&self, session: &SessionId) -> Result<Journal, RunError> {
+        self.toolbox.know(session);
         Journal::open(&self.runner, session.clone()).await
     }
 

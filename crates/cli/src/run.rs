@@ -54,6 +54,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             "`--model-for {name}`: the cascade has no such phase"
         )));
     }
+    let answers = pairs(&arguments.answer, "--answer PHASE=ANSWER")?;
     let models = Arc::new(models::open(&config.models)?);
     let pricing = Arc::new(pricing(None)?);
     let usual = config.run.model.clone();
@@ -93,7 +94,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             knowledge,
             models: Arc::new(sources),
             tools,
-            human: Arc::new(Terminal),
+            human: Arc::new(Terminal { answers }),
             library: Arc::new(library::Folder::new(folder, &arguments.cascade)),
             embedder,
             clock,
@@ -172,6 +173,13 @@ fn failed(error: RunError, session: &SessionId, arguments: &RunArguments) -> Com
     );
     if is_usage {
         return CommandError::usage(error);
+    }
+    if let RunError::Waiting { phase, .. } = &error {
+        let file = arguments.cascade.display();
+        let hint = format!(
+            "`plimsoll run {file} --resume {session} --answer '{phase}=ANSWER'` goes on with an answer"
+        );
+        return CommandError::failure(error).hint(hint);
     }
     CommandError::failure(error).hint(goes_on(session, arguments))
 }
@@ -286,14 +294,17 @@ impl ModelSource for Sources {
     }
 }
 
-/// The person at the terminal; nobody answers if input is not a terminal.
+/// The person at the terminal; without answers from the arguments nobody answers if input is not a terminal.
 #[derive(Debug)]
-struct Terminal;
+struct Terminal {
+    /// By phase.
+    answers: BTreeMap<String, String>,
+}
 
 #[async_trait::async_trait]
 impl Human for Terminal {
-    async fn ask(&self, question: &str) -> Option<String> {
-        ask(question)
+    async fn ask(&self, phase: &str, question: &str) -> Option<String> {
+        self.answers.get(phase).cloned().or_else(|| ask(question))
     }
 }
 

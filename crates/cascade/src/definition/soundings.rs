@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::count::Count;
+use super::evaluation::{CostAware, Evaluator, Pareto};
+use super::reforge::{MutationMode, Reforge};
 use super::validator::Validator;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
@@ -48,8 +50,26 @@ record! {
         aggregator_model: Option<Template> = None,
         /// The models of the attempts, instead of the phase's.
         models: SoundingModels = SoundingModels::default(),
-        /// How the models are dealt.
+        /// The way in which attempts get their models.
         model_strategy: ModelStrategy = ModelStrategy::RoundRobin,
+        /// Further rounds that improve the best attempt.
+        reforge: Option<Reforge> = None,
+        /// Whether attempts get different instructions, also where `mutations` are given; the first one keeps those of the phase.
+        mutate: Option<bool> = None,
+        /// The way in which attempts get different instructions.
+        mutation_mode: MutationMode = MutationMode::Rewrite,
+        /// The texts by which instructions change, instead of those that come with Plimsoll.
+        mutations: Vec<Template> = Vec::new(),
+        /// The evaluator.
+        evaluator: Evaluator = Evaluator::Llm,
+        /// The number of attempts that a model leaves for a person.
+        llm_prefilter: Option<u32> = None,
+        /// The instructions of that model.
+        llm_prefilter_instructions: Option<Template> = None,
+        /// A choice that weighs scores against costs.
+        cost_aware_evaluation: Option<CostAware> = None,
+        /// A choice among the attempts that no other one beats in both score and cost.
+        pareto_frontier: Option<Pareto> = None,
     }
 }
 

@@ -12,19 +12,81 @@ use plimsoll_core::select::{
 use plimsoll_core::text::{Limit, error_lines, head};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, card};
 use plimsoll_engine::selection::choose;
-use plimsoll_engine::{ContextCard, Embedder, HistoryBatch, ReceiptRecord};
+use plimsoll_engine::{Embedder, HistoryBatch, ReceiptRecord};
 
 use super::context::{PhaseContext, indented, snowball};
 use super::error::RunError;
 use super::event::{Purpose, RunEvent};
 use super::state::{PhaseRun, RunState, text_of};
 use super::visit::Visit;
-use crate::definition::{self, AnchorInclude, AutoSelection};
+use crate::definition::{self, AnchorInclude, AutoSelection, Phase};
 
 /// A message of an earlier phase.
 struct EarlierMessage {
     message: Arc<Message>,
     candidate: CardCandidate,
+}
+
+/// The anchors of a phase, and the messages that a strategy selects from.
+pub(crate) struct Prepared {
+    pub(crate) anchors: Vec<Arc<Message>>,
+    earlier: Vec<EarlierMessage>,
+    pub(crate) pool: Pool,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Prepared {
+    /// Returns the anchors and what was selected, in the order of the conversation, whatever the order of the choice.
+    pub(crate) fn messages(&self, selection: &Selection) -> Vec<Arc<Message>> {
+        let hashes: Vec<&str> = selection.hashes().collect();
+        let chosen =
+            self.earlier.iter().filter(|one| hashes.contains(&one.candidate.hash.as_str()));
+        let chosen = chosen.map(|one| standing_alone(&one.message));
+        self.anchors.iter().cloned().chain(chosen).collect()
+    }
+}
+
+/// Returns the anchors of a phase and the messages that a strategy selects from for a task.
+pub(crate) fn prepared(
+    phase: &Phase,
+    auto: &AutoSelection,
+    past: &RunState,
+    task: &str,
+) -> Prepared {
+    let mut notes = Vec::new();
+    let mut anchors: Vec<Arc<Message>> = Vec::new();
+    if auto.include.contains(&AnchorInclude::Input) && !past.input.is_empty() {
+        let text = format!("[Original Input]\n{}", indented(&past.input));
+        anchors.push(Arc::new(Message::text(Role::User, text)));
+    }
+    if auto.include.contains(&AnchorInclude::Output) {
+        for run in resolved(auto, excluded(phase), past, &mut notes) {
+            let text = format!("[Output from {}]\n{}", run.phase, run.output);
+            anchors.push(Arc::new(Message::text(Role::Assistant, text)));
+        }
+    }
+    let earlier = candidates(phase, auto, past);
+    let taken: u64 =
+        anchors.iter().map(|message| u64::from(TOKENIZER.count_message(message))).sum();
+    let config = SelectionConfig {
+        strategy: Some(strategy(auto.strategy)),
+        max_tokens: u64::from(auto.max_tokens).saturating_sub(taken),
+        max_messages: auto.max_messages as usize,
+        selector_model: None,
+        recency_weight: auto.recency_weight,
+        keyword_weight: auto.keyword_weight,
+        callout_weight: auto.callout_weight,
+        similarity_threshold: auto.similarity_threshold,
+    };
+    let last = earlier.iter().map(|one| one.candidate.at).max().unwrap_or_default();
+    let pool_of = earlier.iter().map(|one| one.candidate.clone()).collect();
+    let pool = Pool::new(pool_of, task, last, &config);
+    Prepared { anchors, earlier, pool, notes }
+}
+
+/// Returns the phases that the context of a phase leaves out.
+fn excluded(phase: &Phase) -> &[String] {
+    phase.context.as_ref().map_or(&[], |context| context.exclude.as_slice())
 }
 
 impl Visit<'_> {
@@ -33,61 +95,23 @@ impl Visit<'_> {
         &mut self,
         auto: &AutoSelection,
     ) -> Result<PhaseContext, RunError> {
-        let past = &*self.past;
-        let mut built = PhaseContext::default();
-        let mut anchors: Vec<Arc<Message>> = Vec::new();
-        if auto.include.contains(&AnchorInclude::Input) && !past.input.is_empty() {
-            let text = format!("[Original Input]\n{}", indented(&past.input));
-            anchors.push(Arc::new(Message::text(Role::User, text)));
-        }
-        if auto.include.contains(&AnchorInclude::Output) {
-            for run in resolved(auto, &self.excluded(), past, &mut built.notes) {
-                let text = format!("[Output from {}]\n{}", run.phase, run.output);
-                anchors.push(Arc::new(Message::text(Role::Assistant, text)));
-            }
-        }
-        let earlier = self.candidates(auto, past);
-        let tokenizer = TOKENIZER;
-        let taken: u64 =
-            anchors.iter().map(|message| u64::from(tokenizer.count_message(message))).sum();
-        let config = SelectionConfig {
-            strategy: Some(strategy(auto.strategy)),
-            max_tokens: u64::from(auto.max_tokens).saturating_sub(taken),
-            max_messages: auto.max_messages as usize,
-            selector_model: None,
-            recency_weight: auto.recency_weight,
-            keyword_weight: auto.keyword_weight,
-            callout_weight: auto.callout_weight,
-            similarity_threshold: auto.similarity_threshold,
-        };
         let task = self.task()?;
-        let last = earlier.iter().map(|one| one.candidate.at).max().unwrap_or_default();
-        let pool_of = earlier.iter().map(|one| one.candidate.clone()).collect();
-        let pool = Pool::new(pool_of, &task, last, &config);
-        let selection = self.select(auto, &pool, &task).await?;
+        let prepared = prepared(self.phase, auto, self.past, &task);
+        let selection = self.select(auto, &prepared.pool, &task).await?;
+        let mut built = PhaseContext { notes: prepared.notes.clone(), ..PhaseContext::default() };
         if let Some(why) = &selection.fallback {
             built.notes.push(format!("the heuristic chose: {why}"));
         }
-        let hashes: Vec<&str> = selection.hashes().collect();
-        // In the order of the conversation, whatever the order of the choice.
-        let selected = earlier.iter().filter(|one| hashes.contains(&one.candidate.hash.as_str()));
-        let selected: Vec<Arc<Message>> =
-            selected.map(|one| standing_alone(&one.message)).collect();
         let count = |messages: &[Arc<Message>]| -> u64 {
-            messages.iter().map(|message| u64::from(tokenizer.count_message(message))).sum()
+            messages.iter().map(|message| u64::from(TOKENIZER.count_message(message))).sum()
         };
         let everything = snowball(self.past);
-        let tokens = [count(&everything), taken + count(&selected)];
-        self.record_selection(&anchors, &selection, earlier.len(), tokens).await?;
-        built.messages = anchors;
-        built.messages.extend(selected);
+        built.messages = prepared.messages(&selection);
+        let tokens = [count(&everything), count(&built.messages)];
+        let candidates = prepared.earlier.len();
+        self.record_selection(&prepared.anchors, &selection, candidates, tokens).await?;
         built.everything = Some(everything);
         Ok(built)
-    }
-
-    /// Returns the phases that the context of this one leaves out.
-    fn excluded(&self) -> Vec<String> {
-        self.phase.context.as_ref().map(|context| context.exclude.clone()).unwrap_or_default()
     }
 
     async fn select(
@@ -201,41 +225,39 @@ fn resolved<'a>(
     found
 }
 
-impl Visit<'_> {
-    /// Returns the messages of earlier phases that may be selected: all but outputs that are anchors, and what the run itself
-    /// said as the user to steer a phase.
-    fn candidates(&self, auto: &AutoSelection, past: &RunState) -> Vec<EarlierMessage> {
-        let excluded = self.excluded();
-        let with_outputs = auto.include.contains(&AnchorInclude::Output);
-        let anchored: Vec<&str> = if with_outputs {
-            let runs = resolved(auto, &excluded, past, &mut Vec::new());
-            runs.iter().map(|run| run.output.as_str()).collect()
-        } else {
-            Vec::new()
-        };
-        let last_visit = past.runs.iter().rposition(|run| run.phase == self.name());
-        let mut all = Vec::new();
-        for (number, run) in past.runs.iter().enumerate() {
-            if excluded.contains(&run.phase) {
+/// Returns the messages of earlier phases that may be selected: all but outputs that are anchors, and what the run itself said
+/// as the user to steer a phase.
+fn candidates(phase: &Phase, auto: &AutoSelection, past: &RunState) -> Vec<EarlierMessage> {
+    let with_outputs = auto.include.contains(&AnchorInclude::Output);
+    let anchored: Vec<&str> = if with_outputs {
+        let runs = resolved(auto, excluded(phase), past, &mut Vec::new());
+        runs.iter().map(|run| run.output.as_str()).collect()
+    } else {
+        Vec::new()
+    };
+    let last_visit = past.runs.iter().rposition(|run| run.phase == phase.name.as_str());
+    let mut all = Vec::new();
+    for (number, run) in past.runs.iter().enumerate() {
+        if excluded(phase).contains(&run.phase) {
+            continue;
+        }
+        let is_steered = run.messages.iter().any(|message| message.role == Role::System);
+        // The last turns of the same phase, where it ran before, are anchors.
+        let window = if last_visit == Some(number) { auto.window as usize } else { 0 };
+        let window = window_begin(&run.messages, window);
+        for (turn, message) in run.messages.iter().enumerate() {
+            let text = text_of(message);
+            let is_anchored = message.role == Role::Assistant && anchored.contains(&text.as_str());
+            let is_order = is_steered
+                && message.role == Role::User
+                && !text.starts_with("[Answer to ");
+            if message.role == Role::System || is_anchored || is_order {
                 continue;
             }
-            let is_steered = run.messages.iter().any(|message| message.role == Role::System);
-            // The last turns of the same phase, where it ran before, are anchors.
-            let window = if last_visit == Some(number) { auto.window as usize } else { 0 };
-            let window = window_begin(&run.messages, window);
-            for (turn, message) in run.messages.iter().enumerate() {
-                let text = text_of(message);
-                let is_anchored =
-                    message.role == Role::Assistant && anchored.contains(&text.as_str());
-                let is_order = is_steered && message.role == Role::User;
-                if message.role == Role::System || is_anchored || is_order {
-                    continue;
-                }
-                all.push(earlier_message(auto, run, turn, &text, turn >= window, None));
-            }
+            all.push(earlier_message(auto, run, turn, &text, turn >= window));
         }
-        all
     }
+    all
 }
 
 /// Returns the index of the first message of the last `turns` turns.
@@ -254,13 +276,11 @@ fn earlier_message(
     turn: usize,
     text: &str,
     is_in_window: bool,
-    card: Option<&ContextCard>,
 ) -> EarlierMessage {
     let message = &run.messages[turn];
-    let summary = match (card, card::summarise(message)) {
-        (Some(card), _) => card.summary.clone(),
-        (None, card::Summary::Fast(summary)) => summary,
-        (None, card::Summary::Model) => card::truncated(&message.shown()),
+    let summary = match card::summarise(message) {
+        card::Summary::Fast(summary) => summary,
+        card::Summary::Model => card::truncated(&message.shown()),
     };
     let has = |include| auto.include.contains(&include);
     let is_callout = message.callout.is_some() && has(AnchorInclude::Callouts);

@@ -8,7 +8,7 @@ use plimsoll_core::cost::{Cache, Charge};
 use plimsoll_core::plan::{Context, Plan, Sent, Treatment};
 use plimsoll_core::policy::{Budget, Cadence, Policy};
 use plimsoll_core::terms::Terms;
-use plimsoll_core::{Block, Message, Tokenizer, Transcript};
+use plimsoll_core::{Block, Message, Role, Tokenizer, Transcript};
 use plimsoll_engine::{Response, Tool};
 
 use super::CascadeRun;
@@ -94,7 +94,7 @@ impl Conversation {
             is_estimate: priced.is_estimate(),
             offered: OfferedTools::default(),
             response: Response::Text,
-            ceiling: policy.ceiling(),
+            ceiling: run.budget(phase).or(policy.ceiling()),
             settles: matches!(&policy, Policy::Bounded(bounds) if bounds.settle.enabled),
             policy,
             sent: Transcript::new(tokenizer),
@@ -196,6 +196,34 @@ impl Conversation {
         self.state.plan()
     }
 
+    /// Returns whether the next request would be beyond its budget if nothing was made smaller.
+    pub(crate) fn is_beyond_budget(&self) -> bool {
+        let tokenizer = self.sent.tokenizer();
+        let tools = self.offered.tokens(tokenizer) + self.offered.lookup_tokens(tokenizer);
+        let messages: u64 =
+            self.sent.entries().iter().map(|entry| u64::from(entry.tokens)).sum();
+        self.ceiling.is_some_and(|ceiling| messages + tools > ceiling)
+    }
+
+    /// Returns the messages in three parts, for a summary of the second: the phase's prompts, old ones, and the newest turn;
+    /// `None` where nothing is old.
+    #[expect(clippy::type_complexity, reason = "three lists, named where they are taken apart")]
+    pub(crate) fn parts(
+        &self,
+    ) -> Option<(Vec<Arc<Message>>, Vec<Arc<Message>>, Vec<Arc<Message>>)> {
+        let messages: Vec<Arc<Message>> =
+            self.sent.entries().iter().map(|entry| entry.message.clone()).collect();
+        let own: Vec<Arc<Message>> = self.own.iter().take(2).cloned().collect();
+        let newest = messages.iter().rposition(|message| message.role == Role::Assistant);
+        let newest = newest.unwrap_or(messages.len());
+        let is_prompt = |message: &Arc<Message>| own.iter().any(|one| one == message);
+        let recent: Vec<_> =
+            messages[newest..].iter().filter(|message| !is_prompt(message)).cloned().collect();
+        let old: Vec<_> =
+            messages[..newest].iter().filter(|message| !is_prompt(message)).cloned().collect();
+        (!old.is_empty()).then_some((own, old, recent))
+    }
+
     /// Gives the calls of an answer ids that no other call of the conversation has: some wires refuse the same id twice.
     pub(crate) fn rename_calls(&self, answer: &mut Message) {
         let mut taken = self.call_ids.clone();
@@ -265,8 +293,11 @@ impl Conversation {
 
     /// Leaves room in the budget for tools and schema, and allows only changes that can't cost more than they save.
     fn reserve(&mut self, before: u64, lookup: u64) {
-        let Policy::Bounded(bounds) = &mut self.policy else { return };
         let lookup_later = if self.shows_refs { 0 } else { lookup };
+        if let (Policy::Newest { budget }, Some(ceiling)) = (&mut self.policy, self.ceiling) {
+            *budget = ceiling.saturating_sub(before + lookup_later);
+        }
+        let Policy::Bounded(bounds) = &mut self.policy else { return };
         if let Some(ceiling) = self.ceiling {
             bounds.budget = Budget::Tokens(ceiling.saturating_sub(before + lookup_later));
         }

@@ -25,6 +25,9 @@ pub enum RunError {
         #[source]
         source: ModelError,
     },
+    /// A person must answer before the run goes on.
+    #[error("phase `{phase}` waits for an answer: {question}")]
+    Waiting { phase: String, question: String },
     /// A failure that was recorded before the run was resumed; the run went on after it.
     #[error("{why}")]
     Recorded { why: String },

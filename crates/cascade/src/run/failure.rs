@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::error::RunError;
 use super::event::Purpose;
-use super::phase::PhaseEnd;
+use super::phase::{PhaseEnd, Trial};
 use super::visit::Visit;
 use crate::definition::{OnError, Phase};
 use crate::template::Template;
@@ -45,7 +45,7 @@ impl Visit<'_> {
                     ..self.phase.clone()
                 };
                 let mut visit = Visit::new(self.run, &instead, self.past, self.journal);
-                let (run, end) = Box::pin(visit.attempts(None)).await?;
+                let (run, end) = Box::pin(visit.attempts(Trial::default())).await?;
                 self.end(run).await?;
                 Ok(end)
             }

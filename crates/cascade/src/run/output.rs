@@ -44,6 +44,7 @@ impl Visit<'_> {
         if let Some(name) = self.render_option(callout)? {
             self.call_out(&mut run, &name.into()).await?;
         }
+        self.remember(&run).await?;
         self.past.runs.push(run);
         Ok(())
     }

@@ -16,6 +16,15 @@ use super::validate::response_of;
 use super::visit::{Visit, phase_message};
 use crate::definition::Phase;
 
+/// What sets an attempt apart from the others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Trial {
+    /// The model, instead of the phase's.
+    pub(crate) model: Option<String>,
+    /// The instructions, instead of the phase's.
+    pub(crate) instructions: Option<String>,
+}
+
 /// Which phase comes after one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PhaseEnd {
@@ -27,9 +36,17 @@ pub(crate) enum PhaseEnd {
 impl Visit<'_> {
     /// Runs the phase and adds its run to the past.
     pub(crate) async fn run(&mut self) -> Result<PhaseEnd, RunError> {
+        let is_screen = self.phase.instructions.is_none()
+            && self.phase.sub_cascades.is_empty()
+            && self.phase.asks();
         let result = match self.phase.tool.as_deref() {
             Some(tool) => self.tool_phase(tool).await,
+            None if is_screen => self.screen_phase().await,
             None => self.model_phase().await,
+        };
+        let result = match result {
+            Ok(end) => self.ask_after(end).await,
+            failed => failed,
         };
         match (result, &self.phase.on_error) {
             (Err(error), Some(on_error)) if is_recoverable(&error) => {
@@ -44,7 +61,7 @@ impl Visit<'_> {
         let factor = self.count(soundings.map(|soundings| &soundings.factor))?.unwrap_or(1);
         let (run, end) = match soundings {
             Some(soundings) if factor > 1 => self.sound_phase(soundings, factor as usize).await?,
-            _ => self.attempts(None).await?,
+            _ => self.attempts(Trial::default()).await?,
         };
         self.end(run).await?;
         Ok(end)
@@ -53,7 +70,7 @@ impl Visit<'_> {
     /// Tries the phase until its output is valid.
     pub(crate) async fn attempts(
         &mut self,
-        model: Option<String>,
+        trial: Trial,
     ) -> Result<(PhaseRun, PhaseEnd), RunError> {
         let (phase, name) = (self.phase, self.name());
         let inside = self.sub_cascades().await?;
@@ -63,12 +80,14 @@ impl Visit<'_> {
         }
         let mut seen = context.messages;
         seen.extend(inside.iter().cloned());
+        let memory = self.recalled().await?;
+        seen.extend(memory.clone());
         let everything = context.everything.map(|mut all| {
-            all.extend(inside);
+            all.extend(inside.into_iter().chain(memory));
             all
         });
         let mut conversation =
-            Conversation::new(self.run, phase, self.model(model)?, seen, everything);
+            Conversation::new(self.run, phase, self.model(trial.model)?, seen, everything);
         conversation.response = response_of(phase.output_schema.as_ref().map(|it| &it.0));
         let callout = phase.callouts.as_ref().and_then(|callouts| callouts.messages.as_ref());
         conversation.callout = self.render_option(callout)?.map(Into::into);
@@ -82,7 +101,7 @@ impl Visit<'_> {
         self.wards(&phase.wards.pre, &input).await?;
         conversation.offered = self.offered_tools(&conversation.model.clone()).await?;
         let mut prompts = Vec::new();
-        for message in prompts_of(phase, self.instructions()?) {
+        for message in prompts_of(phase, self.instructions(trial.instructions)?) {
             let message = self.journal.say(message).await?;
             conversation.push(message.clone());
             prompts.push(message);
@@ -171,8 +190,11 @@ impl Visit<'_> {
     }
 
     /// Returns the task of the model, and how it will be checked.
-    fn instructions(&self) -> Result<String, RunError> {
-        let mut text = self.task()?;
+    fn instructions(&self, instead: Option<String>) -> Result<String, RunError> {
+        let mut text = match instead {
+            Some(instead) => instead,
+            None => self.task()?,
+        };
         if let Some(about) = self.about_validator()? {
             text.push_str("\n\n");
             text.push_str(&about);

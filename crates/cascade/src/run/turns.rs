@@ -89,6 +89,7 @@ impl Visit<'_> {
         conversation: &mut Conversation,
         purpose: Purpose,
     ) -> Result<Arc<Message>, RunError> {
+        self.summarise(conversation).await?;
         let mut bounded = conversation.bound();
         self.check_budget(&bounded)?;
         let turn = self.journal.turn();
@@ -129,6 +130,7 @@ impl Visit<'_> {
         let prices = &conversation.terms.prices;
         let output_tokens = answer.usage.map_or(0, |usage| usage.output_tokens);
         let output_cost = prices.output_ratio() * output_tokens as f64;
+        self.spent += prices.dollars(bounded.cost + output_cost);
         let full = if is_lookup { 0.0 } else { bounded.full.cost + output_cost };
         self.run.tell(&RunEvent::Turn {
             phase: self.name().to_owned(),
@@ -152,16 +154,6 @@ impl Visit<'_> {
             conversation.push(answer.clone());
         }
         Ok(answer)
-    }
-
-    /// Tells of a request that exceeds its budget; with the strategy `fail` the phase ends.
-    fn check_budget(&self, bounded: &BoundedContext) -> Result<(), RunError> {
-        let over = bounded.over_budget;
-        if over > 0 {
-            let said = format!("the smallest context exceeds the budget by {over} tokens");
-            self.note(said);
-        }
-        Ok(())
     }
 
     /// Returns the record of an answer that was paid for and has another form than the request asks for.

@@ -100,13 +100,9 @@ impl Visit<'_> {
         if let Some(prompt) = &rules.loop_until_prompt {
             return self.render(prompt, []).map(Some);
         }
-        let name = validator.name();
-        let about = self.run.toolbox.find(name).map(|tool| format!(" ({})", tool.description));
-        let most = self.most_attempts()?;
-        Ok(Some(format!(
-            "Your answer will be checked by `{name}`{}. You have {most} attempts.",
-            about.unwrap_or_default()
-        )))
+        let about = self.run.toolbox.find(validator.name());
+        let about = about.as_ref().map(|tool| &*tool.description);
+        Ok(Some(announcement(validator, about, self.most_attempts()?)))
     }
 
     /// Asks one validator.
@@ -282,6 +278,12 @@ fn with_output(criterion: &str, output: &str) -> String {
     let mut shown = String::new();
     push_shortened(&mut shown, output, JUDGED);
     format!("{criterion}\n\nCONTENT:\n{shown}\n\n{VERDICT}")
+}
+
+/// Returns the announcement of a validator whose loop has no words of its own.
+pub(crate) fn announcement(validator: &Validator, about: Option<&str>, most: u32) -> String {
+    let about = about.map(|about| format!(" ({about})")).unwrap_or_default();
+    format!("Your answer will be checked by `{}`{about}. You have {most} attempts.", validator.name())
 }
 
 const NO_JSON: &str = "the output holds no JSON; `output_schema` asks for a JSON value";

@@ -45,6 +45,9 @@ pub(crate) struct RunArguments {
     /// Answer for missing tools and validators, instead of refusing the cascade
     #[arg(long)]
     pub(crate) stub_tools: bool,
+    /// The answer to the question of a phase, instead of asking at the terminal
+    #[arg(long, value_name = "PHASE=ANSWER")]
+    pub(crate) answer: Vec<String>,
     /// Show the context of each phase without calling a model
     #[arg(long)]
     pub(crate) dry_run: bool,
