@@ -55,13 +55,13 @@ record! {
     pub struct Cascade {
         /// The cascade's name: sessions, folders and logs have it.
         cascade_id | "id": Name,
-        /// What it is for.
+        /// The purpose of the cascade.
         description: Option<String> = None,
-        /// What a run is given: a name and a description each, or a JSON Schema.
+        /// The inputs of a run: a name and a description each, or a JSON Schema.
         inputs_schema | "input_schema": Option<InputsSchema> = None,
-        /// In the order in which they run where no handoff says otherwise.
+        /// The phases, in the order in which they run where no handoff leads elsewhere.
         phases | "cells": Vec<Phase>,
-        /// Which contexts are managed; without it every phase sees all that went before.
+        /// The management of contexts; without it every phase sees all that went before.
         auto_context: Option<AutoContext> = None,
         /// The bank in which the runs of this cascade remember.
         memory: Option<String> = None,
@@ -75,7 +75,7 @@ record! {
         validators: Vec<(String, PromptValidator)> = Vec::new(),
         /// The model of phases that name none.
         model: Option<Template> = None,
-        /// How often one phase may run by handoffs that come back to it (chosen: real cycles converge in 2 to 5).
+        /// The most runs of one phase by handoffs that come back to it (chosen: real cycles converge in 2 to 5).
         max_visits: u32 = Cascade::MAX_VISITS,
     }
 }
@@ -85,7 +85,7 @@ record! {
     pub struct Phase {
         /// The phase's name: outputs, folders and handoffs have it.
         name: Name,
-        /// What the model is asked to do.
+        /// The task of the model.
         instructions: Option<Template> = None,
         /// The tools that the model may call.
         tackle | "traits" | "skills" | "tools": Tackle = Tackle::Names(Vec::new()),
@@ -93,17 +93,17 @@ record! {
         handoffs | "handoff": Vec<Handoff> = Vec::new(),
         /// Bounds and the loop of attempts.
         rules: Rules = Rules::default(),
-        /// Which earlier phases are seen; without it all of them.
+        /// The earlier phases that are seen; without it all of them.
         context: Option<Context> = None,
         /// Earlier phases that are seen before the flowing context.
         inject_from: Vec<Source> = Vec::new(),
-        /// What of the phase's own turns is seen, over the cascade's setting.
+        /// The management of the phase's own turns, over the cascade's setting.
         intra_context: Option<IntraPhase> = None,
-        /// What of this phase later ones see.
+        /// The part of this phase that later ones see.
         context_retention: ContextRetention = ContextRetention::Full,
-        /// After how many turns a sort of content is no longer seen.
+        /// The turns after which kinds of content are no longer seen.
         context_ttl: Option<ContextTtl> = None,
-        /// What is taken out of the output into the state.
+        /// The part of the output that goes into the state.
         output_extraction: Option<OutputExtraction> = None,
         /// The JSON Schema that the output must fulfil.
         output_schema: Option<OutputSchema> = None,
@@ -119,11 +119,11 @@ record! {
         wards: Wards = Wards::default(),
         /// The one tool that this phase calls, instead of a model.
         tool: Option<String> = None,
-        /// What the tool is given.
+        /// The inputs of the tool.
         inputs | "tool_inputs": Vec<(String, Templated)> = Vec::new(),
-        /// Which phase comes next, by the `_route` or `status` of the tool's result.
+        /// The next phase, by the `_route` or `status` of the tool's result.
         routing: Vec<(String, Routing)> = Vec::new(),
-        /// What happens when the phase fails.
+        /// The reaction to a failure of the phase.
         on_error: Option<OnError> = None,
         /// The longest that the tool may run, such as `30s`, `5m` or `1h`.
         timeout: Option<String> = None,

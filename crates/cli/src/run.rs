@@ -151,7 +151,7 @@ fn input(given: Option<&str>) -> Result<Map<String, Value>, CommandError> {
         None => given.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
-        CommandError::usage(anyhow::anyhow!("the input is no JSON object: {error}"))
+        CommandError::usage(anyhow::anyhow!("the input is not a JSON object: {error}"))
             .hint("give '{\"name\": \"value\"}' or @FILE")
     })
 }

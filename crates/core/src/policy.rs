@@ -259,6 +259,9 @@ pub struct Bounds {
     pub budget: Budget,
     /// Whether lines that stand in the context already are left out on arrival.
     pub said_once: bool,
+    /// Tokens of standing context below which arriving messages stay whole: a provider caches no shorter prefix, so that a smaller
+    /// context may cost more than a larger one.
+    pub said_once_from: u64,
     /// The treatment of old messages where thinking is bound to them.
     pub thinking: BoundThinking,
     pub intra_phase: IntraPhase,
@@ -274,6 +277,7 @@ impl Default for Bounds {
         Self {
             budget: Budget::Auto,
             said_once: true,
+            said_once_from: 0,
             thinking: BoundThinking::Keep,
             intra_phase: IntraPhase::default(),
             settle: Settle::default(),

@@ -8,7 +8,7 @@ use crate::node::{Node, NodeKind};
 use crate::template::Template;
 
 words! {
-    /// How messages of earlier phases are chosen.
+    /// The strategy that selects messages of earlier phases.
     pub enum Strategy {
         Heuristic "heuristic",
         Semantic "semantic",
@@ -18,7 +18,7 @@ words! {
 }
 
 words! {
-    /// What is always seen.
+    /// The messages that are always seen.
     pub enum AnchorInclude {
         Output "output",
         Callouts "callouts",
@@ -38,9 +38,9 @@ record! {
 }
 
 record! {
-    /// What of a phase's own turns is seen, as written: what is not said is the cascade's, then the default.
+    /// Settings within a phase, as written. Missing fields inherit from the cascade, then use the default.
     pub struct IntraPhase short {
-        /// Off means that everything is sent.
+        /// Whether old messages may be shortened; off sends everything.
         enabled: Option<bool> = None,
         /// The last turns that stay whole (5).
         window: Option<u32> = None,
@@ -56,54 +56,54 @@ record! {
         preserve_errors: Option<PreserveErrors> = None,
         /// Results of fewer characters are never masked (200).
         min_masked_size: Option<u32> = None,
-        /// When old messages change their form: `cache_aware` or `every_turn`.
+        /// The times at which old messages change their form: `cache_aware` or `every_turn`.
         cadence: Option<Cadence> = None,
     }
 }
 
 words! {
-    /// When old messages change their form.
+    /// The times at which old messages change their form.
     pub enum Cadence {
         EveryTurn "every_turn",
         CacheAware "cache_aware",
     }
 }
 
-/// What is done for errors in old messages; the same as the engine's setting.
+/// The treatment of errors in old messages; the same as the engine's setting.
 pub type PreserveErrors = plimsoll_core::policy::PreserveErrors;
 
 record! {
-    /// How earlier phases are chosen from, as written: what a phase does not say is the cascade's, then the default.
+    /// Settings of the selection between phases, as written. Missing fields inherit from the cascade, then use the default.
     pub struct InterPhase short {
-        /// Off means that phases in mode `auto` see everything.
+        /// Whether messages are selected; off shows phases in mode `auto` everything.
         enabled: Option<bool> = None,
-        /// How messages are chosen (`hybrid`); that of `selection` goes before.
+        /// The strategy (`hybrid`); that of `selection` goes before.
         strategy: Option<Strategy> = None,
         /// The model that chooses; that of `selection` goes before.
         selector_model: Option<Template> = None,
-        /// What is always seen.
+        /// The messages that are always seen.
         anchors: Option<Anchors> = None,
-        /// How the rest is chosen.
+        /// The selection of the rest.
         selection: Option<Selection> = None,
     }
 }
 
 record! {
-    /// What is always seen, as written.
+    /// The anchors, as written.
     pub struct Anchors {
         /// The last turns of the phase before (3).
         window: Option<u32> = None,
         /// Phases whose output is seen, by name or `previous`, `first` or `all` (`previous`).
         from_phases | "from_cells": Option<Vec<String>> = None,
-        /// What is seen (`output`, `callouts`, `input`).
+        /// The kinds of messages (`output`, `callouts`, `input`).
         include: Option<Vec<AnchorInclude>> = None,
     }
 }
 
 record! {
-    /// How messages of earlier phases are chosen, as written.
+    /// The selection among messages of earlier phases, as written.
     pub struct Selection {
-        /// How they are chosen.
+        /// The strategy.
         strategy: Option<Strategy> = None,
         /// The most tokens of what is chosen (30,000).
         max_tokens: Option<u32> = None,
@@ -122,7 +122,7 @@ record! {
     }
 }
 
-/// How the context of one phase in mode `auto` is chosen: its own words over the cascade's over the defaults.
+/// The selection of one phase in mode `auto`: its own settings over the cascade's over the defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AutoSelection {
     pub enabled: bool,

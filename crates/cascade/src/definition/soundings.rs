@@ -11,7 +11,7 @@ use crate::node::{Node, NodeKind};
 use crate::template::Template;
 
 words! {
-    /// What becomes of the attempts.
+    /// The use of the attempts.
     pub enum SoundingMode {
         /// The best is picked.
         Evaluate "evaluate",
@@ -21,7 +21,7 @@ words! {
 }
 
 words! {
-    /// How models are dealt to the attempts.
+    /// The way in which attempts get their models.
     pub enum ModelStrategy {
         RoundRobin "round_robin" | "round-robin",
         Random "random",
@@ -30,23 +30,23 @@ words! {
 }
 
 record! {
-    /// How often a phase or a cascade is tried at once, and how one attempt is picked.
+    /// Several attempts at a phase or a cascade, and the choice among them.
     pub struct Soundings {
         /// Attempts.
         factor: Count = Count::Fixed(1),
         /// The most attempts at the same time.
         max_parallel: u32 = 3,
-        /// What the evaluator is asked.
+        /// The instructions of the evaluator.
         evaluator_instructions: Option<Template> = None,
         /// The evaluator's model, instead of the phase's.
         evaluator_model: Option<Template> = None,
-        /// What must be valid before an attempt is evaluated.
+        /// The check that attempts pass before they are evaluated.
         validator: Option<Validator> = None,
-        /// What becomes of the attempts.
+        /// The use of the attempts.
         mode: SoundingMode = SoundingMode::Evaluate,
-        /// How the attempts are brought together; one after another where nothing is said.
+        /// The instructions for combining the attempts; without them they stand one after another.
         aggregator_instructions: Option<Template> = None,
-        /// The model that does so, instead of the phase's.
+        /// The model that combines them, instead of the phase's.
         aggregator_model: Option<Template> = None,
         /// The models of the attempts, instead of the phase's.
         models: SoundingModels = SoundingModels::default(),
@@ -82,7 +82,7 @@ pub struct SoundingModel {
 }
 
 record! {
-    /// What a model of several is given.
+    /// The rules for one of several models.
     pub(crate) struct SoundingModelRules {
         /// Its attempts.
         factor: u32 = 1,

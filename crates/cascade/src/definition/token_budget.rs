@@ -27,7 +27,7 @@ record! {
 }
 
 record! {
-    /// A ceiling on what a model is sent.
+    /// A ceiling on the tokens of requests.
     pub struct TokenBudget {
         /// The most tokens of a context.
         max_total: u32 = 100_000,

@@ -97,7 +97,7 @@ impl Visit<'_> {
         Ok(answer)
     }
 
-    /// Tells the observer of a call beside the conversation.
+    /// Informs the observer of a call beside the conversation.
     fn tell_call(
         &self,
         purpose: Purpose,

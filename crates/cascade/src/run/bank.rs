@@ -19,7 +19,7 @@ const MICRO: usize = 120;
 impl Visit<'_> {
     /// Returns what the bank holds about the task of the phase, quoted; `None` where it holds nothing.
     ///
-    /// It is recorded, since the bank may hold other records when the run is resumed.
+    /// The recollection is recorded, since the bank may hold other records when the run is resumed.
     pub(crate) async fn recalled(&mut self) -> Result<Option<std::sync::Arc<Message>>, RunError> {
         let Some(bank) = self.run.cascade.memory.clone() else { return Ok(None) };
         let message = match self.journal.answer(Role::User)? {

@@ -315,6 +315,7 @@ impl Conversation {
         let gain = f64::from(giant) * GIANT_SAVED * prices.cache_write;
         let open = self.shows_refs || anew == 0.0;
         let pays = gain > stands as f64 * anew + lookup as f64 * prices.cache_write;
+        bounds.said_once_from = if anew > 0.0 { u64::from(prices.cache_least) } else { 0 };
         bounds.settle.enabled = open && self.settles;
         bounds.settle.giant = if open || pays { usual.giant } else { u32::MAX };
     }

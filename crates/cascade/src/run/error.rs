@@ -3,7 +3,7 @@
 use plimsoll_engine::{ModelError, StoreError, ToolError};
 use thiserror::Error;
 
-/// Why a run stopped before its end.
+/// The reason for which a run stopped before its end.
 #[derive(Debug, Error)]
 pub enum RunError {
     /// The run needs something that is not there; it has not begun.

@@ -18,7 +18,7 @@ use plimsoll_engine::{
 use super::Runner;
 use super::error::RunError;
 
-/// How the record of a failure begins, and that of attempts of which some failed.
+/// The beginning of the record of a failure, and of attempts of which some failed.
 const FAILED: &str = "[Failed]: ";
 const ENDED: &str = "[Soundings that ended]: ";
 

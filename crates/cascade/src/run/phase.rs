@@ -16,7 +16,7 @@ use super::validate::response_of;
 use super::visit::{Visit, phase_message};
 use crate::definition::Phase;
 
-/// What sets an attempt apart from the others.
+/// The model and the instructions that set an attempt apart from the others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trial {
     /// The model, instead of the phase's.
@@ -25,7 +25,7 @@ pub(crate) struct Trial {
     pub(crate) instructions: Option<String>,
 }
 
-/// Which phase comes after one.
+/// The phase that comes after one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PhaseEnd {
     /// The one that follows in the cascade.
@@ -135,7 +135,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Tells the model why the attempt failed, and chooses which attempts it still sees.
+    /// Gives the model the reason for which the attempt failed, and chooses which attempts it still sees.
     async fn retry(
         &mut self,
         conversation: &mut Conversation,

@@ -23,7 +23,9 @@ impl CascadeRun {
                 Bounds { budget: budget.into(), said_once: false, settle, ..Bounds::default() };
             return (Policy::Bounded(bounds), "token_budget");
         };
-        let mut bounds = Bounds { intra_phase, ..Bounds::default() };
+        // A phase may end at any turn, so a change is paid for by what was saved before, and never by hope.
+        let settle = Settle { allowance: 0.0, investment: 0.0, ..Settle::default() };
+        let mut bounds = Bounds { intra_phase, settle, ..Bounds::default() };
         bounds.budget = budget.map_or(bounds.budget, Budget::Tokens);
         // Characters to tokens as `work` counts them.
         let least = f64::from(self.cascade.min_masked_size(phase)) / 3.3;

@@ -57,7 +57,7 @@ pub struct RunSettings {
     /// Whether the messages of a run get cards and jobs as they are stored.
     #[serde(skip)]
     pub cards: CardSettings,
-    /// How personal data and secrets are handled in what a selecting model is sent.
+    /// The handling of personal data and secrets in what a selecting model is sent.
     #[serde(skip)]
     pub safety: Safety,
     /// Models instead of those that the cascade names.

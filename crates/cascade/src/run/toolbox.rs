@@ -71,7 +71,7 @@ pub(crate) struct Toolbox {
     stubs: bool,
 }
 
-/// Who calls, and when.
+/// The caller of a tool, and the time.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) tenant: TenantId,
@@ -263,7 +263,7 @@ pub(crate) fn object(name: &str, arguments: &str) -> Result<Map<String, Value>, 
     let text = if arguments.trim().is_empty() { "{}" } else { arguments };
     serde_json::from_str(text).map_err(|error| ToolError::Invalid {
         name: name.to_owned(),
-        why: format!("its arguments are no JSON object: {error}"),
+        why: format!("its arguments are not a JSON object: {error}"),
     })
 }
 

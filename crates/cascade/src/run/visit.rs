@@ -43,7 +43,7 @@ impl<'r> Visit<'r> {
         self.phase.name.as_str()
     }
 
-    /// Tells the observer something that stops nothing.
+    /// Informs the observer of something that stops nothing.
     pub(crate) fn note(&self, note: impl Into<String>) {
         self.run.tell(&RunEvent::Noted { phase: self.name().to_owned(), note: note.into() });
     }

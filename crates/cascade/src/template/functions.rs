@@ -19,7 +19,7 @@ pub(super) const PLAIN: &str = "the plain";
 
 pub(super) const TOO_MUCH: &str = "it makes more than 2 MiB of values and output";
 
-/// What a value costs beside its text: the engine's own size of one.
+/// The cost of a value beside its text: the engine's own size of one.
 const VALUE: usize = 24;
 /// Levels of a value: what is deeper could not be dropped without recursion as deep.
 const DEEPEST: usize = 64;
@@ -116,7 +116,7 @@ fn measure(value: &Value, left: &mut usize, depth: usize) -> Result<(), Error> {
 
 pub(super) fn add(environment: &mut Environment<'_>, allowance: &Arc<Allowance>) {
     operators(environment, allowance);
-    // It shows everything there is.
+    // That function shows everything there is.
     environment.remove_global("debug");
     environment.remove_filter("pprint");
     let paid = allowance.clone();
