@@ -73,7 +73,7 @@ pub struct IntraPhase {
     pub compress_loops: bool,
     /// The most earlier attempts that a retry sees.
     pub loop_history_limit: u32,
-    /// Whether old reasoning without tool calls is kept up to 2,000 characters; else it becomes a stub.
+    /// Whether old reasoning is kept up to 2,000 characters; else it becomes a stub, and text beside calls the names of the tools.
     pub preserve_reasoning: bool,
     pub preserve_errors: PreserveErrors,
     pub cadence: Cadence,
@@ -262,6 +262,9 @@ pub struct Bounds {
     pub budget: Budget,
     /// Whether lines that stand in the context already are left out on arrival.
     pub said_once: bool,
+    /// Tokens of standing context below which arriving messages stay whole: a provider caches no shorter prefix, so that a smaller
+    /// context may cost more than a larger one.
+    pub said_once_from: u64,
     /// The treatment of old messages where thinking is bound to them.
     pub thinking: BoundThinking,
     pub intra_phase: IntraPhase,
@@ -277,6 +280,7 @@ impl Default for Bounds {
         Self {
             budget: Budget::Auto,
             said_once: true,
+            said_once_from: 0,
             thinking: BoundThinking::Keep,
             intra_phase: IntraPhase::default(),
             settle: Settle::default(),
