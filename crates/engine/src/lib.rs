@@ -62,8 +62,8 @@ pub use import::{Imported, import};
 pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
 pub use knowledge::{Answer, AnswerQuota, Forgotten, KnowledgeStore, ToolSchema};
 pub use memory::{
-    MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, MemoryVersion,
-    Scope,
+    MemoryChange, MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState,
+    MemoryVersion, Scope, source_tombstone,
 };
 pub use memory_config::MemoryConfig;
 pub use model_error::ModelError;
