@@ -172,9 +172,8 @@ fn failed(error: AssembleError, config: &Config) -> CommandError {
         AssembleError::TooLarge(_) => CommandError::usage(error).hint(
             "give a larger --budget, or a shorter turn; nothing of what the user says is ever cut",
         ),
-        AssembleError::MemoryTooLarge(_) => CommandError::usage(error).hint(
-            "give a larger --budget, or retire a constraint; constraints, identity, frame and focus are never left out",
-        ),
+        AssembleError::MemoryTooLarge(_) => CommandError::usage(error)
+            .hint("give a larger --budget, or retire a constraint; these parts always stand"),
         AssembleError::UnknownSession(_) => {
             CommandError::usage(error).hint("`plimsoll sessions` lists the sessions of the store")
         }

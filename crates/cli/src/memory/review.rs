@@ -20,13 +20,13 @@ struct Reviewed {
     kept: usize,
     edited: usize,
     dropped: usize,
-    left: usize,
+    waiting: usize,
 }
 
 pub(super) fn run(arguments: &ReviewArguments) -> Result<(), CommandError> {
     let desk = Desk::open(&arguments.plain)?;
     let records = waiting(&desk, arguments)?;
-    let mut done = Reviewed { left: records.len(), ..Reviewed::default() };
+    let mut done = Reviewed { waiting: records.len(), ..Reviewed::default() };
     let mut answers = std::io::stdin().lock().lines();
     let mut answer = || answers.next().and_then(Result::ok);
     for (number, (record, source)) in records.iter().enumerate() {
@@ -61,11 +61,11 @@ pub(super) fn run(arguments: &ReviewArguments) -> Result<(), CommandError> {
             "q" | "quit" => break,
             _ => continue,
         }
-        done.left -= 1;
+        done.waiting -= 1;
     }
     output::show(arguments.plain.json, &done, || {
-        let Reviewed { kept, edited, dropped, left } = &done;
-        format!("{kept} kept, {edited} edited, {dropped} dropped, {left} left\n")
+        let Reviewed { kept, edited, dropped, waiting } = &done;
+        format!("{kept} kept, {edited} edited, {dropped} dropped, {waiting} waiting\n")
     })
 }
 

@@ -152,18 +152,19 @@ fn recent(set: &mut RequestDraft<'_>, room: u64) -> usize {
             AgedMessage::new(entry, position, age, looked_at, settings, tokenizer)
         })
         .collect();
-    let mut older = 0_u64;
-    for message in messages.iter_mut().rev() {
-        // Half of the room at least is for what is newer.
-        message.reserved = older.min(history_room / 2);
-        older += message.tokens;
-    }
+    // Half of the room at least is for what is newer.
+    let half = history_room / 2;
+    messages.iter_mut().rev().fold(0_u64, |older, message| {
+        message.reserved = older.min(half);
+        older + message.tokens
+    });
     let room = Room { most: settings.most_messages, ..Room::until_full(history_room) };
     let choice = pack(messages.into_iter().map(Candidate::in_order), &room);
+    let is_short = history_room < settings.history;
     let mut trimmed = 0;
     for (one, reason) in choice.left_out {
-        let is_short = history_room < settings.history && reason == Reason::OverBudget;
-        trimmed += usize::from(is_short && one.source.age < settings.most_messages);
+        let is_looked_at = one.source.age < settings.most_messages;
+        trimmed += usize::from(is_short && is_looked_at && reason == Reason::OverBudget);
         plan.omit(transcript, one.source.position, Reason::OutsideWindow);
     }
     let mut history = Vec::new();

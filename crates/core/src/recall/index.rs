@@ -165,13 +165,12 @@ impl RecallIndex {
     /// Indexes the parts of a text, up to the words that are looked at.
     fn add_parts(&mut self, text: &str) -> Range<PartId> {
         let first = self.postings.parts() as PartId;
-        let mut left = self.settings.words;
+        let mut unread = self.settings.words;
         for part in parts(text, self.settings.part) {
-            if left == 0 && self.postings.parts() as PartId > first {
+            if unread == 0 && self.postings.parts() as PartId > first {
                 break;
             }
-            let read = self.postings.add(part, left);
-            left = left.saturating_sub(read);
+            unread = unread.saturating_sub(self.postings.add(part, unread));
         }
         first..self.postings.parts() as PartId
     }

@@ -69,30 +69,26 @@ pub(super) fn episode(messages: &[&Message], runs: &Runs) -> Option<ExtractedRec
     })
 }
 
-/// Returns the first sentence that says what the user wants; where it announces a document, with the document's first line.
+/// Returns the first line that says what the user wants; where it announces a document, with the document's first line.
 fn goal_of(message: &Message) -> Option<String> {
     for block in &message.blocks {
         let Block::Text(text) = block else { continue };
         for range in own_words(text) {
-            for sentence in sentences(&text[range.clone()], usize::MAX) {
-                let said = line(pattern::unmarked(sentence.text));
-                let words =
-                    said.split(' ').filter(|word| word.chars().any(char::is_alphabetic)).count();
-                if IDLE.is_match(&said) || words < 3 || pattern::is_secret(&said) {
-                    continue;
-                }
-                if said.ends_with(':') || said.contains("following") {
-                    let behind = text[range.end..]
-                        .lines()
-                        .map(|line| line.trim_matches(['#', ' ', '<', '>', '*']));
-                    let title = behind.map(str::trim).find(|line| line.split(' ').count() > 2);
-                    let title = title.filter(|title| !pattern::is_secret(title));
-                    if let Some(title) = title {
-                        return Some(stopped(&format!("{said} {}", quoted(title))));
-                    }
-                }
-                return Some(stopped(&said));
+            let said = line(pattern::unmarked(&text[range.clone()]));
+            let words =
+                said.split(' ').filter(|word| word.chars().any(char::is_alphabetic)).count();
+            if IDLE.is_match(&said) || words < 3 || pattern::is_secret(&said) {
+                continue;
             }
+            if said.ends_with(':') || said.contains("following") {
+                let behind = text[range.end..].lines();
+                let titles = behind.map(|line| line.trim_matches(['#', ' ', '<', '>', '*']));
+                let mut titles = titles.filter(|title| !pattern::is_secret(title));
+                if let Some(title) = titles.find(|title| title.split(' ').count() > 2) {
+                    return Some(stopped(&format!("{said} {}", quoted(title))));
+                }
+            }
+            return Some(stopped(&said));
         }
     }
     None

@@ -12,7 +12,7 @@ patterns! {
     /// A line of a talk: a time or a name in front of what somebody said.
     SPEAKER r"^\s*(?:[-*] )?(?:\[[^\]]{1,40}\]\s*)?(?:\*\*)?@?([A-Z][\w.'-]*(?: [A-Z(@][\w.'()-]*){0,2})(?:\*\*)?(?: \([^)]{1,40}\))?:(?:\*\*)?\s";
     TIMED r"^\s*\[?\d{1,4}[-:/]\d{1,2}[-:/]?\d{0,4}";
-    REPORTED r"(?i)\b(?:\w+) (?:said|says|wrote|writes|commented|replied|claims|claimed|told me|suggested)\b[^.]{0,20}[:,\x22“]|\baccording to\b";
+pub(super) REPORTED r"(?i)^\W*(?:the |our |my )?(?:[\w.'-]+ ){1,3}?(?:said|says|wrote|writes|commented|replied|claims|claimed|told me)\b[^.]{0,20}[:,\x22“]|\baccording to\b";
 }
 
 /// Labels in front of a statement that are no names of speakers.

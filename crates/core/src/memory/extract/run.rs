@@ -8,7 +8,7 @@ use crate::file_access::{Access, file_access};
 use crate::memory::MemoryKind;
 use crate::memory::quote::line;
 use crate::message::{Block, Message, ToolCall, ToolResult};
-use crate::text::{error_lines, shortened};
+use crate::text::{Limit, error_lines, head, shortened};
 
 use super::{ExtractedRecord, TOOL, pattern};
 
@@ -38,7 +38,7 @@ const MOST: usize = 4;
 
 /// A command that ran.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct CommandRun {
     /// The message of its result.
     pub(super) message: usize,
     /// The check without arguments that name places, such as `cargo test`.
@@ -52,7 +52,7 @@ pub(super) struct Run {
 /// All that the tools of a session did, in order.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<CommandRun>,
     /// Outputs that may describe the workspace, each with the message of the result.
     shown: Vec<(usize, String)>,
     /// Files that were changed, each with the message of the result.
@@ -72,7 +72,7 @@ impl Runs {
                     }
                     Block::ToolResult(result) => {
                         if SCRIPTS.is_match(&result.text) || REMOTE.is_match(&result.text) {
-                            runs.shown.push((at, result.text.chars().take(OUTPUT).collect()));
+                            runs.shown.push((at, beginning(&result.text)));
                         }
                         if let Some((call, asked)) = calls.get(&*result.call_id) {
                             runs.take(at, call, asked, result);
@@ -110,13 +110,13 @@ impl Runs {
             return;
         }
         let error = (!is_ok).then(|| error_of(output)).flatten();
-        self.runs.push(Run {
+        self.runs.push(CommandRun {
             message: at,
             check: check_of(&command),
             command,
             is_ok,
             error,
-            output: output.chars().take(OUTPUT).collect(),
+            output: beginning(output),
         });
     }
 
@@ -188,7 +188,7 @@ impl Runs {
     /// A check failed, files were changed, and the same check passed.
     fn fixes(&self) -> Vec<ExtractedRecord> {
         let mut found = Vec::new();
-        let mut failed: BTreeMap<&str, &Run> = BTreeMap::new();
+        let mut failed: BTreeMap<&str, &CommandRun> = BTreeMap::new();
         for run in &self.runs {
             let Some(check) = run.check.as_deref() else { continue };
             if !run.is_ok {
@@ -212,7 +212,7 @@ impl Runs {
             // Many files between are a piece of work, and nobody can tell which of them was the remedy.
             files.sort();
             files.dedup();
-            if files.len() > 3 {
+            if files.len() > 3 || !files.iter().any(|path| path.contains('/')) {
                 continue;
             }
             let (check, error, files) = (quoted(check), quoted(error), files.join(", "));
@@ -241,8 +241,9 @@ impl Runs {
             let Some(gone) = MISSING.captures(&run.output) else { continue };
             let Some(name) = gone.iter().skip(1).flatten().next() else { continue };
             let (name, is_module) = (name.as_str().to_owned(), gone.get(2).is_some());
-            let uses =
-                |run: &Run| crate::words(&run.command).any(|word| word == name.to_lowercase());
+            let uses = |run: &CommandRun| {
+                crate::words(&run.command).any(|word| word == name.to_lowercase())
+            };
             let is_there = self.runs[at + 1..]
                 .iter()
                 .any(|later| later.is_ok && uses(later) || later.command.contains("install"));
@@ -302,6 +303,11 @@ impl Runs {
         files.sort_by_key(|path| !path.contains('/'));
         files
     }
+}
+
+/// Returns the beginning of an output, which is all that is looked at.
+fn beginning(output: &str) -> String {
+    head(output, Limit::Characters(OUTPUT)).to_owned()
 }
 
 /// Returns the text of a shell's command.

@@ -52,6 +52,7 @@ fn decisions_preferences_and_facts_of_the_user_are_kept() {
         ("sessionOrchestrator must not be agent specific", Fact),
         ("We don't control the claude code process, it is a third party tool.", Fact),
         ("I prefer Celsius to Fahrenheit in the reports.", Fact),
+        ("Keep the public types as they are.", Fact),
         ("Remember that the demo server restarts on Friday.", Fact),
     ] {
         check(Role::User, text, &[kind]);
