@@ -24,6 +24,7 @@ mod search;
 mod serve;
 mod tools;
 mod trim;
+mod trust;
 mod validate;
 mod work;
 
@@ -59,6 +60,7 @@ pub(crate) use search::SearchArguments;
 pub(crate) use serve::ServeArguments;
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
 pub(crate) use trim::TrimArguments;
+pub(crate) use trust::TrustArguments;
 pub(crate) use validate::ValidateArguments;
 pub(crate) use work::WorkArguments;
 
@@ -122,6 +124,8 @@ pub(crate) enum Command {
     RunAgent(RunAgentArguments),
     /// Show the settings in force and where they come from, and check the files that hold them
     Config(ConfigArguments),
+    /// Allow the `plimsoll.toml` of a folder to name upstreams, keys, commands and stores
+    Trust(TrustArguments),
     /// Check whether a gateway would work here: settings, store, port, upstreams, clients
     Doctor(DoctorArguments),
     /// Print completions for a shell

@@ -42,6 +42,7 @@ mod store;
 mod system;
 mod tools;
 mod trim;
+mod trust;
 mod validate;
 mod work;
 mod write_file;
@@ -93,6 +94,7 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Env(env) => environment::run(&env),
         Command::RunAgent(agent) => agent::run(&agent).map(drop),
         Command::Config(config) => settings::run(&config),
+        Command::Trust(trust) => trust::run(&trust),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

@@ -64,6 +64,7 @@ pub(crate) async fn open(
     let settings = config.gateway.clone();
     let clock = outside().clock;
     let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
+    let ingestion = config.safety.ingestion;
     let cards = config.cards.clone();
     let observation = cards.observe.then(|| Observation { knowledge: knowledge.clone(), cards });
     let mut answers: Option<Arc<dyn Answers>> = None;
@@ -94,6 +95,7 @@ pub(crate) async fn open(
         memory,
         answers,
         observation,
+        ingestion,
         lazy_tools,
     };
     let listen = settings.listen;

@@ -5,14 +5,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use plimsoll_core::cost::{ModelPrice, Pricing, UnlistedModels};
 use plimsoll_core::lazy_tools::LazySettings;
+use plimsoll_core::safety::Handling;
 use plimsoll_engine::{Clock, HistoryStore};
 use tokio::sync::watch;
 
+use crate::backlog::Backlog;
 use crate::body::InFlight;
 use crate::config::{GatewayConfig, Timeouts};
 use crate::guard::Guard;
 use crate::keys::{KeyError, Keys};
 use crate::metrics::{Counter, Metrics};
+use crate::outbound::outgoing;
 use crate::pauses::Pauses;
 use crate::ports::{Answers, Memory, Observation, Parts, Policies};
 use crate::refusal::RequestRefusal;
@@ -46,8 +49,10 @@ pub struct Gateway {
     pub(crate) memory: Option<Arc<dyn Memory>>,
     pub(crate) answers: Option<Arc<dyn Answers>>,
     pub(crate) observation: Option<Observation>,
+    pub(crate) ingestion: Handling,
     pub(crate) lazy_tools: Option<LazySettings>,
     pub(crate) sessions: Sessions,
+    pub(crate) backlog: Backlog,
     pub(crate) pauses: Pauses,
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
@@ -73,8 +78,17 @@ impl Gateway {
         parts: Parts,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Parts { history, clock, policies, pricing, memory, answers, observation, lazy_tools } =
-            parts;
+        let Parts {
+            history,
+            clock,
+            policies,
+            pricing,
+            memory,
+            answers,
+            observation,
+            ingestion,
+            lazy_tools,
+        } = parts;
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
         }
@@ -84,14 +98,16 @@ impl Gateway {
             keys: Keys::new(&config)?,
             traces: Traces::new(&config, environment, &clock, &metrics)?,
             sessions: Sessions::new(config.limits.session_bytes),
+            backlog: Backlog::new(config.limits.backlog_bytes),
             pauses: Pauses::default(),
             policies,
             pricing,
             memory,
             answers,
             observation,
+            ingestion,
             lazy_tools,
-            in_flight: InFlight::new(config.limits.in_flight_bytes),
+            in_flight: InFlight::new(&config.limits, config.keys.len()),
             work: Work::new(config.limits.waiting),
             metrics,
             unlisted: Mutex::default(),
@@ -141,8 +157,8 @@ impl Gateway {
         let _ = self.guard.set(guard);
     }
 
-    pub(crate) fn admits(&self, headers: &http::HeaderMap) -> bool {
-        self.guard.get().is_some_and(|guard| guard.admits(headers))
+    pub(crate) fn admits(&self, method: &http::Method, headers: &http::HeaderMap) -> bool {
+        self.guard.get().is_some_and(|guard| guard.admits(method, headers))
     }
 
     /// Sends a request to its upstream, and returns when the head of the response is there.
@@ -151,6 +167,7 @@ impl Gateway {
         request: &UpstreamRequest,
     ) -> Result<reqwest::Response, RequestRefusal> {
         let first_byte = Timeouts::of(self.config.timeouts.first_byte);
+        let request = outgoing(self, request).await?;
         let response = request.send(first_byte, &*self.clock).await?;
         let status = response.status().as_u16();
         tracing::debug!(upstream = request.upstream.name, status, "answered");

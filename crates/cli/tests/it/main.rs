@@ -26,3 +26,4 @@ mod settings;
 mod store;
 mod tools;
 mod trim;
+mod trust;

@@ -83,6 +83,7 @@ async fn a_crowd_is_refused_at_the_door() {
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     assert_eq!(answer.header("x-plimsoll-refused"), Some("busy"));
     // What leaves gives its room back.
+    first.set_zero_linger().expect("set");
     drop(first);
     upstream.closed(1).await;
     let answer = gateway.post("/v1/responses", &[], &body).await;

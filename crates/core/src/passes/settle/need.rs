@@ -34,7 +34,7 @@ enum Holder {
 }
 
 /// The facts about each message.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Needs {
     messages: Vec<Known>,
     names: HashMap<Key, Holder>,
@@ -46,7 +46,7 @@ pub(super) struct Needs {
     met: f64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Known {
     is_result: bool,
     hazard: f64,
