@@ -22,6 +22,7 @@ mod run;
 mod run_agent;
 mod search;
 mod serve;
+mod tenant;
 mod tools;
 mod trim;
 mod trust;
@@ -58,6 +59,7 @@ pub(crate) use run::RunArguments;
 pub(crate) use run_agent::RunAgentArguments;
 pub(crate) use search::SearchArguments;
 pub(crate) use serve::ServeArguments;
+pub(crate) use tenant::{TenantArguments, TenantCommand};
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
 pub(crate) use trim::TrimArguments;
 pub(crate) use trust::TrustArguments;
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Log(LogArguments),
     /// Print the content behind a ref, list refs, or remove expired ones
     Ref(RefArguments),
+    /// List, export and erase the tenants of a store
+    Tenant(TenantArguments),
     /// Put messages into a store: dialogue lines, or recorded sessions of any known format
     Import(ImportArguments),
     /// Find the messages of a store that answer a question, within a budget and without a model
@@ -164,9 +168,19 @@ pub(crate) struct ReadingArguments {
     pub(crate) history: Option<String>,
 }
 
-/// Which store is meant.
+/// Which store is meant, and whose records in it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StoreArguments {
+    #[command(flatten)]
+    pub(crate) place: StorePlaceArguments,
+    /// The tenant whose records are meant, where a gateway keeps several; by default those without a tenant
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+}
+
+/// Which store is meant.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StorePlaceArguments {
     /// The store, instead of `PLIMSOLL_STORE`, `[store]` of plimsoll.toml or the file in the user's data folder
     #[arg(long, value_name = "PATH|URL")]
     pub(crate) store: Option<String>,

@@ -103,6 +103,16 @@ impl Default for Newest {
     }
 }
 
+/// Reads the configuration for a command that sends text or runs programs: a project's file that the user has not trusted
+/// must not say where.
+pub(crate) fn for_sending(named: Option<&Path>) -> Result<Config, CommandError> {
+    let project = files::project();
+    if named.is_none() && files::in_force(None).as_ref() == Some(&project) {
+        trust::refuse_unsent(&project, &files::read(&project)?)?;
+    }
+    read(named)
+}
+
 /// Reads the configuration that the arguments and the environment name.
 pub(crate) fn config(arguments: &PolicyArguments) -> Result<Config, CommandError> {
     let mut config = read(arguments.config.as_deref())?;

@@ -40,6 +40,7 @@ mod sessions;
 mod settings;
 mod store;
 mod system;
+mod tenant;
 mod tools;
 mod trim;
 mod trust;
@@ -94,6 +95,7 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Env(env) => environment::run(&env),
         Command::RunAgent(agent) => agent::run(&agent).map(drop),
         Command::Config(config) => settings::run(&config),
+        Command::Tenant(tenant) => tenant::run(&tenant),
         Command::Trust(trust) => trust::run(&trust),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Completions { shell } => {

@@ -47,12 +47,21 @@ impl InFlight {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn share(&self, tenant: &TenantId) -> BodyShare {
+    /// Makes the memory for so many bytes of everybody.
+    pub(crate) fn of(most: usize) -> Self {
+        Self { used: Arc::default(), most, tenants: Arc::default(), most_of_tenant: most }
+    }
+
+    /// Returns an empty share of a tenant.
+    pub(crate) fn share(&self, tenant: &TenantId) -> BodyShare {
         BodyShare { all: self.clone(), tenant: tenant.clone(), bytes: 0 }
     }
 
     /// Adds bytes of a tenant; false where that is more than it may have.
     fn add(&self, tenant: &TenantId, more: usize) -> bool {
+        if self.most_of_tenant >= self.most {
+            return true;
+        }
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         let used = tenants.get(tenant).copied().unwrap_or(0);
         let Some(sum) = used.checked_add(more).filter(|sum| *sum <= self.most_of_tenant) else {
@@ -63,6 +72,9 @@ impl InFlight {
     }
 
     fn give_back(&self, tenant: &TenantId, bytes: usize) {
+        if self.most_of_tenant >= self.most {
+            return;
+        }
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(used) = tenants.get_mut(tenant) {
             *used = used.saturating_sub(bytes);
@@ -75,7 +87,7 @@ impl InFlight {
 
 impl BodyShare {
     /// Makes sure that the share has so many bytes; at once, for a queue would only hide that there is no room.
-    fn reach(&mut self, bytes: usize) -> Result<(), RequestRefusal> {
+    pub(crate) fn reach(&mut self, bytes: usize) -> Result<(), RequestRefusal> {
         let more = bytes.saturating_sub(self.bytes);
         if more == 0 {
             return Ok(());

@@ -342,6 +342,11 @@ impl Default for GatewayConfig {
 }
 
 impl GatewayConfig {
+    /// Returns whether clients on other machines would be served without keys.
+    pub fn is_open_to_all(&self) -> bool {
+        !self.listen.ip().is_loopback() && self.keys.is_empty()
+    }
+
     /// Returns the upstreams with the providers themselves where nothing else is said.
     pub fn all_upstreams(&self) -> BTreeMap<String, UpstreamConfig> {
         let mut all: BTreeMap<String, UpstreamConfig> = [

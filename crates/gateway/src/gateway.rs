@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use plimsoll_core::cost::{ModelPrice, Pricing, UnlistedModels};
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::safety::Handling;
-use plimsoll_engine::{Clock, HistoryStore};
+use plimsoll_engine::{Clock, HistoryStore, TenantId};
 use tokio::sync::watch;
 
 use crate::backlog::Backlog;
@@ -57,6 +57,8 @@ pub struct Gateway {
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
     pub(crate) in_flight: InFlight,
+    /// The memory that answers take while they come.
+    pub(crate) answers_in_flight: InFlight,
     pub(crate) work: Work,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) traces: Traces,
@@ -72,6 +74,22 @@ pub struct Gateway {
 }
 
 impl Gateway {
+    /// Checks settings as [`Gateway::new`] does, without making one.
+    pub fn check(
+        config: &GatewayConfig,
+        policies: &dyn Policies,
+        clock: &Arc<dyn Clock>,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), ConfigError> {
+        if policies.policy(&config.policy, None).is_none() {
+            return Err(ConfigError::Policy(config.policy.clone()));
+        }
+        Upstreams::new(config, clock, environment)?;
+        Keys::new(config)?;
+        Traces::new(config, environment, clock, &Arc::default())?;
+        Ok(())
+    }
+
     /// Makes a gateway; it sends nothing and does not listen yet. `environment` gives the keys of upstreams.
     pub fn new(
         config: GatewayConfig,
@@ -108,6 +126,7 @@ impl Gateway {
             ingestion,
             lazy_tools,
             in_flight: InFlight::new(&config.limits, config.keys.len()),
+            answers_in_flight: InFlight::of(config.limits.answers_bytes),
             work: Work::new(config.limits.waiting),
             metrics,
             unlisted: Mutex::default(),
@@ -178,7 +197,8 @@ impl Gateway {
     /// Makes the body of a response readable piece by piece.
     pub(crate) fn incoming(&self, response: reqwest::Response) -> Incoming {
         let idle = Timeouts::of(self.config.timeouts.idle);
-        Incoming::new(response, self.clock.clone(), idle, self.ending.subscribe())
+        let share = self.answers_in_flight.share(&TenantId::default());
+        Incoming::new(response, self.clock.clone(), idle, self.ending.subscribe(), share)
     }
 }
 

@@ -78,6 +78,20 @@ pub(super) fn untrusted(path: &Path, text: &str) -> Option<Table> {
     Some(free)
 }
 
+/// Refuses settings of a project that name where text is sent, and that the user has not trusted.
+///
+/// Without them the text would go somewhere else than the file says, which may be worse than nowhere.
+pub(super) fn refuse_unsent(path: &Path, text: &str) -> Result<(), CommandError> {
+    let mut keys = guarded_keys(text);
+    keys.retain(|key| !key.starts_with("store.") && !key.starts_with("safety."));
+    if keys.is_empty() || is_trusted(path, text) {
+        return Ok(());
+    }
+    let error = anyhow::anyhow!("{} is not trusted, and sets {}", path.display(), keys.join(", "));
+    Err(CommandError::usage(error)
+        .hint("`plimsoll trust` allows that; `--config FILE` takes other settings"))
+}
+
 /// Returns the line by which a trusted file is known: the digest of what needs trust, and its place.
 fn line_of(path: &Path, text: &str) -> Option<String> {
     let place = path.canonicalize().ok()?;

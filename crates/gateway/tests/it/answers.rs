@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerFacts, AnswerSettings, keepable, servable};
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
-use plimsoll_gateway::{Answers, KeptAnswer, KeyConfig, Mode, StoreFailure};
+use plimsoll_gateway::{Answers, KeptAnswer, KeyConfig, StoreFailure};
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_wire::{
