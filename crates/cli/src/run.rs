@@ -38,7 +38,7 @@ use crate::system::outside;
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let cascade = Arc::new(read(&arguments.cascade)?);
     let input = input(arguments.input.as_deref())?;
-    let config = config::read(arguments.config.as_deref())?;
+    let config = config::for_sending(arguments.config.as_deref())?;
     if arguments.dry_run {
         return dry::run(&cascade, input);
     }

@@ -25,7 +25,7 @@ use receipt::components;
 /// The memory of a session from one request to the next.
 ///
 /// It can be rebuilt by bounding the same transcript again: nothing in it comes from a clock or a die.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct State {
     plan: Plan,
     cache: Cache,

@@ -44,7 +44,7 @@ pub(crate) struct Given<'a> {
 }
 
 /// The memory of settling from turn to turn.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settled {
     needs: Needs,
     account: Account,

@@ -40,7 +40,7 @@ enum Holder {
 }
 
 /// The facts about each message.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Needs {
     messages: Vec<Known>,
     names: HashMap<Key, Holder>,
@@ -52,7 +52,7 @@ pub(super) struct Needs {
     met: f64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Known {
     is_result: bool,
     hazard: f64,
