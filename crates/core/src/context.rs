@@ -81,8 +81,7 @@ impl State {
 
     /// Returns the price that a request of `context` would have next, without recording it; plain input = 1.
     pub fn quote(&self, terms: &Terms, context: &[Sent], now: Option<MillisSinceEpoch>) -> f64 {
-        let charge =
-            self.cache.clone().charge(&terms.prices, &terms.pieces(context, &[]), now);
+        let charge = self.cache.clone().charge(&terms.prices, &terms.pieces(context, &[]), now);
         terms.prices.input_cost(&charge)
     }
 
