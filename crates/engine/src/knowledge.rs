@@ -178,6 +178,15 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
         ids: &[MemoryId],
     ) -> Result<Forgotten, StoreError>;
 
+    /// Removes all that a tenant has, history included where the store keeps it, from every table and index, in one transaction.
+    ///
+    /// Returns how many rows that were; afterwards the store has looked for others and found none.
+    /// [`StoreError::Unsupported`] from a backend that cannot.
+    async fn erase_tenant(&self, tenant: &TenantId) -> Result<u64, StoreError> {
+        let what = format!("erasing the tenant {tenant} whole, on this store");
+        Err(StoreError::Unsupported { what })
+    }
+
     /// Removes what was taken from a source, from every table and index, in one transaction; its tombstone stays.
     ///
     /// Records whose `source_ref` is `source_ref` go with their earlier states, the artefacts of that printed ref in all their

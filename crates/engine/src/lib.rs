@@ -46,7 +46,7 @@ pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
 pub use card::ContextCard;
 pub use chat::{
     Caching, ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Deferral,
-    Response, StopReason, Tool,
+    Response, StopReason, Tool, ToolUse, UnfitJson,
 };
 pub use clock::Clock;
 pub use copies::{Copies, SharedCopy};

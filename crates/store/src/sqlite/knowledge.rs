@@ -10,7 +10,7 @@ use plimsoll_engine::{
     MemoryRecord, MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
 };
 
-use super::{SqliteStore, answers, artefacts, forget, jobs, memories, memory_search, tool_schemas};
+use super::{SqliteStore, answers, artefacts, forget, jobs, memories, memory_search, tenants, tool_schemas};
 
 #[async_trait]
 impl KnowledgeStore for SqliteStore {
@@ -124,6 +124,11 @@ impl KnowledgeStore for SqliteStore {
     ) -> Result<MemoryChanges, StoreError> {
         let tenant = tenant.clone();
         self.read(move |connection| memories::changes(connection, &tenant, since)).await
+    }
+
+    async fn erase_tenant(&self, tenant: &TenantId) -> Result<u64, StoreError> {
+        let tenant = tenant.clone();
+        self.write(move |connection| tenants::erase(connection, &tenant)).await
     }
 
     async fn forget_source(

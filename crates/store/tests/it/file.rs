@@ -32,7 +32,20 @@ async fn it_is_for_its_owner_alone() {
     drop(store);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("set");
     drop(SqliteStore::open(&path).await.expect("a store"));
-    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(&path), 0o644, "the mode of a file that is there is its owner's");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_mode_of_what_is_no_store_stays() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\n".repeat(99)).expect("written");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("set");
+    refused(&script).await;
+    assert_eq!(script.metadata().expect("there").permissions().mode() & 0o777, 0o755);
+    assert!(matches!(refused(Path::new("/dev/null")).await, StoreError::Unavailable { .. }));
 }
 
 #[tokio::test]
