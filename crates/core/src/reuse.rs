@@ -143,6 +143,8 @@ pub struct Scorer {
     /// Features of the last context's messages, and how often each key stands in them.
     shown: Vec<(Arc<Sent>, Arc<Features>)>,
     counts: Counts,
+    /// How often each whole text stands in the last context.
+    texts: Counts,
     last_time: Option<MillisSinceEpoch>,
 }
 
@@ -189,7 +191,7 @@ impl Scorer {
 
         let mut work = cost;
         let mut missed = Vec::new();
-        let shown_now: KeySet = self.shown.iter().map(|(_, features)| features.text).collect();
+        let shown_now = &self.texts;
         let mut fetched = KeySet::default();
         let mut expand = |found: Position, missing: &mut KeySet, fetched: &mut KeySet| {
             let original = &self.originals[found];
@@ -206,7 +208,7 @@ impl Scorer {
             }
             let features = &self.originals[fresh];
             if features.tokens > FRESH
-                || shown_now.contains(&features.text)
+                || shown_now.contains_key(&features.text)
                 || fetched.contains(&features.text)
             {
                 continue;
@@ -222,7 +224,7 @@ impl Scorer {
             let best = (0..position)
                 .filter(|&at| {
                     let text = self.originals[at].text;
-                    !shown_now.contains(&text) && !fetched.contains(&text)
+                    !shown_now.contains_key(&text) && !fetched.contains(&text)
                 })
                 .map(|at| (missing.iter().filter(|&&key| self.originals[at].has(key)).count(), at))
                 .max();
@@ -263,13 +265,9 @@ impl Scorer {
         }
         for (_, features) in self.shown.drain(alike..) {
             for key in features.all() {
-                if let Some(count) = self.counts.get_mut(&key) {
-                    *count -= 1;
-                    if *count == 0 {
-                        self.counts.remove(&key);
-                    }
-                }
+                uncount(&mut self.counts, key);
             }
+            uncount(&mut self.texts, features.text);
         }
         for sent in &context[alike..] {
             let whole = sent.position.filter(|&at| transcript.entries()[at].hash == sent.hash);
@@ -280,9 +278,20 @@ impl Scorer {
             for key in features.all() {
                 *self.counts.entry(key).or_insert(0) += 1;
             }
+            *self.texts.entry(features.text).or_insert(0) += 1;
             self.shown.push((sent.clone(), features));
         }
         if cold { 0 } else { alike }
+    }
+}
+
+/// Counts a key once less.
+fn uncount(counts: &mut Counts, key: Key) {
+    if let Some(count) = counts.get_mut(&key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&key);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const LONGEST_HEAD: usize = 1 << 20;
 const LONGEST_LINE: usize = 4096;
 
-/// How long after its request a client may close its side and still get the answer (chosen: one that closes later has left).
+/// The time after its request in which a client may close its side and still get the answer (chosen: one that closes later has left).
 const HALF_CLOSE_MILLIS: i64 = 1000;
 
 /// The part of a request that comes next.
@@ -164,7 +164,7 @@ pub(crate) struct Framed<S> {
     clock: Arc<dyn Clock>,
     framing: Framing,
     is_ambiguous: Arc<AtomicBool>,
-    /// When the last byte of a request came, until the first of its answer goes.
+    /// The time of the last byte of a request, until the first of its answer goes.
     asked: Option<MillisSinceEpoch>,
     is_half_closed: bool,
 }

@@ -10,7 +10,7 @@ use crate::config::GatewayConfig;
 
 /// The header that carries a key of the gateway and goes no further.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("x-plimsoll-key");
-/// Where clients put the keys of providers.
+/// The headers in which clients send the keys of providers.
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 pub(crate) const GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
