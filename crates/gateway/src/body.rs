@@ -34,7 +34,7 @@ impl ReceivedBody {
 
 /// The pace that a body must keep.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct BodyPace {
     /// The most time between two pieces, and before the rate counts.
     pub(crate) idle: Duration,
     /// The most time for all of it.
@@ -43,7 +43,7 @@ pub(crate) struct Pace {
     pub(crate) rate: usize,
 }
 
-impl Pace {
+impl BodyPace {
     pub(crate) fn of(timeouts: &Timeouts, limits: &Limits) -> Self {
         Self {
             idle: Timeouts::of(timeouts.body),
@@ -67,7 +67,7 @@ pub(crate) async fn receive<B>(
     headers: &HeaderMap,
     mut body: B,
     most: usize,
-    pace: Pace,
+    pace: BodyPace,
     (in_flight, tenant): (&InFlight, &TenantId),
     clock: &dyn Clock,
 ) -> Result<ReceivedBody, RequestRefusal>
@@ -104,7 +104,7 @@ async fn collect<B>(
     body: &mut B,
     announced: Option<usize>,
     most: usize,
-    pace: Pace,
+    pace: BodyPace,
     share: &mut BodyShare,
     clock: &dyn Clock,
 ) -> Result<Bytes, RequestRefusal>

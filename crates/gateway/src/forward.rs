@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::answer::{FollowUp, PendingTurn, RelayedAnswer};
 use crate::answer_cache;
 use crate::answer_stream::AnswerStream;
-use crate::body::{Pace, ReceivedBody, receive};
+use crate::body::{BodyPace, ReceivedBody, receive};
 use crate::causes::causes;
 use crate::client_options::RequestOptions;
 use crate::config::Mode;
@@ -56,7 +56,7 @@ pub(crate) async fn forward(
         return Err(RequestRefusal::Busy);
     }
     let limits = &gateway.config.limits;
-    let pace = Pace::of(&gateway.config.timeouts, limits);
+    let pace = BodyPace::of(&gateway.config.timeouts, limits);
     let room = (&gateway.in_flight, &tenant);
     let received =
         receive(&head.headers, body, limits.body_bytes, pace, room, &*gateway.clock).await?;

@@ -184,9 +184,9 @@ pub(super) fn erase(connection: &Connection, tenant: &TenantId) -> Result<u64, S
     }
     connection.execute_batch(&of_tenant(DROP, number))?;
     for (table, _, count) in WITH_TENANT {
-        let left: i64 = connection.query_row(count, [tenant.as_str()], |row| row.get(0))?;
-        if left > 0 {
-            let what = format!("{left} rows of the tenant {tenant} in {table}");
+        let rows: i64 = connection.query_row(count, [tenant.as_str()], |row| row.get(0))?;
+        if rows > 0 {
+            let what = format!("{rows} rows of the tenant {tenant} in {table}");
             return Err(StoreError::Conflict { what }.into());
         }
     }
