@@ -47,9 +47,10 @@ pub(crate) use import::ImportArguments;
 pub(crate) use inspect::InspectArguments;
 pub(crate) use log::LogArguments;
 pub(crate) use memory::{
-    AddArguments, ExportArguments, ExtractArguments, ForgetArguments, ImportMemoryArguments,
-    ListArguments, MemoryArguments, MemoryCommand, PlainArguments, SaidArguments, ScopeArguments,
-    SearchMemoryArguments, ShowArguments, SupersedeArguments, UsedArguments,
+    AddArguments, EditArguments, ExportArguments, ExtractArguments, ForgetArguments,
+    ImportMemoryArguments, ListArguments, MemoryArguments, MemoryCommand, PlainArguments,
+    ReviewArguments, SaidArguments, ScopeArguments, SearchMemoryArguments, ShowArguments,
+    SupersedeArguments, UsedArguments,
 };
 pub(crate) use models::{ModelsArguments, ModelsCommand, PricesArguments};
 pub(crate) use pressure::{PressureArguments, PressureFormat};

@@ -241,6 +241,7 @@ impl Config {
         Bounds {
             budget: self.budget,
             said_once: self.said_once.0,
+            said_once_from: 0,
             thinking: self.thinking,
             intra_phase,
             settle: self.settle.clone(),

@@ -25,6 +25,7 @@ mod load;
 mod log;
 mod memory;
 mod models;
+mod needs;
 mod output;
 mod pressure;
 mod pricing;

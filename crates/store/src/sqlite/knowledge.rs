@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
     Answer, AnswerQuota, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId,
-    JobOutcome, JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord,
-    MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
+    JobOutcome, JobState, KnowledgeStore, MemoryChange, MemoryChanges, MemoryId, MemoryQuery,
+    MemoryRecord, MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
 };
 
 use super::{
@@ -75,6 +75,27 @@ impl KnowledgeStore for SqliteStore {
             records.iter().try_for_each(|record| memories::put(connection, record))
         })
         .await
+    }
+
+    async fn change_memories(
+        &self,
+        tenant: &TenantId,
+        changes: &[MemoryChange],
+    ) -> Result<Vec<MemoryId>, StoreError> {
+        for change in changes {
+            change.record.check_of(tenant)?;
+        }
+        let (tenant, changes) = (tenant.clone(), changes.to_vec());
+        self.write(move |connection| memories::change_all(connection, &tenant, &changes)).await
+    }
+
+    async fn forget_memories(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<Forgotten, StoreError> {
+        let (tenant, ids) = (tenant.clone(), ids.to_vec());
+        self.write(move |connection| forget::forget_memories(connection, &tenant, &ids)).await
     }
 
     async fn memory(

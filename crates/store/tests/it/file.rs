@@ -57,7 +57,7 @@ async fn a_newer_version_is_refused() {
     database.execute_batch("PRAGMA user_version = 99").expect("set");
     drop(database);
     let StoreError::Unsupported { what } = refused(&path).await else { panic!("unsupported") };
-    assert!(what.contains("version 99") && what.contains("up to 4"), "{what}");
+    assert!(what.contains("version 99") && what.contains("up to 5"), "{what}");
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn an_earlier_version_is_copied_and_brought_up_to_date() {
         database.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("a version")
     };
     let backup = folder.path().join("store.db.v1.backup");
-    assert_eq!((version(&path), version(&backup)), (4, 1));
+    assert_eq!((version(&path), version(&backup)), (5, 1));
     let copied = rusqlite::Connection::open(&backup).expect("a database");
     let rows: i64 = copied
         .query_row("SELECT count(*) FROM unified_logs", [], |row| row.get(0))
@@ -248,4 +248,20 @@ async fn who_is_refused_takes_no_other_of_its_commit_with_it() {
     }
     let found = SearchQuery { text: Some("penguin".into()), embedding: None, limit: 100 };
     assert_eq!(store.search(&tenant("a"), None, &found).await.expect("found").len(), 40);
+}
+
+#[tokio::test]
+async fn a_record_that_was_changed_in_the_file_is_not_returned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).await.expect("a store");
+    let record = memory("a", "id", "never push to main");
+    store.put_memory(&record).await.expect("stored");
+    drop(store);
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.execute("UPDATE memory_records SET micro = 'push to main'", []).expect("changed");
+    drop(database);
+    let store = SqliteStore::open(&path).await.expect("a store");
+    let read = store.memory(&tenant("a"), &record.id, None).await;
+    assert!(matches!(read, Err(plimsoll_engine::StoreError::Corrupt { .. })), "{read:?}");
 }
