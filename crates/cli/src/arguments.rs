@@ -22,6 +22,7 @@ mod run;
 mod run_agent;
 mod search;
 mod serve;
+mod store;
 mod tenant;
 mod tools;
 mod trim;
@@ -60,6 +61,7 @@ pub(crate) use run::RunArguments;
 pub(crate) use run_agent::RunAgentArguments;
 pub(crate) use search::SearchArguments;
 pub(crate) use serve::ServeArguments;
+pub(crate) use store::{StoreCommand, StoreCommandArguments};
 pub(crate) use tenant::{TenantArguments, TenantCommand};
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
 pub(crate) use trim::TrimArguments;
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     Log(LogArguments),
     /// Print the content behind a ref, list refs, or remove expired ones
     Ref(RefArguments),
+    /// Check a store's file, or copy it while others use it
+    Store(StoreCommandArguments),
     /// List, export and erase the tenants of a store
     Tenant(TenantArguments),
     /// Put messages into a store: dialogue lines, or recorded sessions of any known format

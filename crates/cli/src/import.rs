@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_core::{ContentHash, Message};
 use plimsoll_core::safety::{Flags, add, handle_message, told};
+use plimsoll_core::{ContentHash, Message};
 use plimsoll_engine::SessionId;
 use plimsoll_formats::{NoteKind, ReadOptions, RecordPlace, SessionNote, read_dialogue};
 use serde::Serialize;

@@ -45,6 +45,7 @@ mod tenant;
 mod tools;
 mod trim;
 mod trust;
+mod upkeep;
 mod validate;
 mod work;
 mod write_file;
@@ -96,6 +97,7 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Env(env) => environment::run(&env),
         Command::RunAgent(agent) => agent::run(&agent).map(drop),
         Command::Config(config) => settings::run(&config),
+        Command::Store(store) => upkeep::run(&store),
         Command::Tenant(tenant) => tenant::run(&tenant),
         Command::Trust(trust) => trust::run(&trust),
         Command::Doctor(doctor) => doctor::run(&doctor),

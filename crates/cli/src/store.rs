@@ -102,8 +102,9 @@ impl Store {
         let addresses = Addresses::new(&arguments.place, &config::read(settings)?.store)?;
         if !plimsoll_store::exists(&addresses.store) {
             let error = anyhow::anyhow!("there is no store at {}", addresses.store);
-            return Err(CommandError::usage(error)
-                .hint("`plimsoll import` makes one, and so does a gateway; `--store` names another"));
+            return Err(CommandError::usage(error).hint(
+                "`plimsoll import` makes one, and so does a gateway; `--store` names another",
+            ));
         }
         Self::at(&addresses, tenant(arguments)?)
     }

@@ -45,7 +45,11 @@ fn list(place: &StorePlaceArguments, json: bool) -> Result<(), CommandError> {
     output::show(json, &rows, || {
         let row = |row: &TenantRow| {
             let (sessions, messages) = (thousands(row.sessions as u64), thousands(row.messages));
-            [output::plain(&row.tenant), format!("{sessions} sessions"), format!("{messages} messages")]
+            [
+                output::plain(&row.tenant),
+                format!("{sessions} sessions"),
+                format!("{messages} messages"),
+            ]
         };
         aligned(&rows.iter().map(row).collect::<Vec<_>>())
     })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::attempts::Attempts;
 use crate::choose::{Reason, shrink};
-use crate::cost::{Cache, Prices};
+use crate::cost::{Cache, Prices, RequestPieces};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Findings, Given, Settled};
 use crate::plan::{Context, Decision, Plan, Sent, Treatment, newest};
@@ -144,9 +144,10 @@ pub fn bound(
     let opens_with_assistant =
         position > 0 && transcript.entries()[0].message.role == Role::Assistant;
     let fresh = newest(transcript, position);
-    let own = own_marks(terms, &context, fresh, &state.cache, now);
-    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &own);
-    let mut charge = state.cache.charge(&terms.prices, &pieces, now);
+    let mut pieces = RequestPieces::new(terms.pieces(context.iter().map(|sent| &**sent), &[]));
+    let own = own_marks(terms, &context, fresh, (&state.cache, &pieces), now);
+    own.iter().for_each(|at| pieces.mark(at + 1, terms.around.life()));
+    let mut charge = state.cache.charge_request(&terms.prices, &pieces, now);
     // Tools and system prompt are told apart from the messages: who changed them is another question.
     let keys: Vec<u64> = context.iter().map(|sent| sent.hash.key()).collect();
     let alike = state.sent.iter().zip(&keys).take_while(|(last, now)| last == now).count();

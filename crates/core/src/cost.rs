@@ -9,6 +9,7 @@ mod prices;
 mod pricing;
 mod unlisted;
 
+pub(crate) use cache::RequestPieces;
 pub use cache::{Cache, Charge, Life, MOST_MARKS, Piece};
 pub use name::normal as model_name;
 pub use prices::{Band, CacheKind, Prices, WriteTier};

@@ -4,20 +4,9 @@
 //! one waits, those behind it wait too.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
-use plimsoll_engine::{HistoryBatch, StoreError, TenantId};
-
-use crate::causes::causes;
-use crate::gateway::Gateway;
-use crate::metrics::Counter;
-use crate::relay::until;
-use crate::turn::append;
-
-/// The pauses between two attempts: doubled from the first to the last (chosen: a lock is short, a full disk is not).
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+use plimsoll_engine::{HistoryBatch, TenantId};
 
 /// A turn that waits for the store.
 #[derive(Debug, Clone)]
@@ -82,11 +71,13 @@ impl Backlog {
         })
     }
 
-    fn first(&self) -> Option<WaitingTurn> {
+    /// Returns the turn that has waited longest.
+    pub(crate) fn first(&self) -> Option<WaitingTurn> {
         self.with(|queue| queue.turns.front().map(|(turn, _)| turn.clone()))
     }
 
-    fn done(&self) {
+    /// Lets go of the turn that has waited longest.
+    pub(crate) fn done(&self) {
         self.with(|queue| {
             if let Some((_, bytes)) = queue.turns.pop_front() {
                 queue.bytes -= bytes;
@@ -94,69 +85,23 @@ impl Backlog {
         });
     }
 
+    /// Returns how many turns wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.with(|queue| queue.turns.len())
+    }
+
     /// Returns whether the caller is the one to work on it.
-    fn begins(&self) -> bool {
+    pub(crate) fn begins(&self) -> bool {
         self.with(|queue| {
             !queue.turns.is_empty() && !std::mem::replace(&mut queue.is_worked_on, true)
         })
     }
 
     /// Ends the work, unless a turn came meanwhile.
-    fn ends(&self) -> bool {
+    pub(crate) fn ends(&self) -> bool {
         self.with(|queue| {
             queue.is_worked_on = !queue.turns.is_empty();
             !queue.is_worked_on
         })
     }
-}
-
-/// Begins to give the waiting turns to the store, until it has them all or the gateway stops.
-pub(crate) fn catch_up(gateway: &Arc<Gateway>) {
-    if !gateway.backlog.begins() {
-        return;
-    }
-    let gateway = gateway.clone();
-    let held = gateway.behind.subscribe();
-    tokio::spawn(async move {
-        let _held = held;
-        let mut stopping = gateway.stopping.subscribe();
-        let mut pause = FIRST_PAUSE;
-        loop {
-            let is_last = tokio::select! {
-                biased;
-                () = until(&mut stopping) => true,
-                () = gateway.clock.sleep(pause) => false,
-            };
-            if give(&gateway).await && gateway.backlog.ends() {
-                tracing::info!("the history has caught up");
-                return;
-            }
-            if is_last {
-                let left = gateway.backlog.with(|queue| queue.turns.len());
-                tracing::error!(left, "the gateway stops, and the store lacks answered turns");
-                return;
-            }
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
-    });
-}
-
-/// Gives the store one waiting turn after the other; returns whether it has all.
-async fn give(gateway: &Arc<Gateway>) -> bool {
-    while let Some(WaitingTurn { tenant, batch, repeated }) = gateway.backlog.first() {
-        let now = gateway.clock.now();
-        match append(gateway, &tenant, batch, &repeated, now).await {
-            Ok(()) => gateway.metrics.add(Counter::Store, "caught_up"),
-            // It would be refused for ever: the session went on elsewhere, and has these messages from there.
-            Err(error @ (StoreError::Conflict { .. } | StoreError::Invalid { .. })) => {
-                tracing::warn!(error = %causes(&error), "a waiting turn has no place any more");
-            }
-            Err(error) => {
-                tracing::warn!(error = %causes(&error), "the store still takes nothing");
-                return false;
-            }
-        }
-        gateway.backlog.done();
-    }
-    true
 }

@@ -1,9 +1,6 @@
 //! Bodies: read within limits that count decoded bytes, alone and together.
 
-use std::collections::HashMap;
 use std::io::Read;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -14,106 +11,8 @@ use http_body_util::BodyExt as _;
 use plimsoll_engine::{Clock, TenantId};
 
 use crate::config::{Limits, Timeouts};
+use crate::in_flight::{BodyShare, InFlight};
 use crate::refusal::RequestRefusal;
-
-/// The memory that all bodies together may take.
-#[derive(Debug, Clone)]
-pub(crate) struct InFlight {
-    used: Arc<AtomicUsize>,
-    most: usize,
-    /// The bytes of each tenant that has any.
-    tenants: Arc<Mutex<HashMap<TenantId, usize>>>,
-    most_of_tenant: usize,
-}
-
-/// A share of it, given back when it is dropped.
-#[derive(Debug)]
-pub(crate) struct BodyShare {
-    all: InFlight,
-    tenant: TenantId,
-    bytes: usize,
-}
-
-impl InFlight {
-    /// Makes the memory; a tenant has a part of it where there are several `keys`.
-    pub(crate) fn new(limits: &Limits, keys: usize) -> Self {
-        let most = limits.in_flight_bytes;
-        let most_of_tenant = if keys > 1 { limits.tenant_bytes } else { most };
-        Self { used: Arc::default(), most, tenants: Arc::default(), most_of_tenant }
-    }
-
-    /// Returns the bytes in use.
-    pub(crate) fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    /// Makes the memory for so many bytes of everybody.
-    pub(crate) fn of(most: usize) -> Self {
-        Self { used: Arc::default(), most, tenants: Arc::default(), most_of_tenant: most }
-    }
-
-    /// Returns an empty share of a tenant.
-    pub(crate) fn share(&self, tenant: &TenantId) -> BodyShare {
-        BodyShare { all: self.clone(), tenant: tenant.clone(), bytes: 0 }
-    }
-
-    /// Adds bytes of a tenant; false where that is more than it may have.
-    fn add(&self, tenant: &TenantId, more: usize) -> bool {
-        if self.most_of_tenant >= self.most {
-            return true;
-        }
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = tenants.get(tenant).copied().unwrap_or(0);
-        let Some(sum) = used.checked_add(more).filter(|sum| *sum <= self.most_of_tenant) else {
-            return false;
-        };
-        tenants.insert(tenant.clone(), sum);
-        true
-    }
-
-    fn give_back(&self, tenant: &TenantId, bytes: usize) {
-        if self.most_of_tenant >= self.most {
-            return;
-        }
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(used) = tenants.get_mut(tenant) {
-            *used = used.saturating_sub(bytes);
-            if *used == 0 {
-                tenants.remove(tenant);
-            }
-        }
-    }
-}
-
-impl BodyShare {
-    /// Makes sure that the share has so many bytes; at once, for a queue would only hide that there is no room.
-    pub(crate) fn reach(&mut self, bytes: usize) -> Result<(), RequestRefusal> {
-        let more = bytes.saturating_sub(self.bytes);
-        if more == 0 {
-            return Ok(());
-        }
-        if !self.all.add(&self.tenant, more) {
-            return Err(RequestRefusal::Busy);
-        }
-        let most = self.all.most;
-        let grown = self.all.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, |used| {
-            used.checked_add(more).filter(|sum| *sum <= most)
-        });
-        if grown.is_err() {
-            self.all.give_back(&self.tenant, more);
-            return Err(RequestRefusal::Busy);
-        }
-        self.bytes += more;
-        Ok(())
-    }
-}
-
-impl Drop for BodyShare {
-    fn drop(&mut self) {
-        self.all.used.fetch_sub(self.bytes, Ordering::AcqRel);
-        self.all.give_back(&self.tenant, self.bytes);
-    }
-}
 
 /// A request's body.
 #[derive(Debug)]
@@ -135,7 +34,7 @@ impl ReceivedBody {
 
 /// The pace that a body must keep.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct BodyPace {
     /// The most time between two pieces, and before the rate counts.
     pub(crate) idle: Duration,
     /// The most time for all of it.
@@ -144,7 +43,7 @@ pub(crate) struct Pace {
     pub(crate) rate: usize,
 }
 
-impl Pace {
+impl BodyPace {
     pub(crate) fn of(timeouts: &Timeouts, limits: &Limits) -> Self {
         Self {
             idle: Timeouts::of(timeouts.body),
@@ -168,7 +67,7 @@ pub(crate) async fn receive<B>(
     headers: &HeaderMap,
     mut body: B,
     most: usize,
-    pace: Pace,
+    pace: BodyPace,
     (in_flight, tenant): (&InFlight, &TenantId),
     clock: &dyn Clock,
 ) -> Result<ReceivedBody, RequestRefusal>
@@ -205,7 +104,7 @@ async fn collect<B>(
     body: &mut B,
     announced: Option<usize>,
     most: usize,
-    pace: Pace,
+    pace: BodyPace,
     share: &mut BodyShare,
     clock: &dyn Clock,
 ) -> Result<Bytes, RequestRefusal>
@@ -255,7 +154,7 @@ fn decode(
     most: usize,
     share: &mut BodyShare,
 ) -> Result<Bytes, RequestRefusal> {
-    let encoded = share.bytes;
+    let encoded = share.bytes();
     let mut whole = Vec::new();
     let mut piece = [0; 16 << 10];
     loop {

@@ -9,7 +9,7 @@ use plimsoll_core::keep_warm::KeepWarm;
 use plimsoll_wire::Wire;
 use serde::{Deserialize, Serialize};
 
-/// How requests are handled.
+/// The handling of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -38,11 +38,11 @@ impl Mode {
     }
 }
 
-/// When a model is offered tools of ours; they cost tokens in every request, and break the prefix where they appear.
+/// The offer of our own tools to a model; they cost tokens in every request, and break the prefix where they appear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "ValueOrWord<bool>", into = "ValueOrWord<bool>")]
 pub enum OwnTools {
-    /// Where something can be hidden and they are small beside the session's first request, or the first after a pause that
+    /// Offered if something can be hidden and they are small beside the session's first request, or the first after a pause that
     /// outlived the cache.
     #[default]
     Auto,
@@ -72,7 +72,7 @@ impl TryFrom<ValueOrWord<bool>> for OwnTools {
     }
 }
 
-/// When a message counts as kept.
+/// The moment at which a message counts as kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
@@ -83,7 +83,7 @@ pub enum Durability {
     Relaxed,
 }
 
-/// What a client gets when the store does not take its answer.
+/// The answer that a client gets when the store does not take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreFailure {

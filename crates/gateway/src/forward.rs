@@ -16,12 +16,13 @@ use tokio::time::Instant;
 use crate::answer::{FollowUp, PendingTurn, RelayedAnswer};
 use crate::answer_cache;
 use crate::answer_stream::AnswerStream;
-use crate::body::{BodyShare, Pace, ReceivedBody, receive};
+use crate::body::{BodyPace, ReceivedBody, receive};
 use crate::causes::causes;
 use crate::client_options::RequestOptions;
 use crate::config::Mode;
 use crate::gateway::Gateway;
 use crate::headers;
+use crate::in_flight::BodyShare;
 use crate::metrics::{Counter, GaugeGuard};
 use crate::prepare::{FailOpen, Original, Preparation, Prepared};
 use crate::refusal::RequestRefusal;
@@ -55,7 +56,7 @@ pub(crate) async fn forward(
         return Err(RequestRefusal::Busy);
     }
     let limits = &gateway.config.limits;
-    let pace = Pace::of(&gateway.config.timeouts, limits);
+    let pace = BodyPace::of(&gateway.config.timeouts, limits);
     let room = (&gateway.in_flight, &tenant);
     let received =
         receive(&head.headers, body, limits.body_bytes, pace, room, &*gateway.clock).await?;

@@ -17,12 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const LONGEST_HEAD: usize = 1 << 20;
 const LONGEST_LINE: usize = 4096;
 
-/// How long after its request a client may close its side and still get the answer (chosen: one that closes later has left).
+/// The time after its request in which a client may close its side and still get the answer (chosen: one that closes later has left).
 const HALF_CLOSE_MILLIS: i64 = 1000;
 
 /// The part of a request that comes next.
 #[derive(Debug)]
-enum Part {
+enum RequestPart {
     Head,
     Bytes(u64),
     ChunkSize,
@@ -36,30 +36,30 @@ enum Part {
 /// Follows the requests of a connection.
 #[derive(Debug)]
 struct Framing {
-    part: Part,
+    part: RequestPart,
     gathered: Vec<u8>,
 }
 
 impl Framing {
     fn new() -> Self {
-        Self { part: Part::Head, gathered: Vec::new() }
+        Self { part: RequestPart::Head, gathered: Vec::new() }
     }
 
     /// Takes in bytes; returns whether a head among them has more than one length.
     fn take(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             match &mut self.part {
-                Part::Lost => return false,
-                Part::Bytes(left) | Part::Chunk(left) => {
-                    let taken = (bytes.len() as u64).min(*left);
-                    *left -= taken;
+                RequestPart::Lost => return false,
+                RequestPart::Bytes(bytes_to_come) | RequestPart::Chunk(bytes_to_come) => {
+                    let taken = (bytes.len() as u64).min(*bytes_to_come);
+                    *bytes_to_come -= taken;
                     bytes = &bytes[usize::try_from(taken).unwrap_or(bytes.len())..];
-                    if *left == 0 {
-                        let is_chunk = matches!(self.part, Part::Chunk(_));
-                        self.part = if is_chunk { Part::ChunkSize } else { Part::Head };
+                    if *bytes_to_come == 0 {
+                        let is_chunk = matches!(self.part, RequestPart::Chunk(_));
+                        self.part = if is_chunk { RequestPart::ChunkSize } else { RequestPart::Head };
                     }
                 }
-                Part::Head => {
+                RequestPart::Head => {
                     if self.gathered.is_empty() && matches!(bytes[0], b'\r' | b'\n') {
                         bytes = &bytes[1..];
                         continue;
@@ -71,22 +71,22 @@ impl Framing {
                         match body_of(&head) {
                             Some(part) => self.part = part,
                             None => {
-                                self.part = Part::Lost;
+                                self.part = RequestPart::Lost;
                                 return true;
                             }
                         }
                     } else if self.gathered.len() > LONGEST_HEAD {
-                        self.part = Part::Lost;
+                        self.part = RequestPart::Lost;
                     }
                 }
-                Part::ChunkSize | Part::Trailers => {
+                RequestPart::ChunkSize | RequestPart::Trailers => {
                     let Some(rest) = self.line(bytes) else { return false };
                     bytes = rest;
                     let line = std::mem::take(&mut self.gathered);
                     let line = line.trim_ascii();
                     self.part = match self.part {
-                        Part::Trailers if line.is_empty() => Part::Head,
-                        Part::Trailers => Part::Trailers,
+                        RequestPart::Trailers if line.is_empty() => RequestPart::Head,
+                        RequestPart::Trailers => RequestPart::Trailers,
                         _ => chunk(line),
                     };
                 }
@@ -101,9 +101,9 @@ impl Framing {
         let (taken, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
         self.gathered.extend_from_slice(taken);
         if end.is_none() {
-            let most = if matches!(self.part, Part::Head) { LONGEST_HEAD } else { LONGEST_LINE };
+            let most = if matches!(self.part, RequestPart::Head) { LONGEST_HEAD } else { LONGEST_LINE };
             if self.gathered.len() > most {
-                self.part = Part::Lost;
+                self.part = RequestPart::Lost;
             }
             return None;
         }
@@ -111,7 +111,7 @@ impl Framing {
     }
 
     fn is_between_requests(&self) -> bool {
-        matches!(self.part, Part::Head) && self.gathered.is_empty()
+        matches!(self.part, RequestPart::Head) && self.gathered.is_empty()
     }
 }
 
@@ -119,18 +119,18 @@ fn is_ended(head: &[u8]) -> bool {
     head.ends_with(b"\n\r\n") || head.ends_with(b"\n\n")
 }
 
-fn chunk(line: &[u8]) -> Part {
+fn chunk(line: &[u8]) -> RequestPart {
     let size = line.split(|byte| *byte == b';').next().unwrap_or_default();
     let size = str::from_utf8(size).ok().map(str::trim);
     match size.and_then(|size| u64::from_str_radix(size, 16).ok()) {
-        Some(0) => Part::Trailers,
-        Some(size) => size.checked_add(2).map_or(Part::Lost, Part::Chunk),
-        None => Part::Lost,
+        Some(0) => RequestPart::Trailers,
+        Some(size) => size.checked_add(2).map_or(RequestPart::Lost, RequestPart::Chunk),
+        None => RequestPart::Lost,
     }
 }
 
 /// Returns what follows a head; `None` where it has more than one length, or an encoding of the transfer other than `chunked`.
-fn body_of(head: &[u8]) -> Option<Part> {
+fn body_of(head: &[u8]) -> Option<RequestPart> {
     let (mut length, mut is_chunked) = (None, false);
     for line in head.split(|byte| *byte == b'\n').skip(1) {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
@@ -151,9 +151,9 @@ fn body_of(head: &[u8]) -> Option<Part> {
     }
     match (length, is_chunked) {
         (Some(_), true) => None,
-        (_, true) => Some(Part::ChunkSize),
-        (None | Some(0), false) => Some(Part::Head),
-        (Some(length), false) => Some(Part::Bytes(length)),
+        (_, true) => Some(RequestPart::ChunkSize),
+        (None | Some(0), false) => Some(RequestPart::Head),
+        (Some(length), false) => Some(RequestPart::Bytes(length)),
     }
 }
 
@@ -164,7 +164,7 @@ pub(crate) struct Framed<S> {
     clock: Arc<dyn Clock>,
     framing: Framing,
     is_ambiguous: Arc<AtomicBool>,
-    /// When the last byte of a request came, until the first of its answer goes.
+    /// The time of the last byte of a request, until the first of its answer goes.
     asked: Option<MillisSinceEpoch>,
     is_half_closed: bool,
 }

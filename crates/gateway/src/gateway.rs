@@ -1,5 +1,6 @@
 //! The gateway: the state that all requests share.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,12 +11,12 @@ use plimsoll_engine::{Clock, HistoryStore, TenantId};
 use tokio::sync::watch;
 
 use crate::backlog::Backlog;
-use crate::body::InFlight;
 use crate::config::{GatewayConfig, Timeouts};
 use crate::guard::Guard;
+use crate::in_flight::InFlight;
 use crate::keys::{KeyError, Keys};
 use crate::metrics::{Counter, Metrics};
-use crate::outbound::outgoing;
+use crate::outbound::redacted;
 use crate::pauses::Pauses;
 use crate::ports::{Answers, Memory, Observation, Parts, Policies};
 use crate::refusal::RequestRefusal;
@@ -186,7 +187,10 @@ impl Gateway {
         request: &UpstreamRequest,
     ) -> Result<reqwest::Response, RequestRefusal> {
         let first_byte = Timeouts::of(self.config.timeouts.first_byte);
-        let request = outgoing(self, request).await?;
+        let request = match self.config.add.redact {
+            true => Cow::Owned(redacted(request, self.config.limits.depth, &self.work).await?),
+            false => Cow::Borrowed(request),
+        };
         let response = request.send(first_byte, &*self.clock).await?;
         let status = response.status().as_u16();
         tracing::debug!(upstream = request.upstream.name, status, "answered");

@@ -10,17 +10,17 @@ use crate::config::GatewayConfig;
 
 /// The header that carries a key of the gateway and goes no further.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("x-plimsoll-key");
-/// Where clients put the keys of providers.
+/// The headers in which clients send the keys of providers.
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 pub(crate) const GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
 /// The keys that are known.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Keys(Vec<([u8; 32], Caller)>);
+pub(crate) struct Keys(Vec<([u8; 32], KeyHolder)>);
 
 /// The caller that a key names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Caller {
+pub(crate) struct KeyHolder {
     pub(crate) tenant: TenantId,
     /// Whether it may see what concerns all tenants.
     pub(crate) is_operator: bool,
@@ -44,7 +44,7 @@ impl Keys {
             let tenant = TenantId::new(key.tenant.as_deref().unwrap_or(name));
             let tenant =
                 tenant.map_err(|source| KeyError::Tenant { name: name.clone(), source })?;
-            keys.push((digest, Caller { tenant, is_operator: key.operator }));
+            keys.push((digest, KeyHolder { tenant, is_operator: key.operator }));
         }
         Ok(Self(keys))
     }
@@ -56,9 +56,9 @@ impl Keys {
     /// Returns the caller of a request, or `None` where it shows no key that is known.
     ///
     /// `own_places` says that the upstream's key is ours, so that the client's places for keys carry the gateway's.
-    pub(crate) fn caller(&self, headers: &HeaderMap, own_places: bool) -> Option<Caller> {
+    pub(crate) fn caller(&self, headers: &HeaderMap, own_places: bool) -> Option<KeyHolder> {
         if self.is_empty() {
-            return Some(Caller { tenant: TenantId::default(), is_operator: true });
+            return Some(KeyHolder { tenant: TenantId::default(), is_operator: true });
         }
         let shown = shown(headers, &KEY).or_else(|| {
             let places = [&API_KEY, &GOOGLE_KEY];
@@ -69,7 +69,7 @@ impl Keys {
         self.find(shown)
     }
 
-    fn find(&self, key: &str) -> Option<Caller> {
+    fn find(&self, key: &str) -> Option<KeyHolder> {
         let digest: [u8; 32] = Sha256::digest(key.trim().as_bytes()).into();
         // Every known key is compared, so that the time says nothing about which one is near.
         let mut place = u32::MAX;

@@ -17,7 +17,7 @@ use crate::gateway::Gateway;
 use crate::metrics::Counter;
 use crate::sessions::SessionBranch;
 
-/// Where lookups of a request search.
+/// The place in which lookups of a request search.
 #[derive(Debug, Clone)]
 pub(crate) struct LookupPlace {
     pub(crate) branch: SessionBranch,

@@ -25,7 +25,7 @@ pub(crate) enum Counter {
     Warmed,
 }
 
-/// How a family of counters is written.
+/// The written form of a family of counters.
 struct Family {
     name: &'static str,
     help: &'static str,

@@ -11,32 +11,30 @@ use http::{HeaderMap, HeaderValue};
 use plimsoll_core::safety::{Handling, redact, redact_field};
 use plimsoll_wire::{RequestError, redact_body};
 
-use crate::gateway::Gateway;
 use crate::keys::{API_KEY, GOOGLE_KEY};
 use crate::paths::decoded;
 use crate::refusal::RequestRefusal;
 use crate::upstream::UpstreamRequest;
+use crate::work::Work;
 
 /// The fields of a query that carry the client's own key for the upstream.
 const KEYS: &[&str] = &["key", "access_token"];
 
-/// Returns the request as it may leave.
+/// Returns the request without personal data and secrets.
 ///
 /// Errors: [`RequestRefusal::Unredacted`] for a body that is no JSON, and for a path that holds what would have to be redacted.
-pub(crate) async fn outgoing<'r>(
-    gateway: &Gateway,
-    request: &'r UpstreamRequest,
-) -> Result<Cow<'r, UpstreamRequest>, RequestRefusal> {
-    if !gateway.config.add.redact {
-        return Ok(Cow::Borrowed(request));
-    }
+pub(crate) async fn redacted(
+    request: &UpstreamRequest,
+    depth: usize,
+    work: &Work,
+) -> Result<UpstreamRequest, RequestRefusal> {
     check_path(&request.path)?;
     let mut changed = request.clone();
     redact_headers(&mut changed.headers);
     if !request.body.is_empty() {
-        let (body, depth) = (request.body.clone(), gateway.config.limits.depth);
-        let work = move || redact_body(&body, depth, Handling::REDACT);
-        let redacted = gateway.work.run(request.body.len(), work).await;
+        let body = request.body.clone();
+        let redact = move || redact_body(&body, depth, Handling::REDACT);
+        let redacted = work.run(request.body.len(), redact).await;
         let redacted = redacted.map_err(|broken| RequestRefusal::Unredacted(broken.to_string()))?;
         let redacted = redacted.map_err(|error| match error {
             RequestError::TooDeep { depth } => RequestRefusal::TooDeep { most: depth },
@@ -46,7 +44,7 @@ pub(crate) async fn outgoing<'r>(
             changed.body = Bytes::from(body);
         }
     }
-    Ok(Cow::Owned(changed))
+    Ok(changed)
 }
 
 fn check_path(path_and_query: &str) -> Result<(), RequestRefusal> {

@@ -6,6 +6,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use plimsoll_wire::error_body;
 
 use crate::config::Api;
+use crate::in_flight::NoRoom;
 use crate::relay::{Body, whole};
 
 /// Names the answers that are ours and not the provider's.
@@ -60,6 +61,12 @@ pub(crate) enum RequestRefusal {
     NotKept(String),
     #[error("the gateway is shutting down")]
     Stopping,
+}
+
+impl From<NoRoom> for RequestRefusal {
+    fn from(_: NoRoom) -> Self {
+        Self::Busy
+    }
 }
 
 impl RequestRefusal {

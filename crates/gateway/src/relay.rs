@@ -11,8 +11,8 @@ use http_body_util::{BodyExt as _, Full, StreamBody};
 use plimsoll_engine::Clock;
 use tokio::sync::watch;
 
-use crate::body::BodyShare;
 use crate::causes::causes;
+use crate::in_flight::BodyShare;
 
 /// Why an answer ends before it is complete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use plimsoll_core::safety::{handle_message, redact};
 use plimsoll_core::{Message, MillisSinceEpoch, Usage};
 use plimsoll_engine::live::{Bounded, Miss, Note};
-use plimsoll_engine::observe::MessageObserver;
-use plimsoll_engine::{Bill, HistoryBatch, MessageRecord, StoreError, TenantId};
+use plimsoll_engine::{Bill, HistoryBatch, StoreError};
 use plimsoll_wire::AnswerUsage;
 
+use crate::append::append;
 use crate::asked::{Asked, redacts};
-use crate::backlog::{WaitingTurn, catch_up};
+use crate::backlog::WaitingTurn;
+use crate::catch_up::catch_up;
 use crate::causes::causes;
 use crate::config::{Durability, StoreFailure};
 use crate::gateway::Gateway;
 use crate::lookup::LookupPlace;
 use crate::metrics::Counter;
-use crate::ports::Observation;
 use crate::sessions::{SessionBranch, read};
 use crate::warm::{self, SentRequest, WarmSession};
 
-/// How often a turn is appended that another gateway's turns were before (chosen: two such in a row are rare).
+/// The attempts to append a turn while another gateway goes on with the session (chosen: two in a row are rare).
 const ATTEMPTS: usize = 4;
 
 /// A request in its session; it ends by [`SessionTurn::end`], or without an answer when it is dropped.
@@ -50,7 +50,7 @@ pub(crate) struct TurnOutcome {
     pub(crate) carried: Vec<Arc<str>>,
     /// The key of the answer in the answer cache, where it came from there.
     pub(crate) cached: Option<Arc<str>>,
-    /// How often the provider was asked again for lookups of ours.
+    /// The further requests to the provider for lookups of ours.
     pub(crate) rounds: usize,
     /// Whether the request went out as it came because it was not ready in time.
     pub(crate) late: bool,
@@ -284,42 +284,6 @@ fn wait(gateway: &Arc<Gateway>, turn: WaitingTurn, branch: &SessionBranch) -> Op
     gateway.sessions.forget(&branch.key);
     tracing::error!("a turn is not recorded: too many wait for the store");
     None
-}
-
-/// Appends a batch, with cards where they are wanted; their jobs are queued behind the answer.
-pub(crate) async fn append(
-    gateway: &Arc<Gateway>,
-    tenant: &TenantId,
-    mut batch: HistoryBatch,
-    repeated: &BTreeSet<u32>,
-    now: MillisSinceEpoch,
-) -> Result<(), StoreError> {
-    let new = match observer(gateway, tenant) {
-        Some(observer) => {
-            let is_known = |record: &MessageRecord| repeated.contains(&record.position);
-            observer.add_cards(&mut batch, is_known, now).await?
-        }
-        None => Vec::new(),
-    };
-    gateway.history.append(tenant, batch).await?;
-    if !new.is_empty() {
-        let (gateway, tenant) = (gateway.clone(), tenant.clone());
-        let behind = gateway.behind.subscribe();
-        tokio::spawn(async move {
-            let _behind = behind;
-            let Some(observer) = observer(&gateway, &tenant) else { return };
-            if let Err(error) = observer.queue(&new, now).await {
-                tracing::error!(error = %causes(&error), "jobs of cards could not be queued");
-            }
-        });
-    }
-    Ok(())
-}
-
-fn observer<'a>(gateway: &'a Gateway, tenant: &'a TenantId) -> Option<MessageObserver<'a>> {
-    let Observation { knowledge, cards } = gateway.observation.as_ref()?;
-    let (history, knowledge) = (&*gateway.history, &**knowledge);
-    Some(MessageObserver { history, knowledge, tenant, settings: cards })
 }
 
 async fn note_kept(gateway: &Gateway, branch: &SessionBranch, batch: &HistoryBatch) {

@@ -38,7 +38,7 @@ pub struct ProviderConfig {
     pub json: Option<JsonBy>,
     /// The name of the field that limits the answer, for Chat Completions.
     pub max_tokens_field: Option<String>,
-    /// What its models cost, over `pricing.toml`.
+    /// The prices of its models, over `pricing.toml`.
     pub price: Option<Price>,
     /// Timeouts of this provider, instead of the common ones.
     pub timeouts: Option<CallTimeouts>,
@@ -67,7 +67,7 @@ impl ModelApi {
     }
 }
 
-/// How an answer in JSON is asked for; it is checked in any case.
+/// The request for an answer in JSON; it is checked in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JsonBy {
@@ -122,7 +122,7 @@ impl CallTimeouts {
     }
 }
 
-/// How often a failed call is repeated, and how long the pauses are.
+/// The repetitions of a failed call, and the pauses between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retries {
@@ -160,7 +160,7 @@ pub struct SpendingConfig {
 pub struct EmbedderConfig {
     /// The embedder, as `provider/model` or `onnx/FOLDER`; the built-in one where none is named.
     pub model: Option<String>,
-    /// How many numbers its vectors have; needed for `provider/model`.
+    /// The length of its vectors; needed for `provider/model`.
     pub dimension: Option<usize>,
     /// The onnxruntime library; needed for `onnx/FOLDER`.
     pub library: Option<PathBuf>,

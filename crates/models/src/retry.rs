@@ -1,4 +1,4 @@
-//! When a call is tried again: pure, the chance is an argument.
+//! Retries of a call: pure, the chance is an argument.
 
 use std::time::Duration;
 

@@ -77,6 +77,18 @@ pub async fn open_history(address: &StoreAddress) -> Result<Arc<dyn HistoryStore
     }
 }
 
+/// Opens a store that is a file.
+///
+/// Errors: [`StoreError::Unsupported`] for one that is reached over a network, which has tools of its own.
+pub async fn open_file(address: &StoreAddress) -> Result<SqliteStore, StoreError> {
+    let path = match address.expose().split_once("://") {
+        Some(("sqlite", path)) => path,
+        None => address.expose(),
+        Some(_) => return unsupported("this on a server: it has commands of its own for that"),
+    };
+    SqliteStore::open(Path::new(path)).await
+}
+
 /// Returns whether a store is there already; of one that is reached over a network, only opening it tells.
 pub fn exists(address: &StoreAddress) -> bool {
     let address = address.expose();

@@ -93,6 +93,25 @@ impl SqliteStore {
         &self.path
     }
 
+    /// Checks every page and index of the file; returns a line for each fault.
+    ///
+    /// The contents of messages have hashes of their own: see [`HistoryStore::verify`](plimsoll_engine::HistoryStore::verify).
+    pub async fn check(&self) -> Result<Vec<String>, StoreError> {
+        let lines: Vec<String> = self
+            .read(|connection| {
+                query::rows(connection, "PRAGMA integrity_check(100)", [], |row| Ok(row.get(0)?))
+            })
+            .await?;
+        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    }
+
+    /// Copies the store, as it is at this moment, to a file that is not there yet.
+    pub async fn back_up(&self, to: &Path) -> Result<(), StoreError> {
+        let (from, to) = (self.path.clone(), to.to_owned());
+        let copied = tokio::task::spawn_blocking(move || file::copy(&from, &to)).await;
+        copied.map_err(|error| StoreError::Other(Box::new(error)))?
+    }
+
     /// Returns how many contents were read since the store was opened that no longer have their hash.
     pub fn mismatches(&self) -> u64 {
         self.mismatches.load(Ordering::Relaxed)

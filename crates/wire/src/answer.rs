@@ -50,7 +50,7 @@ impl From<Usage> for AnswerUsage {
     }
 }
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// The provider ended it.

@@ -22,7 +22,7 @@ const LONGEST: usize = 64 << 20;
 #[derive(Debug, Default)]
 pub struct Events {
     buffer: Vec<u8>,
-    /// Where the line begins that is not ended yet.
+    /// The beginning of the line that is not ended yet.
     line: usize,
     /// The bytes that were searched for the end of that line.
     seen: usize,

@@ -1,6 +1,6 @@
 //! Replies: a provider's answer on its way to the client, without the calls of our tools.
 //!
-//! Where only our tools are called, the client waits: the results go back to the provider, and its next answer goes on where
+//! If only our tools are called, the client waits: the results go back to the provider, and its next answer goes on where
 //! the first stopped, so that the client sees one. Where the client's tools are called too, it is handed its own calls, and
 //! ours are put into its next request ([`super::Edits::restore`]).
 

@@ -93,7 +93,7 @@ pub struct ProviderRequest {
     sources: Vec<MessageSource>,
 }
 
-/// Where in the body a message stands.
+/// The place of a message in the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageSource {
     pub(crate) place: Place,

@@ -48,7 +48,7 @@ pub struct Edits {
     pub context_editing: Option<ContextEditing>,
 }
 
-/// When a provider clears old results by itself.
+/// The conditions under which a provider clears old results by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextEditing {
     /// Tokens of input above which results are cleared.
@@ -84,14 +84,14 @@ pub struct WithheldCalls {
     pub calls: Vec<WithheldCall>,
     /// The answers before the last, which we answered ourselves, each as it was sent back to the provider.
     pub earlier: Vec<Vec<Arc<str>>>,
-    /// How many messages the request had that it answered, so that it is not mistaken for one that says the same.
+    /// The number of messages of the request that it answered, so that it is not mistaken for one that says the same.
     pub at: usize,
 }
 
 /// A call that was withheld, and where it stood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WithheldCall {
-    /// How many of the shown blocks stood before it.
+    /// The number of shown blocks before it.
     pub before: usize,
     /// In which of the provider's answers, counted from 0; the last one's calls are answered beside the client's.
     pub round: usize,

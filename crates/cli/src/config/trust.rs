@@ -64,7 +64,7 @@ pub(super) fn untrusted(path: &Path, text: &str) -> Option<Table> {
     }
     if !guarded.is_empty() {
         output::warning(&format!(
-            "{} is not trusted, so its {} are left out; `plimsoll trust` allows them",
+            "{} is not trusted, so its {} are ignored; `plimsoll trust` allows them",
             path.display(),
             guarded_keys(text).join(", ")
         ));

@@ -120,6 +120,8 @@ fn flag_variable_and_setting_name_the_history() {
 #[test]
 fn a_history_that_cannot_be_opened_is_told_in_one_line() {
     let environment = Environment::new();
+    environment.write("talk.jsonl", "{\"text\": \"the quay is open\"}\n");
+    environment.data(&["import", "talk.jsonl", "--store", "kept.db"]);
     for (address, code, told) in [
         // Nobody listens on the port of discarding.
         ("clickhouse://ann:pa55w0rd@127.0.0.1:9", 1, "ClickHouse at 127.0.0.1:9 does not answer"),

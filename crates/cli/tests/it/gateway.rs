@@ -325,7 +325,10 @@ fn the_doctor_says_what_is_in_the_way() {
     trust(&folder);
     let (code, text) = doctor(&["--offline", "--json"]);
     let serve = plimsoll(&folder).arg("serve").output().expect("it ends");
-    assert!(!serve.status.success() && serve.stdout.is_empty(), "it says nothing before it refuses");
+    assert!(
+        !serve.status.success() && serve.stdout.is_empty(),
+        "it says nothing before it refuses"
+    );
     assert_eq!(code, Some(1));
     assert!(text.contains("there are no keys") && text.contains("unknown policy"), "{text}");
 }
@@ -359,7 +362,8 @@ fn a_foreign_folders_settings_are_refused_by_what_sends() {
     let folder = TempDir::new().expect("a folder");
     let text = "[gateway.upstreams.openai]\nbase_url = \"http://127.0.0.1:9\"\nkey_env = \"GITHUB_TOKEN\"\n";
     std::fs::write(folder.path().join("plimsoll.toml"), text).expect("written");
-    for command in [&["serve"][..], &["run-agent", "--", "true"], &["work", "--once"], &["models"]] {
+    for command in [&["serve"][..], &["run-agent", "--", "true"], &["work", "--once"], &["models"]]
+    {
         let output = plimsoll(&folder).args(command).output().expect("it ends");
         assert_eq!(output.status.code(), Some(2), "{command:?}");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -9,7 +9,8 @@ fn filled() -> Environment {
     environment.write("lines.jsonl", LINES);
     for tenant in ["ann", "bob"] {
         environment.data(&["import", "lines.jsonl", "--store", "kept.db", "--tenant", tenant]);
-        let add = ["memory", "add", "ann likes tea", "--store", "kept.db", "--tenant", tenant];
+        let add =
+            ["memory", "add", "fact", "ann likes tea", "--store", "kept.db", "--tenant", tenant];
         assert_eq!(environment.run(&add).code, 0, "{}", environment.run(&add).stderr);
     }
     environment
@@ -32,9 +33,14 @@ fn a_tenant_is_listed_read_exported_and_erased() {
     let exported = on(&["tenant", "export", "ann"]).stdout;
     let kinds: Vec<String> = exported
         .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["kind"].to_string())
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).expect("JSON")["kind"].to_string()
+        })
         .collect();
-    assert!(kinds.contains(&"\"log\"".to_owned()) && kinds.contains(&"\"memory\"".to_owned()), "{kinds:?}");
+    assert!(
+        kinds.contains(&"\"log\"".to_owned()) && kinds.contains(&"\"memory\"".to_owned()),
+        "{kinds:?}"
+    );
     assert_eq!(on(&["tenant", "erase", "ann"]).code, 2, "without a word nothing goes");
     let erased = on(&["tenant", "erase", "ann", "--yes"]);
     assert!(erased.stdout.contains("none is left"), "{} {}", erased.stdout, erased.stderr);
@@ -58,7 +64,7 @@ fn commands_that_read_make_no_store() {
         &["cards"],
         &["cache", "list"],
         &["tenant", "list"],
-        &["recall", "x"],
+        &["recall", "--query", "x"],
     ] {
         let all: Vec<&str> = command.iter().copied().chain(["--store", "none/kept.db"]).collect();
         let ran = environment.run(&all);
@@ -86,4 +92,26 @@ fn files_of_one_id_that_begin_otherwise_are_sessions_of_their_own() {
     }
     let list = environment.run(&["tenant", "list", "--store", "kept.db"]).stdout;
     assert!(list.contains("2 sessions") && list.contains("2 messages"), "{list}");
+}
+
+#[test]
+fn a_store_is_checked_and_copied() {
+    let environment = filled();
+    let ran = environment.run(&["store", "check", "--store", "kept.db"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 messages checked, 0 faults"), "{}", ran.stderr);
+    assert_eq!(environment.run(&["store", "backup", "copy.db", "--store", "kept.db"]).code, 0);
+    let again = environment.run(&["store", "backup", "copy.db", "--store", "kept.db"]);
+    assert_eq!(again.code, 1, "a file that is there is not replaced");
+    let found = environment.run(&["search", "fourteen", "--tenant", "ann", "--store", "copy.db"]);
+    assert!(found.stdout.contains("fourteen"), "{}", found.stderr);
+    // A letter of a message changes on the disk.
+    let mut bytes = std::fs::read(environment.work().join("copy.db")).expect("the copy");
+    let word = b"the berth is fourteen";
+    let at = bytes.windows(word.len()).position(|part| part == word).expect("a message");
+    bytes[at] = b'T';
+    environment.write("copy.db", bytes);
+    let ran = environment.run(&["store", "check", "--store", "copy.db"]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 message no longer as stored"), "{}", ran.stdout);
 }

@@ -21,7 +21,8 @@ fn tools(environment: &Environment, arguments: &[&str]) -> String {
 fn tools_are_registered_and_a_change_is_a_version() {
     let environment = Environment::new();
     environment.write("files.json", TOOLS);
-    assert_eq!(tools(&environment, &["list"]), "no tool is registered\n");
+    let ran = environment.run(&["tools", "list", "--store", "kept.db"]);
+    assert!(ran.stderr.contains("there is no store"), "a list makes none: {}", ran.stderr);
     let add =
         |arguments: &[&str]| tools(&environment, &[&["add", "files.json"], arguments].concat());
     assert_eq!(add(&[]), "2 tools added, 0 changed, 0 as before\n");

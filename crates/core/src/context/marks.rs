@@ -1,6 +1,6 @@
 //! Marks of our own, and the places where the provider's cache has an entry.
 
-use crate::cost::{Cache, CacheKind};
+use crate::cost::{Cache, CacheKind, RequestPieces};
 use crate::message::MillisSinceEpoch;
 use crate::plan::{Context, Plan};
 use crate::terms::Terms;
@@ -14,22 +14,23 @@ pub(super) fn own_marks(
     terms: &Terms,
     context: &Context,
     fresh: Position,
-    cache: &Cache,
+    (cache, plain): (&Cache, &RequestPieces),
     at: Option<MillisSinceEpoch>,
 ) -> Vec<usize> {
     let free = terms.around.free_marks;
     if terms.prices.cache != CacheKind::Marks || free == 0 {
         return Vec::new();
     }
-    let pieces = |own: &[usize]| terms.pieces(context.iter().map(|sent| &**sent), own);
-    let read = |own: &[usize]| cache.read(&terms.prices, &pieces(own), at);
+    let read = |own: &[usize]| {
+        let mut marked = plain.clone();
+        own.iter().for_each(|at| marked.mark(at + 1, terms.around.life()));
+        cache.read(&terms.prices, &marked, at)
+    };
     let before = context.iter().rposition(|sent| sent.position.is_some_and(|at| at < fresh));
     let before: Vec<usize> = before.into_iter().collect();
     // The first piece is the tools and the system prompt.
-    let plain = pieces(&[]);
-    let longest = cache.ends(&terms.prices, &plain, at).pop().and_then(|end| end.checked_sub(1));
-    let there: f64 =
-        longest.map_or(0.0, |end| plain[..=end + 1].iter().map(|one| one.tokens).sum());
+    let longest = cache.last_end(&terms.prices, plain, at).and_then(|end| end.checked_sub(1));
+    let there = longest.map_or(0.0, |end| plain.tokens_to(end + 1));
     let Some(longest) = longest.filter(|_| there > read(&before)) else { return before };
     let mut both = vec![longest];
     if free > 1 {
@@ -47,7 +48,7 @@ pub(super) fn entry_ends(
 ) -> Vec<bool> {
     let mut ends = vec![false; plan.decisions().len()];
     let context = plan.render();
-    let pieces = terms.pieces(context.iter().map(|sent| &**sent), &[]);
+    let pieces = RequestPieces::new(terms.pieces(context.iter().map(|sent| &**sent), &[]));
     for end in cache.ends(&terms.prices, &pieces, at) {
         let sent = end.checked_sub(1).and_then(|at| context.get(at));
         if let Some(position) = sent.and_then(|sent| sent.position) {

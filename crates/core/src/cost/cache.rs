@@ -6,6 +6,7 @@
 //! down. All of Plimsoll uses this one model.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use serde::{Deserialize, Serialize};
 
@@ -99,12 +100,62 @@ struct CacheEntry {
     life: Life,
 }
 
+/// The hash of a digest, which is one already.
+#[derive(Debug, Clone, Copy, Default)]
+struct DigestHasher(u64);
+
+impl Hasher for DigestHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, digest: u64) {
+        self.0 = digest;
+    }
+}
+
+/// A request as the cache reads it: its pieces, and for each the digest and the tokens of the prefix up to its end.
+///
+/// Made once for each request, since it grows with the conversation; marks change no prefix.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestPieces {
+    pieces: Vec<Piece>,
+    prefixes: Vec<(u64, f64)>,
+}
+
+impl RequestPieces {
+    pub(crate) fn new(pieces: Vec<Piece>) -> Self {
+        let prefixes = prefixes(&pieces);
+        Self { pieces, prefixes }
+    }
+
+    /// Sets a mark at the end of a piece that has none.
+    pub(crate) fn mark(&mut self, piece: usize, life: Life) {
+        if let Some(piece) = self.pieces.get_mut(piece) {
+            piece.mark = piece.mark.or(Some(life));
+        }
+    }
+
+    /// Returns the tokens up to the end of a piece.
+    pub(crate) fn tokens_to(&self, piece: usize) -> f64 {
+        self.prefixes[piece].1
+    }
+}
+
 /// The state of a provider's cache for one conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Cache {
-    entries: HashMap<u64, CacheEntry>,
+    entries: HashMap<u64, CacheEntry, BuildHasherDefault<DigestHasher>>,
     /// Keys of the last request, and when it was made.
     last: Vec<u64>,
+    /// The entries that the last request's prefixes have: the piece at whose end each stands, ascending, and its digest.
+    chain: Vec<(usize, u64)>,
     last_used: Option<MillisSinceEpoch>,
 }
 
@@ -116,25 +167,45 @@ impl Cache {
         pieces: &[Piece],
         now: Option<MillisSinceEpoch>,
     ) -> Charge {
-        let prefixes = prefixes(pieces);
+        self.charge_request(prices, &RequestPieces::new(pieces.to_vec()), now)
+    }
+
+    /// Charges a request made at `now`, and remembers it.
+    pub(crate) fn charge_request(
+        &mut self,
+        prices: &Prices,
+        request: &RequestPieces,
+        now: Option<MillisSinceEpoch>,
+    ) -> Charge {
+        let RequestPieces { pieces, prefixes } = request;
         let cold = self.is_cold(prices, now);
-        let mut charge = match prices.cache {
-            CacheKind::Marks => self.charge_marks(prices, pieces, &prefixes, now),
-            CacheKind::Ends | CacheKind::Steps => {
-                self.charge_prefix(prices, pieces, &prefixes, now)
+        let alike = self.alike(pieces);
+        // Behind the common part each prefix is looked up once; before it, the chain has all entries.
+        self.chain.truncate(self.chain.partition_point(|(at, _)| *at < alike));
+        for (at, (prefix, _)) in prefixes.iter().enumerate().skip(alike) {
+            if self.entries.contains_key(prefix) {
+                self.chain.push((at, *prefix));
             }
+        }
+        let mut charge = match prices.cache {
+            CacheKind::Marks => self.charge_marks(prices, pieces, prefixes, now),
+            CacheKind::Ends | CacheKind::Steps => self.charge_prefix(prices, pieces, prefixes, now),
         };
-        let alike = self.last.iter().zip(pieces).take_while(|(last, now)| **last == now.key);
-        charge.alike = alike.count();
+        charge.alike = alike;
         charge.cold = cold;
         charge.broken = !charge.cold && charge.alike < self.last.len();
         if charge.cold {
             charge.alike = 0;
         }
-        self.last.clear();
-        self.last.extend(pieces.iter().map(|piece| piece.key));
+        self.last.truncate(alike);
+        self.last.extend(pieces[alike..].iter().map(|piece| piece.key));
         self.last_used = now.or(self.last_used);
         charge
+    }
+
+    /// Counts the pieces at the beginning that equal those of the last request.
+    fn alike(&self, pieces: &[Piece]) -> usize {
+        self.last.iter().zip(pieces).take_while(|(last, now)| **last == now.key).count()
     }
 
     /// Returns whether no entry is left at `now`. Unknown times count as warm.
@@ -151,16 +222,28 @@ impl Cache {
         self.last_used = self.last_used.max(Some(at));
     }
 
-    /// Returns the indexes of `pieces` that end a living entry at `now`, where a mark would find it.
-    pub fn ends(
+    /// Returns the pieces that end a living entry at `now`, where a mark would find it, ascending.
+    pub(crate) fn ends(
         &self,
         prices: &Prices,
-        pieces: &[Piece],
+        request: &RequestPieces,
         now: Option<MillisSinceEpoch>,
     ) -> Vec<usize> {
-        let prefixes = prefixes(pieces);
-        let has = |at: &usize| self.has(prices, prefixes[*at].0, now);
-        (0..pieces.len()).filter(has).collect()
+        let alike = self.alike(&request.pieces);
+        let known = self.chain.iter().take_while(|(at, _)| *at < alike).copied();
+        let rest = request.prefixes.iter().enumerate().skip(alike);
+        let all = known.chain(rest.map(|(at, (prefix, _))| (at, *prefix)));
+        all.filter(|(_, prefix)| self.has(prices, *prefix, now)).map(|(at, _)| at).collect()
+    }
+
+    /// Returns the last piece that ends a living entry at `now`.
+    pub(crate) fn last_end(
+        &self,
+        prices: &Prices,
+        request: &RequestPieces,
+        now: Option<MillisSinceEpoch>,
+    ) -> Option<usize> {
+        request.prefixes.iter().rposition(|(prefix, _)| self.has(prices, *prefix, now))
     }
 
     fn has(&self, prices: &Prices, prefix: u64, now: Option<MillisSinceEpoch>) -> bool {
@@ -192,14 +275,15 @@ impl Cache {
         let written = (end - cached).max(0.0);
         let written_long = (long - cached).clamp(0.0, written);
         // A read also refreshes the shorter entries that begin the one that was read.
-        if let Some(found) = found {
-            for (prefix, _) in &prefixes[..=found] {
-                if let Some(entry) = self.entries.get_mut(prefix) {
-                    entry.used = now.or(entry.used);
-                }
+        for (_, prefix) in self.chain.iter().take_while(|(at, _)| Some(*at) <= found) {
+            if let Some(entry) = self.entries.get_mut(prefix) {
+                entry.used = now.or(entry.used);
             }
         }
         for (at, life) in marks().filter(|(at, _)| prefixes[*at].1 >= least) {
+            if let Err(place) = self.chain.binary_search_by_key(&at, |(at, _)| *at) {
+                self.chain.insert(place, (at, prefixes[at].0));
+            }
             let entry = self.entries.entry(prefixes[at].0);
             let entry = entry.or_insert(CacheEntry { used: now, life });
             let longer = entry.life.max(life);
@@ -215,9 +299,14 @@ impl Cache {
     }
 
     /// Returns the tokens that a request at `now` would read at its marks, without recording the request.
-    pub fn read(&self, prices: &Prices, pieces: &[Piece], now: Option<MillisSinceEpoch>) -> f64 {
-        let prefixes = prefixes(pieces);
-        self.found(prices, pieces, &prefixes, now).map_or(0.0, |at| prefixes[at].1)
+    pub(crate) fn read(
+        &self,
+        prices: &Prices,
+        request: &RequestPieces,
+        now: Option<MillisSinceEpoch>,
+    ) -> f64 {
+        let RequestPieces { pieces, prefixes } = request;
+        self.found(prices, pieces, prefixes, now).map_or(0.0, |at| prefixes[at].1)
     }
 
     /// Finds the longest entry that a request reads at its marks.
@@ -284,6 +373,9 @@ impl Cache {
                 self.entries.insert(*prefix, CacheEntry { used: now, life });
             }
         }
+        let entries = &self.entries;
+        let stands = prefixes.iter().enumerate().filter(|(_, (it, _))| entries.contains_key(it));
+        self.chain = stands.map(|(at, (prefix, _))| (at, *prefix)).collect();
         let written = total - cached;
         let written_long = if life == Life::Long { written } else { 0.0 };
         Charge { cached, written, written_long, ..Charge::default() }

@@ -2,7 +2,7 @@
 
 use plimsoll_core::Image;
 
-/// Where an image is.
+/// The place of an image.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ImagePlace<'a> {
     Address(&'a str),

@@ -87,6 +87,17 @@ fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<(), Sto
     std::fs::rename(&part, &whole).map_err(io)
 }
 
+/// Copies the store at `from` to a new file, which is for its owner alone.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
+    create(to).map_err(|error| of_io(to, &error))?;
+    let connection = connection::open(from)?;
+    let target = to.to_str().ok_or_else(|| StoreError::Unsupported {
+        what: format!("the path {}, which is not Unicode", to.display()),
+    })?;
+    connection.execute("VACUUM INTO ?1", [target]).map_err(SqliteFailure::from)?;
+    std::fs::File::open(to).and_then(|file| file.sync_all()).map_err(|error| of_io(to, &error))
+}
+
 fn prepare(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder

@@ -10,7 +10,9 @@ use plimsoll_engine::{
     MemoryRecord, MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
 };
 
-use super::{SqliteStore, answers, artefacts, forget, jobs, memories, memory_search, tenants, tool_schemas};
+use super::{
+    SqliteStore, answers, artefacts, forget, jobs, memories, memory_search, tenants, tool_schemas,
+};
 
 #[async_trait]
 impl KnowledgeStore for SqliteStore {

@@ -97,18 +97,66 @@ pub(super) fn version(
 
 /// Tables with rows of tenants; those that refer to others come first.
 const WITH_TENANT: &[(&str, &str, &str)] = &[
-    ("semantic_cache_refs", "DELETE FROM semantic_cache_refs WHERE tenant = ?1", "SELECT count(*) FROM semantic_cache_refs WHERE tenant = ?1"),
-    ("semantic_cache", "DELETE FROM semantic_cache WHERE tenant = ?1", "SELECT count(*) FROM semantic_cache WHERE tenant = ?1"),
-    ("tool_schemas", "DELETE FROM tool_schemas WHERE tenant = ?1", "SELECT count(*) FROM tool_schemas WHERE tenant = ?1"),
-    ("summarize_jobs", "DELETE FROM summarize_jobs WHERE tenant = ?1", "SELECT count(*) FROM summarize_jobs WHERE tenant = ?1"),
-    ("memory_tags", "DELETE FROM memory_tags WHERE tenant = ?1", "SELECT count(*) FROM memory_tags WHERE tenant = ?1"),
-    ("memory_records", "DELETE FROM memory_records WHERE tenant = ?1", "SELECT count(*) FROM memory_records WHERE tenant = ?1"),
-    ("cas_refs", "DELETE FROM cas_refs WHERE tenant = ?1", "SELECT count(*) FROM cas_refs WHERE tenant = ?1"),
-    ("cas_contents", "DELETE FROM cas_contents WHERE tenant = ?1", "SELECT count(*) FROM cas_contents WHERE tenant = ?1"),
-    ("context_cards", "DELETE FROM context_cards WHERE tenant = ?1", "SELECT count(*) FROM context_cards WHERE tenant = ?1"),
-    ("unified_logs", "DELETE FROM unified_logs WHERE tenant = ?1", "SELECT count(*) FROM unified_logs WHERE tenant = ?1"),
-    ("sessions", "DELETE FROM sessions WHERE tenant = ?1", "SELECT count(*) FROM sessions WHERE tenant = ?1"),
-    ("tenants", "DELETE FROM tenants WHERE tenant = ?1", "SELECT count(*) FROM tenants WHERE tenant = ?1"),
+    (
+        "semantic_cache_refs",
+        "DELETE FROM semantic_cache_refs WHERE tenant = ?1",
+        "SELECT count(*) FROM semantic_cache_refs WHERE tenant = ?1",
+    ),
+    (
+        "semantic_cache",
+        "DELETE FROM semantic_cache WHERE tenant = ?1",
+        "SELECT count(*) FROM semantic_cache WHERE tenant = ?1",
+    ),
+    (
+        "tool_schemas",
+        "DELETE FROM tool_schemas WHERE tenant = ?1",
+        "SELECT count(*) FROM tool_schemas WHERE tenant = ?1",
+    ),
+    (
+        "summarize_jobs",
+        "DELETE FROM summarize_jobs WHERE tenant = ?1",
+        "SELECT count(*) FROM summarize_jobs WHERE tenant = ?1",
+    ),
+    (
+        "memory_tags",
+        "DELETE FROM memory_tags WHERE tenant = ?1",
+        "SELECT count(*) FROM memory_tags WHERE tenant = ?1",
+    ),
+    (
+        "memory_records",
+        "DELETE FROM memory_records WHERE tenant = ?1",
+        "SELECT count(*) FROM memory_records WHERE tenant = ?1",
+    ),
+    (
+        "cas_refs",
+        "DELETE FROM cas_refs WHERE tenant = ?1",
+        "SELECT count(*) FROM cas_refs WHERE tenant = ?1",
+    ),
+    (
+        "cas_contents",
+        "DELETE FROM cas_contents WHERE tenant = ?1",
+        "SELECT count(*) FROM cas_contents WHERE tenant = ?1",
+    ),
+    (
+        "context_cards",
+        "DELETE FROM context_cards WHERE tenant = ?1",
+        "SELECT count(*) FROM context_cards WHERE tenant = ?1",
+    ),
+    (
+        "unified_logs",
+        "DELETE FROM unified_logs WHERE tenant = ?1",
+        "SELECT count(*) FROM unified_logs WHERE tenant = ?1",
+    ),
+    (
+        "sessions",
+        "DELETE FROM sessions WHERE tenant = ?1",
+        "SELECT count(*) FROM sessions WHERE tenant = ?1",
+    ),
+    (
+        "tenants",
+        "DELETE FROM tenants WHERE tenant = ?1",
+        "SELECT count(*) FROM tenants WHERE tenant = ?1",
+    ),
 ];
 
 const DROP: &str = "
@@ -136,9 +184,9 @@ pub(super) fn erase(connection: &Connection, tenant: &TenantId) -> Result<u64, S
     }
     connection.execute_batch(&of_tenant(DROP, number))?;
     for (table, _, count) in WITH_TENANT {
-        let left: i64 = connection.query_row(count, [tenant.as_str()], |row| row.get(0))?;
-        if left > 0 {
-            let what = format!("{left} rows of the tenant {tenant} in {table}");
+        let rows: i64 = connection.query_row(count, [tenant.as_str()], |row| row.get(0))?;
+        if rows > 0 {
+            let what = format!("{rows} rows of the tenant {tenant} in {table}");
             return Err(StoreError::Conflict { what }.into());
         }
     }

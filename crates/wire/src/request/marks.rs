@@ -6,7 +6,7 @@ use super::ProviderRequest;
 use crate::Wire;
 use crate::document::Value;
 
-/// Where a request has marks.
+/// The places of marks in a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
     /// On a tool.

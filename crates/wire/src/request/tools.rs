@@ -8,7 +8,7 @@ use super::{ProviderRequest, one_tool};
 use crate::Wire;
 use crate::document::Value;
 
-/// Where a declaration of a function has its schema.
+/// The fields in which a declaration of a function has its schema.
 pub(crate) const SCHEMAS: [&str; 4] =
     ["input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema"];
 

@@ -1,0 +1,32 @@
+//! Arguments of `plimsoll store`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::StorePlaceArguments;
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreCommandArguments {
+    #[command(subcommand)]
+    pub(crate) command: StoreCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Check the file, and the content of every message of every tenant against its hash
+    Check {
+        #[command(flatten)]
+        store: StorePlaceArguments,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copy the store to a new file while others use it
+    Backup {
+        /// The copy
+        file: PathBuf,
+        #[command(flatten)]
+        store: StorePlaceArguments,
+    },
+}
