@@ -89,8 +89,11 @@ pub(crate) struct Question<'a> {
 }
 
 impl AbSettings {
+    /// Returns the arms in the order of the questions: the full context twice in a row, while the provider's cache has it.
     pub(crate) fn arms(&self) -> impl Iterator<Item = Arm> + use<> {
-        [Arm::Full, Arm::Bounded].into_iter().chain(self.again.then_some(Arm::FullAgain))
+        [Some(Arm::Full), self.again.then_some(Arm::FullAgain), Some(Arm::Bounded)]
+            .into_iter()
+            .flatten()
     }
 
     fn messages<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> Vec<Message> {

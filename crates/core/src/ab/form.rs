@@ -15,6 +15,8 @@ pub struct ObservedTool {
     pub name: Arc<str>,
     /// A JSON schema with the arguments that were used, of any type.
     pub schema: Arc<str>,
+    /// Whether no call has arguments: agents without tools write their command into a fence of the text.
+    pub in_fence: bool,
 }
 
 /// The argument that holds a call's free text, for models whose calls take JSON only.
@@ -31,10 +33,11 @@ pub fn observed_tools<'a>(
         known.extend(fields(&call.arguments).into_iter().map(|(name, _)| name));
     }
     let tool = |(name, arguments): (Arc<str>, BTreeSet<String>)| {
+        let in_fence = arguments.is_empty();
         let properties: Map<String, Value> =
             arguments.into_iter().map(|argument| (argument, json!({}))).collect();
         let schema = json!({"type": "object", "properties": properties}).to_string();
-        ObservedTool { name, schema: schema.into() }
+        ObservedTool { name, schema: schema.into(), in_fence }
     };
     tools.into_iter().map(tool).collect()
 }
@@ -75,7 +78,7 @@ pub fn in_plain<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Mess
     let mut plain: Vec<(Role, String)> = Vec::new();
     for message in messages {
         let role = if message.role == Role::Tool { Role::User } else { message.role };
-        let shown = message.shown();
+        let shown = without_bare_calls(message).shown();
         let text = shown.trim_matches('\n');
         match plain.last_mut() {
             _ if text.is_empty() => {}
@@ -89,7 +92,16 @@ pub fn in_plain<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Mess
     plain.into_iter().map(|(role, text)| Message::text(role, text)).collect()
 }
 
-/// Reads the calls out of an answer in plain text: lines that begin with a tool's name and an object behind it.
+/// Returns the message without calls that have no arguments: their command stands in the text.
+fn without_bare_calls(message: &Message) -> Message {
+    let is_bare =
+        |block: &&Block| matches!(block, Block::ToolCall(call) if call.arguments.trim().is_empty());
+    let blocks = message.blocks.iter().filter(|block| !is_bare(block)).cloned().collect();
+    Message::new(message.role, blocks)
+}
+
+/// Reads the calls out of an answer in plain text: lines that begin with a tool's name and an object behind it, else the first
+/// fence, if a tool of the session is called that way.
 pub fn answered_in_plain(text: &str, tools: &[ObservedTool]) -> NextStep {
     let mut step = NextStep::default();
     let mut lines: Vec<&str> = Vec::new();
@@ -105,7 +117,19 @@ pub fn answered_in_plain(text: &str, tools: &[ObservedTool]) -> NextStep {
         }
     }
     step.text = lines.join("\n").trim().to_owned();
+    let fenced = tools.iter().find(|tool| tool.in_fence).filter(|_| step.calls.is_empty());
+    if let Some((tool, command)) = fenced.zip(fence(text)) {
+        step.calls.push(StepCall { name: tool.name.to_string(), arguments: command });
+    }
     step
+}
+
+/// Returns the content of the first fence, without the language behind its beginning.
+fn fence(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("```")?;
+    let (_, rest) = rest.split_once('\n')?;
+    let content = rest.split_once("```").map_or(rest, |(content, _)| content);
+    Some(content.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -174,7 +198,25 @@ mod tests {
         let tools = observed_tools([&transcript]);
         let step = answered_in_plain(&plain[1].shown(), &tools);
         assert_eq!(step, NextStep::from(&session()[1]));
+        assert!(!tools[0].in_fence);
         let prose = answered_in_plain("read the file {a}\nbash {\"a\":1}", &tools);
         assert!(prose.calls.is_empty(), "{prose:?}");
+    }
+
+    #[test]
+    fn a_command_in_a_fence_is_a_call_and_no_name_stands_behind_it() {
+        let bare = ToolCall { id: "1".into(), name: "bash".into(), arguments: "".into() };
+        let said = "I look.\n```bash\nls -la\n```";
+        let blocks = vec![Block::Text(said.into()), Block::ToolCall(bare)];
+        let message = Message::new(Role::Assistant, blocks);
+        let plain = in_plain([&message]);
+        assert_eq!(plain[0].shown(), said);
+        let mut transcript = Transcript::new(Tokenizer::Estimate);
+        transcript.push(message);
+        let step = answered_in_plain(said, &observed_tools([&transcript]));
+        let call = StepCall { name: "bash".into(), arguments: "ls -la".into() };
+        assert_eq!((step.text.as_str(), step.calls), (said, vec![call]));
+        assert_eq!(fence("no fence"), None);
+        assert_eq!(fence("```\ncut").as_deref(), Some("cut"));
     }
 }

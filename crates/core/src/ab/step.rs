@@ -83,7 +83,8 @@ impl StepComparison {
 pub fn argument_agreement(one: &[StepCall], other: &[StepCall]) -> Option<f64> {
     let most = one.len().max(other.len());
     let pairs = one.iter().zip(other).filter(|(one, other)| one.name == other.name);
-    let sum: f64 = pairs.map(|(one, other)| agreement(&one.arguments, &other.arguments)).sum();
+    let sum =
+        pairs.fold(0.0, |sum, (one, other)| sum + agreement(&one.arguments, &other.arguments));
     (most > 0).then(|| sum / most as f64)
 }
 
@@ -157,6 +158,11 @@ mod tests {
         let none = step("done", &[]);
         let found = compared(&read, &none);
         assert_eq!((found.same_tools, found.arguments), (false, Some(0.0)));
+        assert_eq!(
+            found.arguments.map(f64::is_sign_positive),
+            Some(true),
+            "it is not printed as -0"
+        );
         let found = compared(&none, &step("finished", &[]));
         assert_eq!((found.same_tools, found.arguments), (true, None));
         let patch = step("", &[("apply_patch", "*** Begin\n+a")]);

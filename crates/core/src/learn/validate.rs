@@ -82,11 +82,14 @@ pub struct Fold {
     pub work: BTreeMap<usize, SessionWork>,
 }
 
-/// Returns the gains on sessions that were left out, and whether they are more than chance: above one standard error.
+/// Standard errors that a mean gain must be above: chance alone gives that once in twenty times.
+const SURE: f64 = 1.64;
+
+/// Returns the gains on sessions that were left out, and whether they are more than chance.
 pub fn validated(folds: &[Fold]) -> (Option<Spread>, bool) {
     let gains = folds.iter().flat_map(|fold| fold.work.values().map(SessionWork::gain));
     let spread = Spread::of(gains);
-    let is_gain = spread.is_some_and(|gain| gain.count > 1 && gain.mean > gain.error());
+    let is_gain = spread.is_some_and(|gain| gain.count > 1 && gain.mean > SURE * gain.error());
     (spread, is_gain)
 }
 

@@ -32,7 +32,11 @@ fn turn(number: u32) -> AbTurn {
         full: task(format!("the cache, step {number}, whole, key AKIAQ2X4K7M4WBT3ZN5H")),
         bounded: task(format!("step {number}, short")),
         recorded: Message::new(Role::Assistant, vec![Block::ToolCall(call)]),
-        tools: vec![ObservedTool { name: "read".into(), schema: "{\"type\":\"object\"}".into() }],
+        tools: vec![ObservedTool {
+            name: "read".into(),
+            schema: "{\"type\":\"object\"}".into(),
+            in_fence: false,
+        }],
     }
 }
 
@@ -119,7 +123,7 @@ async fn a_cap_stops_and_a_refused_turn_does_not() {
 #[tokio::test]
 async fn another_answer_to_the_full_context_shows_the_noise() {
     let settings = AbSettings { again: true, ..SETTINGS };
-    let model = Scripted::saying(&["the cache", "the parser", "the cache"]);
+    let model = Scripted::saying(&["the cache", "the cache", "the parser"]);
     let mut answers = HashMap::new();
     let turns = [turn(1)];
     asked(&model, &turns, &settings, &mut answers).await;
