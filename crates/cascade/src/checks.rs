@@ -52,7 +52,7 @@ pub(crate) fn check(cascade: &Cascade, document: &Node, decoder: &mut Decoder) {
     inputs(cascade, decoder);
 }
 
-/// Which phases can come after which.
+/// The order of phases: those that can come after each one.
 struct Flow {
     after: Vec<BTreeSet<usize>>,
     /// Only what handoffs, routings and errors say.
@@ -156,12 +156,12 @@ impl Check<'_> {
     /// A phase does something, and one thing.
     fn work(&mut self) {
         let phase = self.phase;
-        let elsewhere = ["for_each_row", "htmx", "hitl", "human_input", "browser", "rag"];
+        let elsewhere = ["for_each_row", "browser", "rag"];
         let unsupported =
             elsewhere.iter().find(|key| self.node.get(key).is_some_and(|node| !node.is_off()));
         match (&phase.instructions, &phase.tool) {
-            (None, None) if !phase.sub_cascades.is_empty() => {}
-            // What was refused is told already.
+            (None, None) if !phase.sub_cascades.is_empty() || phase.asks() => {}
+            // The decoder reported the refused value already.
             (None, None)
                 if self.node.get("instructions").or_else(|| self.node.get("tool")).is_some() => {}
             (None, None) => match unsupported {
@@ -333,7 +333,7 @@ fn soundings(
     }
 }
 
-/// Tells of handoffs that come back and are bounded by nothing but the cascade's `max_visits`.
+/// Warns of handoffs that come back and are bounded by nothing but the cascade's `max_visits`.
 fn cycles(
     cascade: &Cascade,
     document: &Node,
@@ -368,7 +368,7 @@ fn cycles(
     }
 }
 
-/// Tells of `input.NAME` that a cascade's inputs do not list.
+/// Warns of `input.NAME` that a cascade's inputs do not list.
 fn inputs(cascade: &Cascade, decoder: &mut Decoder) {
     let used = decoder.take_inputs();
     let Some(schema) = cascade.inputs_schema.as_ref().filter(|schema| schema.is_closed) else {

@@ -1,6 +1,6 @@
 //! From nodes to typed values: each type says what it accepts, as code and as JSON Schema.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use plimsoll_core::nearest;
@@ -28,6 +28,8 @@ pub(crate) struct Decoder {
     problems: Vec<Problem>,
     path: Vec<Step>,
     inputs: Vec<UsedInput>,
+    /// Keys without effect that were told already: once a file is enough.
+    unsupported: BTreeSet<(&'static str, String)>,
 }
 
 /// `input.NAME` in a template.
@@ -108,18 +110,18 @@ impl Decoder {
         self.problems.push(problem);
     }
 
-    /// Tells that a key stands twice in one map.
+    /// Reports a key that stands twice in one map.
     pub(crate) fn twice(&mut self, key: &Key) {
         self.error_at(key.place, Kind::Syntax, format!("the key `{}` stands here twice", key.text));
     }
 
-    /// Tells what was expected instead of `node`.
+    /// Reports the kind of value that was expected instead of `node`.
     pub(crate) fn expected<T>(&mut self, node: &Node, what: &str) -> Option<T> {
         self.error(node, Kind::Shape, format!("expected {what}, found {}", node.said()));
         None
     }
 
-    /// Tells which words were expected instead of `node`, and the one that is probably meant.
+    /// Reports the words that were expected instead of `node`, and the one that is probably meant.
     pub(crate) fn expected_word<T>(&mut self, node: &Node, words: &[&str]) -> Option<T> {
         let hint = node.scalar().and_then(|word| {
             let near = nearest(word, words.iter().copied())?;
@@ -187,7 +189,7 @@ impl Decoder {
             match known {
                 Some(index) => match found[index] {
                     Some((first, _)) => {
-                        let said = format!("`{text}` says again what `{first}` says");
+                        let said = format!("`{text}` repeats `{first}`");
                         self.error_at(key.place, Kind::Shape, said);
                     }
                     None => found[index] = Some((text, value)),
@@ -210,8 +212,11 @@ impl Decoder {
         if text.starts_with('_') || text.starts_with("x-") || text == "$schema" {
             return;
         }
+        if unsupported::is_harmless(record, text) {
+            return;
+        }
         if let Some(why) = unsupported::why(record, text) {
-            if !value.is_off() {
+            if !value.is_off() && self.unsupported.insert((record, text.to_owned())) {
                 let said = format!("`{text}` is known but not supported: {why}");
                 self.warn_at(key.place, Kind::Unsupported, said);
             }
@@ -223,7 +228,7 @@ impl Decoder {
         let hint = nearest(text, known)
             .filter(|near| is_near(text, near))
             .map(|near| format!("did you mean `{near}`?"));
-        let said = format!("`{text}` is no key of {}", spoken(record));
+        let said = format!("`{text}` is not a key of {}", spoken(record));
         self.tell(Severity::Warning, key.place, Kind::UnknownKey, said, hint);
     }
 }

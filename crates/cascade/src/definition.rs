@@ -4,16 +4,20 @@ mod auto_context;
 mod callouts;
 mod context;
 mod count;
+mod evaluation;
 mod handoff;
+mod human_input;
 mod inputs;
 mod name;
 mod output;
+mod reforge;
 mod rules;
 mod soundings;
 mod sub_cascade;
 mod tackle;
 mod template;
 mod token_budget;
+mod tool_caching;
 mod validator;
 mod ward;
 
@@ -27,16 +31,20 @@ pub use context::{
     MessagesFilter, Source, SourcePhase,
 };
 pub use count::Count;
+pub use evaluation::{CostAware, CostNormalization, Evaluator, Pareto, ParetoPolicy};
 pub use handoff::{ErrorPrompt, Handoff, OnError, Routing, Target};
+pub use human_input::{HumanInput, HumanInputKind, HumanOption, HumanQuestion};
 pub use inputs::{Input, InputsSchema};
 pub use name::Name;
 pub use output::{ExtractionFormat, OutputExtraction, OutputSchema, Pattern};
+pub use reforge::{MutationMode, Reforge};
 pub use rules::Rules;
 pub use soundings::{ModelStrategy, SoundingMode, SoundingModel, SoundingModels, Soundings};
 pub use sub_cascade::SubCascade;
 pub use tackle::Tackle;
 pub use template::Templated;
-pub use token_budget::TokenBudget;
+pub use token_budget::{BudgetStrategy, Summarizer, TokenBudget};
+pub use tool_caching::{CacheKey, ToolCachePolicy, ToolCaching};
 pub use validator::{Language, PromptValidator, Validator};
 pub use ward::{Ward, WardMode, Wards};
 
@@ -47,25 +55,27 @@ record! {
     pub struct Cascade {
         /// The cascade's name: sessions, folders and logs have it.
         cascade_id | "id": Name,
-        /// What it is for.
+        /// The purpose of the cascade.
         description: Option<String> = None,
-        /// What a run is given: a name and a description each, or a JSON Schema.
+        /// The inputs of a run: a name and a description each, or a JSON Schema.
         inputs_schema | "input_schema": Option<InputsSchema> = None,
-        /// In the order in which they run where no handoff says otherwise.
+        /// The phases, in the order in which they run where no handoff leads elsewhere.
         phases | "cells": Vec<Phase>,
-        /// Which contexts are managed; without it every phase sees all that went before.
+        /// The management of contexts; without it every phase sees all that went before.
         auto_context: Option<AutoContext> = None,
         /// The bank in which the runs of this cascade remember.
         memory: Option<String> = None,
         /// The most tokens of a context.
         token_budget: Option<TokenBudget> = None,
+        /// Results of tools that serve again.
+        tool_caching: Option<ToolCaching> = None,
         /// Whole runs that are tried, of which an evaluator picks one.
         soundings | "candidates" | "takes": Option<Soundings> = None,
         /// Validators by name, each a prompt for a model.
         validators: Vec<(String, PromptValidator)> = Vec::new(),
         /// The model of phases that name none.
         model: Option<Template> = None,
-        /// How often one phase may run by handoffs that come back to it (chosen: real cycles converge in 2 to 5).
+        /// The most runs of one phase by handoffs that come back to it (chosen: real cycles converge in 2 to 5).
         max_visits: u32 = Cascade::MAX_VISITS,
     }
 }
@@ -75,7 +85,7 @@ record! {
     pub struct Phase {
         /// The phase's name: outputs, folders and handoffs have it.
         name: Name,
-        /// What the model is asked to do.
+        /// The task of the model.
         instructions: Option<Template> = None,
         /// The tools that the model may call.
         tackle | "traits" | "skills" | "tools": Tackle = Tackle::Names(Vec::new()),
@@ -83,17 +93,17 @@ record! {
         handoffs | "handoff": Vec<Handoff> = Vec::new(),
         /// Bounds and the loop of attempts.
         rules: Rules = Rules::default(),
-        /// Which earlier phases are seen; without it all of them.
+        /// The earlier phases that are seen; without it all of them.
         context: Option<Context> = None,
         /// Earlier phases that are seen before the flowing context.
         inject_from: Vec<Source> = Vec::new(),
-        /// What of the phase's own turns is seen, over the cascade's setting.
+        /// The management of the phase's own turns, over the cascade's setting.
         intra_context: Option<IntraPhase> = None,
-        /// What of this phase later ones see.
+        /// The part of this phase that later ones see.
         context_retention: ContextRetention = ContextRetention::Full,
-        /// After how many turns a sort of content is no longer seen.
+        /// The turns after which kinds of content are no longer seen.
         context_ttl: Option<ContextTtl> = None,
-        /// What is taken out of the output into the state.
+        /// The part of the output that goes into the state.
         output_extraction: Option<OutputExtraction> = None,
         /// The JSON Schema that the output must fulfil.
         output_schema: Option<OutputSchema> = None,
@@ -109,14 +119,24 @@ record! {
         wards: Wards = Wards::default(),
         /// The one tool that this phase calls, instead of a model.
         tool: Option<String> = None,
-        /// What the tool is given.
+        /// The inputs of the tool.
         inputs | "tool_inputs": Vec<(String, Templated)> = Vec::new(),
-        /// Which phase comes next, by the `_route` or `status` of the tool's result.
+        /// The next phase, by the `_route` or `status` of the tool's result.
         routing: Vec<(String, Routing)> = Vec::new(),
-        /// What happens when the phase fails.
+        /// The reaction to a failure of the phase.
         on_error: Option<OnError> = None,
         /// The longest that the tool may run, such as `30s`, `5m` or `1h`.
         timeout: Option<String> = None,
+        /// The question to a person after the phase.
+        human_input: Option<HumanQuestion> = None,
+        /// The screen that a person answers, in HTML; a terminal shows its text.
+        htmx | "hitl": Option<Template> = None,
+        /// The title of the screen.
+        hitl_title: Option<Template> = None,
+        /// The text above the screen.
+        hitl_description: Option<Template> = None,
+        /// Whether the run waits for an answer to the screen; it does where the phase is nothing else.
+        await_input: Option<bool> = None,
         /// The phase is passed over where this is false.
         condition: Option<Template> = None,
     }
@@ -136,5 +156,11 @@ impl Phase {
     /// Returns whether the phase is the call of one tool.
     pub fn is_tool_call(&self) -> bool {
         self.tool.is_some()
+    }
+
+    /// Returns whether the phase asks a person.
+    pub fn asks(&self) -> bool {
+        self.htmx.is_some()
+            || self.human_input.as_ref().is_some_and(|question| question.0.is_some())
     }
 }

@@ -20,12 +20,12 @@ pub struct Graph {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphNode {
     pub name: String,
-    /// What it does and what it sees, a line each.
+    /// Its work and its context, a line each.
     pub lines: Vec<String>,
     pub kind: NodeKind,
 }
 
-/// What a node stands for.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
     /// A model's turns.
@@ -45,7 +45,7 @@ pub struct Edge {
     pub label: Option<String>,
 }
 
-/// What an edge means.
+/// The kind of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EdgeKind {
     /// The next phase in the file.

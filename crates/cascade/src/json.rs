@@ -8,7 +8,7 @@ use crate::decode::Decoder;
 use crate::node::{DEEPEST, Key, Node, NodeKind, Text};
 use crate::problem::{Kind, Place};
 
-/// What JSON itself allows.
+/// The options of plain JSON.
 const STRICT: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,
@@ -47,7 +47,7 @@ pub(crate) fn read(text: &str, decoder: &mut Decoder) -> Option<Node> {
                         column: error.column_display() as u32,
                     };
                     let said = error.kind().to_string();
-                    let said = format!("this is no JSON: {}", first_lower(&said));
+                    let said = format!("invalid JSON: {}", first_lower(&said));
                     decoder.error_at(place, Kind::Syntax, said);
                     return None;
                 }
@@ -112,7 +112,7 @@ fn node(value: &Value, lines: &Lines, depth: usize, decoder: &mut Decoder) -> Op
     Some(Node { place, kind })
 }
 
-/// Where each line begins.
+/// Returns the offset of each line.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,

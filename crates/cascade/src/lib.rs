@@ -9,6 +9,7 @@ mod decode;
 pub mod definition;
 pub mod graph;
 mod json;
+mod needs;
 mod node;
 mod parse;
 mod problem;
@@ -19,6 +20,7 @@ mod unsupported;
 mod yaml;
 
 pub use definition::{Cascade, Phase};
+pub use needs::{Need, NeedKind};
 pub use parse::parse;
 pub use problem::{Kind, Place, Problem, Severity};
 pub use schema::json_schema;

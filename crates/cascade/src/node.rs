@@ -37,7 +37,7 @@ pub(crate) struct Key {
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) text: String,
-    /// Where its first line begins, if its lines are those of the file (a literal block of YAML).
+    /// The place of its first line, if its lines are those of the file (a literal block of YAML).
     pub(crate) block: Option<Place>,
 }
 
@@ -95,7 +95,7 @@ impl Node {
             NodeKind::Null => Value::Null,
             NodeKind::Bool(value, _) => Value::Bool(*value),
             NodeKind::Integer(value, _) => Value::from(*value),
-            // What JSON has no number for stays as it is written.
+            // A number that JSON does not have stays as it is written.
             NodeKind::Float(value, raw) => serde_json::Number::from_f64(*value)
                 .map_or_else(|| Value::String(raw.clone()), Value::Number),
             NodeKind::Text(text) => Value::String(text.text.clone()),

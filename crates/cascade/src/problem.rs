@@ -37,7 +37,7 @@ impl Severity {
     }
 }
 
-/// What sort of problem it is.
+/// The kind of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -59,7 +59,7 @@ pub enum Kind {
     Schema,
     /// A template.
     Template,
-    /// It means something, but maybe not what was meant.
+    /// The value is valid, but maybe not intended.
     Style,
 }
 
@@ -72,9 +72,9 @@ pub struct Problem {
     pub place: Place,
     /// The way to the value from the root, such as `phases[2].context.from[0]`; empty for the root.
     pub path: String,
-    /// What is wrong: lower case, no final stop.
+    /// The problem: lower case, no final stop.
     pub message: String,
-    /// What to do about it.
+    /// The advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -77,7 +77,7 @@ macro_rules! record {
 
     (@key $field:ident) => { stringify!($field) };
     (@key $field:ident $key:literal) => { $key };
-    // What could not be read is told; going on finds the other problems.
+    // A field that could not be read was reported; going on finds the other problems.
     (@read $read:ident) => { $read };
     (@read $read:ident $default:expr) => { $read.or_else(|| Some($default)) };
     (@absent $node:expr, $decoder:expr, $key:expr, $name:expr) => {{

@@ -2,24 +2,34 @@
 
 mod ask;
 mod auto_context;
+mod bank;
+mod budget;
 mod calls;
 mod context;
 mod conversation;
 mod dry;
 mod error;
+mod evaluation;
 mod event;
+mod expiry;
 mod failure;
+mod human;
 mod images;
 mod journal;
+mod mutation;
 mod next;
 mod offer;
+mod opening;
 mod output;
+mod pareto;
 mod phase;
 mod policy;
 mod settings;
 mod soundings;
+mod starter_validators;
 mod state;
 mod sub_cascade;
+mod tool_cache;
 mod tool_phase;
 mod toolbox;
 mod turns;
@@ -40,13 +50,16 @@ use serde_json::{Map, Value};
 pub use context::PhaseContext;
 pub use dry::{DryPhase, dry_run};
 pub use error::RunError;
-pub use event::{Observer, RunEvent, Unobserved};
-pub use settings::RunSettings;
+pub use event::{Observer, Purpose, RunEvent, Unobserved};
+pub use settings::{ModelOverrides, RunSettings};
+pub use starter_validators::starter_validator;
 pub use state::{PhaseRun, RunState};
-pub use toolbox::{Human, Nobody};
+pub use toolbox::{Human, Nobody, own_tools};
 
+use crate::NeedKind;
 use crate::definition::Cascade;
 use journal::Journal;
+use tool_cache::ToolCache;
 use toolbox::Toolbox;
 use visit::Visit;
 
@@ -96,6 +109,7 @@ pub struct RunOutcome {
 pub(crate) struct CascadeRun {
     pub(crate) runner: Runner,
     pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) tool_cache: Arc<ToolCache>,
     pub(crate) cascade: Arc<Cascade>,
     /// The number of cascades around this one.
     pub(crate) depth: u32,
@@ -114,7 +128,9 @@ impl Runner {
         let toolbox = Toolbox::gather(self).await;
         let toolbox = toolbox.map_err(|error| RunError::Missing { what: error.to_string() })?;
         let toolbox = Arc::new(toolbox);
-        let run = CascadeRun { runner: self.clone(), toolbox, cascade, depth: 0, sounding: None };
+        let tool_cache = Arc::new(ToolCache::new(cascade.tool_caching.as_ref()));
+        let runner = self.clone();
+        let run = CascadeRun { runner, toolbox, tool_cache, cascade, depth: 0, sounding: None };
         run.check()?;
         images::check(session)?;
         run.start(input, Map::new(), session).await
@@ -164,6 +180,7 @@ impl CascadeRun {
     }
 
     pub(crate) async fn journal(&self, session: &SessionId) -> Result<Journal, RunError> {
+        self.toolbox.know(session);
         Journal::open(&self.runner, session.clone()).await
     }
 
@@ -171,7 +188,7 @@ impl CascadeRun {
         self.runner.observer.tell(event);
     }
 
-    /// Checks that all tools and validators of the cascade are there, before it runs.
+    /// Checks that all tools, models and validators of the cascade are there, before it runs.
     pub(crate) fn check(&self) -> Result<(), RunError> {
         for phase in &self.cascade.phases {
             let called = phase.tool.iter().map(String::as_str);
@@ -184,7 +201,7 @@ impl CascadeRun {
                     let near = self.toolbox.nearest(tool);
                     let near = near.map(|near| format!(", the nearest is `{near}`"));
                     let what = format!(
-                        "phase `{}` needs the tool `{tool}`, and there is none{}",
+                        "phase `{}` needs the tool `{tool}`, and no source has it{}",
                         phase.name,
                         near.unwrap_or_default()
                     );
@@ -192,6 +209,27 @@ impl CascadeRun {
                 }
             }
             self.check_validators(phase)?;
+        }
+        self.check_models()
+    }
+
+    /// Checks that the models are there; a model whose name a template makes is known only in the run.
+    fn check_models(&self) -> Result<(), RunError> {
+        let overrides = &self.runner.settings.models;
+        for need in self.cascade.needs() {
+            if need.kind != NeedKind::Model {
+                continue;
+            }
+            for phase in &need.phases {
+                let name = overrides.name_of(phase, need.name.clone());
+                if let Err(error) = self.runner.models.model(name.as_deref()) {
+                    let what = match &name {
+                        Some(name) => format!("phase `{phase}` needs the model `{name}`: {error}"),
+                        None => format!("phase `{phase}` needs a model: {error}"),
+                    };
+                    return Err(RunError::Missing { what });
+                }
+            }
         }
         Ok(())
     }

@@ -31,12 +31,12 @@ const MOST_BRANCHES: usize = 200;
 /// Calls inside calls.
 const DEEPEST: usize = 50;
 
-/// Why a template cannot be read or rendered.
+/// The reason for which a template cannot be read or rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
-    /// In the template, counted from 1.
+    /// The line in the template, counted from 1.
     pub line: Option<usize>,
-    /// In that line, counted from 1 in characters.
+    /// The column in that line, counted from 1 in characters.
     pub column: Option<usize>,
     /// Lower case, no final stop.
     pub message: String,
@@ -59,7 +59,7 @@ impl fmt::Display for TemplateError {
 
 impl std::error::Error for TemplateError {}
 
-/// What templates can name: `input`, `state`, `outputs`, `lineage`, `history`, `phase` and so on.
+/// The values that templates can name: `input`, `state`, `outputs`, `lineage`, `history`, `phase` and so on.
 #[derive(Debug, Clone, Default)]
 pub struct Values(BTreeMap<String, Value>);
 

@@ -20,7 +20,7 @@ pub(crate) fn read(text: &str, decoder: &mut Decoder) -> Option<Node> {
         let (event, span) = match event {
             Ok(event) => event,
             Err(error) => {
-                let said = format!("this is no YAML: {}", error.info());
+                let said = format!("invalid YAML: {}", error.info());
                 reader.decoder.error_at(place(error.marker()), Kind::Syntax, said);
                 return None;
             }
@@ -44,7 +44,7 @@ pub(crate) fn read(text: &str, decoder: &mut Decoder) -> Option<Node> {
 /// Told to the decoder already.
 struct Refused;
 
-/// What a value costs when it is repeated by an alias.
+/// The cost of a value when it is repeated by an alias.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     nodes: usize,

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &AbArguments) -> Result<(), CommandError> {
                 .map_err(CommandError::failure)?;
         Ok::<_, CommandError>((asked, compared))
     })?;
-    let report = report::Report {
+    let report = report::AbReport {
         model: &arguments.model,
         policy: &arguments.policy,
         measure: embedder.as_ref().map_or("shared words (lexical)", |embedder| embedder.model()),

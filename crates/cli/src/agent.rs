@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::arguments::{RunAgentArguments, StoreArguments};
+use crate::arguments::{RunAgentArguments, StorePlaceArguments};
 use crate::client::{Client, usual_variables};
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
@@ -21,6 +21,7 @@ use crate::probe;
 use crate::serve::{LOG, log, open, runtime};
 
 pub(crate) fn run(arguments: &RunAgentArguments) -> Result<ExitCode, CommandError> {
+    config::for_sending(arguments.settings.config.as_deref())?;
     let config = config::config(&arguments.settings)?;
     let Some((program, rest)) = arguments.command.split_first() else {
         return Err(CommandError::usage(anyhow::anyhow!("no program is named")));
@@ -59,7 +60,7 @@ struct Own {
 }
 
 impl Own {
-    fn start(mut config: Config, store: &StoreArguments) -> Result<Self, CommandError> {
+    fn start(mut config: Config, store: &StorePlaceArguments) -> Result<Self, CommandError> {
         // Log lines would interrupt the client's own screen.
         if environment(LOG).is_some() {
             log(&config.gateway)?;
@@ -169,6 +170,9 @@ impl Figures {
     }
 
     fn told(self) -> String {
+        if self.turns == 0 {
+            return "plimsoll: no turn went through the gateway; a client that does not read the variables needs its own settings (`plimsoll env`)".to_owned();
+        }
         let share = |now: u64, before: u64| match before {
             0 => 0,
             _ => (100.0 * (before as f64 - now as f64) / before as f64).round() as i64,
@@ -213,6 +217,7 @@ mod tests {
     #[test]
     fn a_bill_at_the_price_of_another_model_is_marked_as_an_estimate() {
         let figures = |estimate: u64| Figures {
+            turns: 1,
             billed: 9000,
             without: 10_000,
             billed_estimate: estimate,
@@ -222,6 +227,11 @@ mod tests {
         let end = "; input billed ~$0.0090, about $0.0100 without (10 % cheaper); ~: $0.0040 of it is for models without a known price";
         assert!(told.ends_with(end), "{told}");
         assert!(!figures(0).told().contains('~'));
+    }
+
+    #[test]
+    fn a_client_that_goes_around_the_gateway_is_told_of() {
+        assert!(Figures::default().told().contains("no turn went through"));
     }
 
     #[test]

@@ -24,8 +24,10 @@ mod run;
 mod run_agent;
 mod search;
 mod serve;
+mod tenant;
 mod tools;
 mod trim;
+mod trust;
 mod validate;
 mod work;
 
@@ -48,9 +50,10 @@ pub(crate) use inspect::InspectArguments;
 pub(crate) use learn::LearnArguments;
 pub(crate) use log::LogArguments;
 pub(crate) use memory::{
-    AddArguments, ExportArguments, ExtractArguments, ForgetArguments, ImportMemoryArguments,
-    ListArguments, MemoryArguments, MemoryCommand, PlainArguments, SaidArguments, ScopeArguments,
-    SearchMemoryArguments, ShowArguments, SupersedeArguments, UsedArguments,
+    AddArguments, EditArguments, ExportArguments, ExtractArguments, ForgetArguments,
+    ImportMemoryArguments, ListArguments, MemoryArguments, MemoryCommand, PlainArguments,
+    ReviewArguments, SaidArguments, ScopeArguments, SearchMemoryArguments, ShowArguments,
+    SupersedeArguments, UsedArguments,
 };
 pub(crate) use models::{ModelsArguments, ModelsCommand, PricesArguments};
 pub(crate) use pressure::{PressureArguments, PressureFormat};
@@ -61,8 +64,10 @@ pub(crate) use run::RunArguments;
 pub(crate) use run_agent::RunAgentArguments;
 pub(crate) use search::SearchArguments;
 pub(crate) use serve::ServeArguments;
+pub(crate) use tenant::{TenantArguments, TenantCommand};
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
 pub(crate) use trim::TrimArguments;
+pub(crate) use trust::TrustArguments;
 pub(crate) use validate::ValidateArguments;
 pub(crate) use work::WorkArguments;
 
@@ -94,6 +99,8 @@ pub(crate) enum Command {
     Log(LogArguments),
     /// Print the content behind a ref, list refs, or remove expired ones
     Ref(RefArguments),
+    /// List, export and erase the tenants of a store
+    Tenant(TenantArguments),
     /// Put messages into a store: dialogue lines, or recorded sessions of any known format
     Import(ImportArguments),
     /// Find the messages of a store that answer a question, within a budget and without a model
@@ -130,6 +137,8 @@ pub(crate) enum Command {
     RunAgent(RunAgentArguments),
     /// Show the settings in force and where they come from, and check the files that hold them
     Config(ConfigArguments),
+    /// Allow the `plimsoll.toml` of a folder to name upstreams, keys, commands and stores
+    Trust(TrustArguments),
     /// Check whether a gateway would work here: settings, store, port, upstreams, clients
     Doctor(DoctorArguments),
     /// Print completions for a shell
@@ -168,9 +177,19 @@ pub(crate) struct ReadingArguments {
     pub(crate) history: Option<String>,
 }
 
-/// Which store is meant.
+/// Which store is meant, and whose records in it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StoreArguments {
+    #[command(flatten)]
+    pub(crate) place: StorePlaceArguments,
+    /// The tenant whose records are meant, where a gateway keeps several; by default those without a tenant
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+}
+
+/// Which store is meant.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StorePlaceArguments {
     /// The store, instead of `PLIMSOLL_STORE`, `[store]` of plimsoll.toml or the file in the user's data folder
     #[arg(long, value_name = "PATH|URL")]
     pub(crate) store: Option<String>,

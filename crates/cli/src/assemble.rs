@@ -99,6 +99,10 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
         };
         let memories = Memories::new(config.memory.search.clone());
         let assembled = if arguments.memory_only {
+            if let Some(session) = &scope.session {
+                let known = history.session(tenant, session).await?;
+                known.ok_or_else(|| AssembleError::UnknownSession(session.clone()))?;
+            }
             let memory = assembler.memory(&memories, &turn, None, turn.budget).await?;
             Assembled::Memory(memory)
         } else {
@@ -168,6 +172,11 @@ fn failed(error: AssembleError, config: &Config) -> CommandError {
         AssembleError::TooLarge(_) => CommandError::usage(error).hint(
             "give a larger --budget, or a shorter turn; nothing of what the user says is ever cut",
         ),
+        AssembleError::MemoryTooLarge(_) => CommandError::usage(error)
+            .hint("give a larger --budget, or retire a constraint; these parts always stand"),
+        AssembleError::UnknownSession(_) => {
+            CommandError::usage(error).hint("`plimsoll sessions` lists the sessions of the store")
+        }
         AssembleError::UnknownFrame(_) => {
             let names: Vec<String> = config
                 .frames()

@@ -26,7 +26,7 @@ const SHOWN: usize = 12;
 pub(crate) fn run(arguments: &CacheArguments) -> Result<(), CommandError> {
     match &arguments.command {
         CacheCommand::List { store, limit, json } => {
-            let store = Store::open(store, None)?;
+            let store = Store::open_existing(store, None)?;
             let found = store
                 .knowledge(async |knowledge, tenant| knowledge.answers(tenant, *limit).await)?;
             if *json {
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &CacheArguments) -> Result<(), CommandError> {
             output::data(&list(&found))
         }
         CacheCommand::Show { key, store, json } => {
-            let store = Store::open(store, None)?;
+            let store = Store::open_existing(store, None)?;
             let found = store
                 .knowledge(async |knowledge, tenant| answer_of_key(knowledge, tenant, key).await)?;
             if *json {
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &CacheArguments) -> Result<(), CommandError> {
             output::data(&(found.answer_text + "\n"))
         }
         CacheCommand::Evict { key, used_ref, store, json } => {
-            let store = Store::open(store, None)?;
+            let store = Store::open_existing(store, None)?;
             let dropped = store.knowledge(async |knowledge, tenant| match (key, used_ref) {
                 (Some(key), _) => evict_answer(knowledge, tenant, key).await.map(|_| 1),
                 (None, Some(used)) => ref_changed(knowledge, tenant, used).await,
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &CacheArguments) -> Result<(), CommandError> {
             output::data(&format!("{dropped} answers removed\n"))
         }
         CacheCommand::Stats { store, config, json } => {
-            stats(&Store::open(store, config.as_deref())?, config.as_deref(), *json)
+            stats(&Store::open_existing(store, config.as_deref())?, config.as_deref(), *json)
         }
         CacheCommand::Check(check) => check::run(check),
     }

@@ -40,7 +40,7 @@ struct CardRow<'a> {
 
 pub(crate) fn run(arguments: &CardsArguments) -> Result<(), CommandError> {
     let config = config::read(arguments.config.as_deref())?;
-    let store = Store::open(&arguments.store, arguments.config.as_deref())?;
+    let store = Store::open_existing(&arguments.store, arguments.config.as_deref())?;
     let session = arguments.session.as_deref().map(session_id).transpose()?;
     if arguments.make {
         Staff::hire(&config)?.work(&store, session.as_ref())?;

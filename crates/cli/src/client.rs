@@ -17,9 +17,14 @@ pub(crate) enum Client {
     Gemini,
     /// Qwen Code
     Qwen,
+    /// Programs with the OpenAI SDK
+    Openai,
+    /// Programs with the Anthropic SDK
+    Anthropic,
 }
 
 impl Client {
+    /// The agents; an SDK has no program of its own.
     pub(crate) const ALL: [Self; 6] =
         [Self::Claude, Self::Codex, Self::Pi, Self::Opencode, Self::Gemini, Self::Qwen];
 
@@ -32,6 +37,8 @@ impl Client {
             Self::Opencode => "opencode",
             Self::Gemini => "gemini",
             Self::Qwen => "qwen",
+            Self::Openai => "openai",
+            Self::Anthropic => "anthropic",
         }
     }
 
@@ -45,7 +52,11 @@ impl Client {
     /// Returns the environment variables that point it at a gateway.
     pub(crate) fn variables(self, base: &str) -> Vec<(&'static str, String)> {
         match self {
-            Self::Claude => vec![("ANTHROPIC_BASE_URL", base.to_owned())],
+            Self::Claude | Self::Anthropic => vec![("ANTHROPIC_BASE_URL", base.to_owned())],
+            Self::Openai => vec![
+                ("OPENAI_BASE_URL", format!("{base}/v1")),
+                ("OPENAI_API_BASE", format!("{base}/v1")),
+            ],
             Self::Codex | Self::Qwen => vec![("OPENAI_BASE_URL", format!("{base}/v1"))],
             Self::Gemini => vec![("GOOGLE_GEMINI_BASE_URL", base.to_owned())],
             Self::Opencode => vec![("OPENCODE_CONFIG_CONTENT", opencode(base))],

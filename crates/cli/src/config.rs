@@ -1,6 +1,7 @@
 //! Configuration: the project's `plimsoll.toml`, else the user's; `PLIMSOLL_*` over the file, flags over all.
 
 pub(crate) mod files;
+pub(crate) mod trust;
 
 use std::path::Path;
 
@@ -102,6 +103,16 @@ impl Default for Newest {
     }
 }
 
+/// Reads the configuration for a command that sends text or runs programs: a project's file that the user has not trusted
+/// must not say where.
+pub(crate) fn for_sending(named: Option<&Path>) -> Result<Config, CommandError> {
+    let project = files::project();
+    if named.is_none() && files::in_force(None).as_ref() == Some(&project) {
+        trust::refuse_unsent(&project, &files::read(&project)?)?;
+    }
+    read(named)
+}
+
 /// Reads the configuration that the arguments and the environment name.
 pub(crate) fn config(arguments: &PolicyArguments) -> Result<Config, CommandError> {
     let mut config = read(arguments.config.as_deref())?;
@@ -125,7 +136,7 @@ pub(crate) fn environment_budget() -> Result<Option<Budget>, CommandError> {
 /// overrides where the stores are.
 pub(crate) fn read(named: Option<&Path>) -> Result<Config, CommandError> {
     let mut config = match files::in_force(named) {
-        Some(path) => parse(&path)?,
+        Some(path) => parse(&path, named.is_some())?,
         None => Config::default(),
     };
     let address = |name| environment(name).map(StoreAddress::new);
@@ -144,9 +155,16 @@ pub(crate) fn line_at(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }
 
-fn parse(path: &Path) -> Result<Config, CommandError> {
+/// Reads a file; one that the user did not name, and that is the project's, needs the user's trust.
+fn parse(path: &Path, is_named: bool) -> Result<Config, CommandError> {
     let text = files::read(path)?;
-    toml::from_str(&text).map_err(|error| {
+    let parsed = toml::from_str(&text);
+    if parsed.is_ok() && !is_named && path == files::project() {
+        if let Some(table) = trust::untrusted(path, &text) {
+            return Config::deserialize(table).map_err(CommandError::usage);
+        }
+    }
+    parsed.map_err(|error| {
         let place =
             error.span().map_or(String::new(), |span| format!(":{}", line_at(&text, span.start)));
         let message = error.message().to_owned();
@@ -223,6 +241,7 @@ impl Config {
         Bounds {
             budget: self.budget,
             said_once: self.said_once.0,
+            said_once_from: 0,
             thinking: self.thinking,
             intra_phase,
             settle: self.settle.clone(),

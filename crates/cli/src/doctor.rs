@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::figures::aligned;
 use crate::output::{self, BAD, GOOD, RESET};
 use crate::probe;
-use crate::serve::runtime;
+use crate::serve::{self, runtime};
 use crate::store::{self, Addresses};
 
 /// The result of one check.
@@ -42,6 +42,8 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
             let known = config.policy(policy).map_err(|error| error.to_string());
             note("settings", known.map(|_| format!("policy {policy}")));
             note("port", port(&config));
+            let served = serve::check(&config).map(|()| "`plimsoll serve` takes them".to_owned());
+            note("gateway", served.map_err(|error| error.to_string()));
             if !arguments.offline {
                 for (name, upstream) in config.gateway.all_upstreams() {
                     let reached = probe::reach(&upstream.base_url);
@@ -65,6 +67,10 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
         Err(error) => note("settings", Err(error.to_string())),
     }
     match addresses {
+        // A check makes nothing.
+        Ok(Addresses { store, history: None }) if !plimsoll_store::exists(&store) => {
+            note("store", Ok(format!("{store} is not there yet; the first answer makes it")));
+        }
         Ok(Addresses { store, history }) => {
             let opened = runtime()?.block_on(keeps(&store, async || {
                 Ok(plimsoll_store::open(&store).await.map_err(store::failure)?.0)
@@ -86,11 +92,15 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
     let clients =
         if found.is_empty() { "none of those that are known".to_owned() } else { found.join(", ") };
     note("clients", Ok(clients));
+    if found.contains(&Client::Claude.program()) {
+        let told = "Claude Code switches Remote Control off behind another base URL";
+        note("claude", Ok(told.to_owned()));
+    }
     output::show(arguments.json, &findings, || table(&findings))?;
     match findings.iter().filter(|finding| !finding.fine).count() {
         0 => Ok(()),
         bad => {
-            Err(CommandError::finding(anyhow::anyhow!("{bad} of {} need a hand", findings.len())))
+            Err(CommandError::finding(anyhow::anyhow!("{bad} of {} checks failed", findings.len())))
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_core::Message;
 use plimsoll_core::safety::{Flags, add, handle_message, told};
+use plimsoll_core::{ContentHash, Message};
 use plimsoll_engine::SessionId;
 use plimsoll_formats::{NoteKind, ReadOptions, RecordPlace, SessionNote, read_dialogue};
 use serde::Serialize;
@@ -31,6 +31,8 @@ struct Read {
     messages: Vec<(SessionId, Message)>,
     places: Vec<RecordPlace>,
     notes: Vec<SessionNote>,
+    /// Whether it is an agent's session, and no dialogue.
+    is_recorded: bool,
 }
 
 pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
@@ -53,6 +55,9 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
                 file.display(),
                 told(&flags)
             ));
+        }
+        if read.is_recorded {
+            apart(&store, &mut read.messages)?;
         }
         let imported = store.import(read.messages, &config.cards)?;
         read.notes.extend(imported.differing.iter().map(|place| SessionNote {
@@ -111,7 +116,7 @@ fn read(path: &Path, arguments: &ImportArguments) -> Result<Read, CommandError> 
         return Err(CommandError::usage(error));
     }
     notes.sort_by_key(|note| note.place.number());
-    Ok(Read { messages, places, notes })
+    Ok(Read { messages, places, notes, is_recorded: false })
 }
 
 fn session(path: &Path, bytes: &[u8]) -> Result<Read, CommandError> {
@@ -128,5 +133,23 @@ fn session(path: &Path, bytes: &[u8]) -> Result<Read, CommandError> {
             .map(|message| (id.clone(), (**message).clone()))
             .collect(),
         notes: session.notes,
+        is_recorded: true,
     })
+}
+
+/// Gives a recorded session that begins otherwise than the one of its name in the store a name of its own.
+///
+/// Agents write files of sub-agents and of other machines under one id; merged, they would be a conversation that nobody had.
+fn apart(store: &Store, messages: &mut [(SessionId, Message)]) -> Result<(), CommandError> {
+    let Some((id, first)) = messages.first() else { return Ok(()) };
+    let hash = ContentHash::of(first);
+    let kept = store.history(async |history, tenant| history.messages(tenant, id, 0, 1).await)?;
+    if kept.first().is_none_or(|kept| kept.hash == hash) {
+        return Ok(());
+    }
+    let own = session_id(&format!("{id}:{}", hash.short()))?;
+    for (id, _) in messages {
+        id.clone_from(&own);
+    }
+    Ok(())
 }

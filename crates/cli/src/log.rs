@@ -14,7 +14,7 @@ use crate::output::{self, BOLD, DIM, RESET};
 use crate::store::{Store, session_id};
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<(), CommandError> {
-    let store = Store::open(&arguments.store, None)?;
+    let store = Store::open_existing(&arguments.store, None)?;
     if arguments.what.is_some() {
         let by = match &*arguments.by {
             "session" => Gathering::Session,

@@ -27,6 +27,7 @@ mod load;
 mod log;
 mod memory;
 mod models;
+mod needs;
 mod output;
 mod pressure;
 mod pricing;
@@ -42,8 +43,10 @@ mod sessions;
 mod settings;
 mod store;
 mod system;
+mod tenant;
 mod tools;
 mod trim;
+mod trust;
 mod validate;
 mod work;
 mod write_file;
@@ -97,6 +100,8 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Env(env) => environment::run(&env),
         Command::RunAgent(agent) => agent::run(&agent).map(drop),
         Command::Config(config) => settings::run(&config),
+        Command::Tenant(tenant) => tenant::run(&tenant),
+        Command::Trust(trust) => trust::run(&trust),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

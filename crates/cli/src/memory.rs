@@ -2,6 +2,7 @@
 
 mod add;
 mod list;
+mod review;
 mod stats;
 mod transfer;
 
@@ -11,7 +12,7 @@ use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::memory::lifecycle::Event;
 use plimsoll_engine::memories::{AskedMemory, Memories};
 use plimsoll_engine::remember::{
-    Details, ExtractedFacts, MemoryError, Remember, extract_session, queue_model_pass,
+    Details, Edit, ExtractedFacts, MemoryError, Remember, extract_session, queue_model_pass,
 };
 use plimsoll_engine::{
     Embedder, Forgotten, HistoryStore, KnowledgeStore, MemoryId, MemoryRecord, Scope, StoreError,
@@ -27,8 +28,8 @@ use crate::output;
 use crate::store::{Store, session_id};
 
 use crate::arguments::{
-    ExtractArguments, ForgetArguments, MemoryArguments, MemoryCommand, PlainArguments,
-    ScopeArguments, SearchMemoryArguments, UsedArguments,
+    EditArguments, ExtractArguments, ForgetArguments, MemoryArguments, MemoryCommand,
+    PlainArguments, ScopeArguments, SearchMemoryArguments, UsedArguments,
 };
 
 pub(crate) fn run(arguments: &MemoryArguments) -> Result<(), CommandError> {
@@ -42,8 +43,10 @@ pub(crate) fn run(arguments: &MemoryArguments) -> Result<(), CommandError> {
         Command::Extract(extract) => self::extract(extract),
         Command::Confirm(one) => change(&one.id, &Event::Confirmed, &one.plain),
         Command::Mark(one) => change(&one.id, &Event::Marked, &one.plain),
+        Command::Edit(edit) => self::edit(edit),
         Command::Disprove(one) => change(&one.id, &Event::Disproved, &one.plain),
         Command::Retire(one) => change(&one.id, &Event::Retired, &one.plain),
+        Command::Review(review) => review::run(review),
         Command::Used(used) => self::used(used),
         Command::Outcome(outcome) => {
             let desk = Desk::open(&outcome.plain)?;
@@ -223,18 +226,30 @@ fn extract(arguments: &ExtractArguments) -> Result<(), CommandError> {
         return output::json(&found);
     }
     output::data(&format!(
-        "{} messages: {} facts new, {} confirmed, {} known\n",
+        "{} messages: {} records new, {} confirmed, {} known, {} forgotten\n",
         thousands(found.messages),
         thousands(found.new),
         thousands(found.confirmed),
-        thousands(found.known)
+        thousands(found.known),
+        thousands(found.forgotten)
     ))
 }
 
 fn forget(arguments: &ForgetArguments) -> Result<(), CommandError> {
     let desk = Desk::open(&arguments.plain)?;
     let scope = scope(&arguments.scope)?;
+    let ids: Vec<MemoryId> = arguments.ids.iter().cloned().map(MemoryId).collect();
     let gone = match &arguments.source {
+        _ if !ids.is_empty() => {
+            let found = desk.ask(async |_, knowledge, tenant| {
+                for id in &ids {
+                    knowledge.memory(tenant, id, None).await?;
+                }
+                Ok(())
+            })?;
+            found.map_err(|error: StoreError| refused(error.into()))?;
+            desk.remember(async |remember, _| remember.forget(&ids).await)?
+        }
         Some(source) => {
             desk.remember(async |remember, now| remember.forget_source(source, now).await)?
         }
@@ -253,6 +268,24 @@ fn forget(arguments: &ForgetArguments) -> Result<(), CommandError> {
         "removed: {memories} records, {messages} messages, {cards} cards, {artefacts} artefacts, \
          {answers} answers, {jobs} jobs\n"
     ))
+}
+
+fn edit(arguments: &EditArguments) -> Result<(), CommandError> {
+    let given = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
+    let edit = Edit {
+        text: arguments.text.clone(),
+        name: arguments.name.clone(),
+        points: given(&arguments.points),
+        tags: given(&arguments.tags),
+    };
+    if edit == Edit::default() {
+        return Err(CommandError::usage(anyhow::anyhow!("nothing is to be changed"))
+            .hint("say what with --text, --name, --point or --tag"));
+    }
+    let desk = Desk::open(&arguments.plain)?;
+    let id = MemoryId(arguments.id.clone());
+    let record = desk.remember(async |remember, now| remember.edit(&id, &edit, now).await)?;
+    list::print(&record, arguments.plain.json)
 }
 
 /// Returns the details of a record.

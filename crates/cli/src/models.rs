@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &ModelsArguments) -> Result<(), CommandError> {
     if let Some(ModelsCommand::Prices(prices)) = &arguments.command {
         return prices::run(prices);
     }
-    let config = config::read(arguments.config.as_deref())?.models;
+    let config = config::for_sending(arguments.config.as_deref())?.models;
     let models = Arc::new(open(&config)?);
     let mut found = if arguments.offline { BTreeMap::new() } else { ask(&models)? };
     let rows: Vec<Row> =

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &RecallArguments) -> Result<(), CommandError> {
     let settings = config::read(arguments.config.as_deref())?.recall;
     let tokenizer = tokenizer(&arguments.tokens)?;
     let session = arguments.session.as_deref().map(session_id).transpose()?;
-    let store = Store::open(&arguments.store, arguments.config.as_deref())?;
+    let store = Store::open_existing(&arguments.store, arguments.config.as_deref())?;
     // The process ends here: freeing an index of thousands of messages would take a tenth of its time.
     let recall = ManuallyDrop::new(Recall::new(settings, Some(Arc::new(BuiltInEmbedder))));
     if let (Some(queries), Some(out)) = (&arguments.batch, &arguments.out) {

@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
     match &arguments.command {
         RefCommand::Get(arguments) => get(arguments),
         RefCommand::List { store, limit, json } => {
-            let store = Store::open(store, None)?;
+            let store = Store::open_existing(store, None)?;
             let query = RefQuery { limit: *limit, ..RefQuery::default() };
             let found = store
                 .knowledge(async |knowledge, tenant| knowledge.artefacts(tenant, &query).await)?;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
             output::data(&list(&found))
         }
         RefCommand::Gc { store, json } => {
-            let store = Store::open(store, None)?;
+            let store = Store::open_existing(store, None)?;
             let removed = store.knowledge(async |knowledge, tenant| {
                 knowledge.collect_artefacts(tenant, clock::now()).await
             })?;
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
 
 fn get(arguments: &RefGetArguments) -> Result<(), CommandError> {
     let options = options(arguments)?;
-    let store = Store::open(&arguments.store, None)?;
+    let store = Store::open_existing(&arguments.store, None)?;
     let found = store.with(async |history, knowledge, tenant| {
         let (history, knowledge) = (&*history, Some(&*knowledge));
         let originals = Originals { history, knowledge, tenant };

@@ -10,7 +10,7 @@ use crate::output::{self, DIM, RESET};
 use crate::store::{Store, session_id};
 
 pub(crate) fn run(arguments: &SearchArguments) -> Result<(), CommandError> {
-    let store = Store::open(&arguments.store, None)?;
+    let store = Store::open_existing(&arguments.store, None)?;
     let session = arguments.session.as_deref().map(session_id).transpose()?;
     let query = SearchQuery {
         text: Some(arguments.words.join(" ")),

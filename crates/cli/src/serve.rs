@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use plimsoll_core::policy::Policy;
+use plimsoll_core::policy::{Budget, Policy};
 use plimsoll_engine::assemble::FrameBook;
 use plimsoll_gateway::{
     Answers, Gateway, GatewayConfig, Memory, Mode, Observation, Parts, Policies, ServeError,
@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::arguments::{ServeArguments, StoreArguments};
+use crate::arguments::{ServeArguments, StorePlaceArguments};
 use crate::config::{self, Config, environment};
 use crate::error::CommandError;
 use crate::heaps;
@@ -27,6 +27,7 @@ use crate::system::outside;
 pub(crate) const LOG: &str = "PLIMSOLL_LOG";
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
+    config::for_sending(arguments.settings.config.as_deref())?;
     let mut config = config::config(&arguments.settings)?;
     if let Some(listen) = arguments.listen {
         config.gateway.listen = listen;
@@ -58,12 +59,14 @@ pub(crate) fn runtime() -> Result<Runtime, CommandError> {
 /// Opens the store and the port.
 pub(crate) async fn open(
     config: Config,
-    store: &StoreArguments,
+    store: &StorePlaceArguments,
 ) -> Result<(Gateway, TcpListener), CommandError> {
+    check(&config)?;
     let (history, knowledge) = Addresses::new(store, &config.store)?.open().await?;
     let settings = config.gateway.clone();
     let clock = outside().clock;
     let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
+    let ingestion = config.safety.ingestion;
     let cards = config.cards.clone();
     let observation = cards.observe.then(|| Observation { knowledge: knowledge.clone(), cards });
     let mut answers: Option<Arc<dyn Answers>> = None;
@@ -94,6 +97,7 @@ pub(crate) async fn open(
         memory,
         answers,
         observation,
+        ingestion,
         lazy_tools,
     };
     let listen = settings.listen;
@@ -103,6 +107,25 @@ pub(crate) async fn open(
         CommandError::failure(error).hint("another port with `--listen 127.0.0.1:PORT`")
     })?;
     Ok((gateway, listener))
+}
+
+/// The smallest ceiling of a gateway (chosen: a system prompt and one question of an agent; less would hide the question itself).
+const LEAST_BUDGET: u64 = 1000;
+
+/// Refuses settings that a gateway cannot serve with, before anything is opened or said.
+pub(crate) fn check(config: &Config) -> Result<(), CommandError> {
+    if let Budget::Tokens(budget) = config.budget
+        && budget < LEAST_BUDGET
+    {
+        let error = anyhow::anyhow!("a budget of {budget} tokens leaves no room for a request");
+        return Err(CommandError::usage(error).hint(format!("give at least {LEAST_BUDGET}")));
+    }
+    if config.gateway.is_open_to_all() {
+        return Err(failed(ServeError::Open { address: config.gateway.listen }));
+    }
+    let policies = Configured(config.clone());
+    Gateway::check(&config.gateway, &policies, &outside().clock, &environment)
+        .map_err(CommandError::usage)
 }
 
 /// Raises the limit of open files to the most that the system allows: each response in progress needs two, and the usual limit is 1,024.

@@ -18,7 +18,7 @@ use plimsoll_formats::Session;
 use plimsoll_store::{StoreAddress, StoreSettings};
 use tokio::runtime::Runtime;
 
-use crate::arguments::{ReadingArguments, StoreArguments};
+use crate::arguments::{ReadingArguments, StoreArguments, StorePlaceArguments};
 use crate::clock;
 use crate::config::{self, HISTORY, STORE};
 use crate::error::CommandError;
@@ -35,7 +35,7 @@ pub(crate) struct Addresses {
 impl Addresses {
     /// Takes the addresses of the flags, else those of the settings, else the file in the user's data folder.
     pub(crate) fn new(
-        arguments: &StoreArguments,
+        arguments: &StorePlaceArguments,
         settings: &StoreSettings,
     ) -> Result<Self, CommandError> {
         let pick = |flag: &Option<String>, setting: &Option<StoreAddress>| {
@@ -90,16 +90,32 @@ impl Store {
         arguments: &StoreArguments,
         settings: Option<&Path>,
     ) -> Result<Self, CommandError> {
-        Self::at(&Addresses::new(arguments, &config::read(settings)?.store)?)
+        let addresses = Addresses::new(&arguments.place, &config::read(settings)?.store)?;
+        Self::at(&addresses, tenant(arguments)?)
     }
 
-    fn at(addresses: &Addresses) -> Result<Self, CommandError> {
+    /// Opens the store for a command that reads; it makes none.
+    pub(crate) fn open_existing(
+        arguments: &StoreArguments,
+        settings: Option<&Path>,
+    ) -> Result<Self, CommandError> {
+        let addresses = Addresses::new(&arguments.place, &config::read(settings)?.store)?;
+        if !plimsoll_store::exists(&addresses.store) {
+            let error = anyhow::anyhow!("there is no store at {}", addresses.store);
+            return Err(CommandError::usage(error).hint(
+                "`plimsoll import` makes one, and so does a gateway; `--store` names another",
+            ));
+        }
+        Self::at(&addresses, tenant(arguments)?)
+    }
+
+    fn at(addresses: &Addresses, tenant: TenantId) -> Result<Self, CommandError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(CommandError::failure)?;
         let (history, knowledge) = runtime.block_on(addresses.open())?;
-        Ok(Self { runtime, history, knowledge, tenant: TenantId::default() })
+        Ok(Self { runtime, history, knowledge, tenant })
     }
 
     /// Asks the history.
@@ -168,6 +184,11 @@ impl Store {
     }
 }
 
+fn tenant(arguments: &StoreArguments) -> Result<TenantId, CommandError> {
+    let named = arguments.tenant.as_deref().map(TenantId::new).transpose();
+    named.map(Option::unwrap_or_default).map_err(CommandError::usage)
+}
+
 /// Makes the error of a store that cannot be opened.
 pub(crate) fn failure(error: StoreError) -> CommandError {
     failed(error, "the store cannot be opened")
@@ -197,11 +218,6 @@ fn usual_file() -> Result<PathBuf, CommandError> {
         CommandError::usage(error).hint(format!("name the store with `--store` or `{STORE}`"))
     })?;
     let folder = strategy.data_dir().join("plimsoll");
-    std::fs::create_dir_all(&folder).map_err(|error| {
-        CommandError::failure(
-            anyhow::Error::new(error).context(format!("cannot make {}", folder.display())),
-        )
-    })?;
     Ok(folder.join("plimsoll.db"))
 }
 
@@ -228,7 +244,8 @@ pub(crate) fn record(
     if !asked {
         return Ok(None);
     }
-    let store = Store::at(&Addresses::new(&StoreArguments { store, history }, &config.store)?)?;
+    let addresses = Addresses::new(&StorePlaceArguments { store, history }, &config.store)?;
+    let store = Store::at(&addresses, TenantId::default())?;
     let session = id_of(&loaded.session)?;
     let mut messages = message_records(&session, &loaded.counted.history(), clock::now());
     let flags = handle(&mut messages, config.safety.ingestion);

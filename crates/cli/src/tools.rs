@@ -50,7 +50,7 @@ fn registered(
     store: &StoreArguments,
     settings: Option<&Path>,
 ) -> Result<Vec<RegisteredTool>, CommandError> {
-    Store::open(store, settings)?
+    Store::open_existing(store, settings)?
         .knowledge(async |knowledge, tenant| registered_tools(knowledge, tenant).await)
 }
 

@@ -133,7 +133,7 @@ fn by_shares(
     }
     let mut trimmed = trim(&loaded.counted.transcript, &TrimSettings::from(budget));
     if trimmed.wants_model_summary {
-        trimmed = summarised(trimmed, loaded, &config::read(config)?)?;
+        trimmed = summarised(trimmed, loaded, &config::for_sending(config)?)?;
     }
     let mut context: Vec<ContextMessage> = trimmed
         .kept

@@ -7,8 +7,10 @@ use serde::Serialize;
 
 use crate::arguments::ValidateArguments;
 use crate::cascade::{line, read};
+use crate::config;
 use crate::error::CommandError;
 use crate::figures::counted;
+use crate::needs::{self, CheckedNeed, Means};
 use crate::output;
 
 /// Levels of folders that are searched (chosen; it ends loops of links).
@@ -19,18 +21,21 @@ struct Checked {
     file: PathBuf,
     is_valid: bool,
     problems: Vec<Problem>,
+    /// What a run needs beside the file.
+    needs: Vec<CheckedNeed>,
 }
 
 pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), CommandError> {
     if arguments.schema {
         return output::json(&plimsoll_cascade::json_schema());
     }
+    let means = Means::new(config::read(arguments.config.as_deref())?)?;
     let mut checked = Vec::new();
     for path in &arguments.files {
         if path.is_dir() {
-            folder(path, 0, arguments.strict, &mut checked)?;
+            folder(path, 0, arguments.strict, &means, &mut checked)?;
         } else {
-            checked.push(file(path, arguments.strict)?);
+            checked.push(file(path, arguments.strict, &means)?);
         }
     }
     if checked.is_empty() {
@@ -42,7 +47,14 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), CommandError> {
     } else {
         let lines: String = checked
             .iter()
-            .flat_map(|one| one.problems.iter().map(|problem| line(&one.file, problem)))
+            .flat_map(|one| {
+                let problems = one.problems.iter().map(|problem| line(&one.file, problem));
+                let needs = needs::lines(&one.needs).into_iter().chain(hints(&one.needs));
+                let file = output::plain(&one.file.display().to_string());
+                problems.chain(
+                    needs.map(move |need| format!("{file}: note: {}\n", output::plain(&need))),
+                )
+            })
             .collect();
         output::data(&lines)?;
     }
@@ -65,13 +77,18 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn file(path: &Path, strict: bool) -> Result<Checked, CommandError> {
-    let (_, mut problems) = read(path)?;
+fn hints(checked: &[CheckedNeed]) -> impl Iterator<Item = String> {
+    needs::hints(checked).into_iter().map(str::to_owned)
+}
+
+fn file(path: &Path, strict: bool, means: &Means) -> Result<Checked, CommandError> {
+    let (cascade, mut problems) = read(path)?;
+    let needs = cascade.map(|cascade| means.check(&cascade, path)).unwrap_or_default();
     if strict {
         problems = problems.into_iter().map(Problem::strict).collect();
     }
     let is_valid = problems.iter().all(|problem| problem.severity != Severity::Error);
-    Ok(Checked { file: path.to_owned(), is_valid, problems })
+    Ok(Checked { file: path.to_owned(), is_valid, problems, needs })
 }
 
 /// Checks every file of a folder that looks like a cascade.
@@ -79,6 +96,7 @@ fn folder(
     path: &Path,
     depth: usize,
     strict: bool,
+    means: &Means,
     checked: &mut Vec<Checked>,
 ) -> Result<(), CommandError> {
     let cannot = |error: std::io::Error| {
@@ -93,9 +111,9 @@ fn folder(
     paths.sort();
     for path in paths {
         if path.is_dir() && depth < DEEPEST {
-            folder(&path, depth + 1, strict, checked)?;
+            folder(&path, depth + 1, strict, means, checked)?;
         } else if is_cascade(&path) {
-            checked.push(file(&path, strict)?);
+            checked.push(file(&path, strict, means)?);
         }
     }
     Ok(())

@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_secs(5);
 const PARKED: usize = 20;
 
 pub(crate) fn run(arguments: &WorkArguments) -> Result<(), CommandError> {
-    let config = config::read(arguments.config.as_deref())?;
+    let config = config::for_sending(arguments.config.as_deref())?;
     let store = Store::open(&arguments.store, arguments.config.as_deref())?;
     let staff = Staff::hire(&config)?;
     loop {

@@ -8,7 +8,7 @@ use crate::text::is_error_line;
 use crate::transcript::{Position, Transcript};
 
 /// Results, grouped by tool and arguments of the call that they answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Attempts {
     of_call: HashMap<Key, Vec<Position>>,
     /// For each message that is a failed attempt: its call, and the number of the attempt from 1.

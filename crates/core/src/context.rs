@@ -25,7 +25,7 @@ use receipt::components;
 /// The memory of a session from one request to the next.
 ///
 /// It can be rebuilt by bounding the same transcript again: nothing in it comes from a clock or a die.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct State {
     plan: Plan,
     cache: Cache,
@@ -71,6 +71,18 @@ impl State {
     /// Gives the next request records that were found for it; only [`Policy::WorkingSet`] shows them.
     pub(crate) fn find(&mut self, findings: Findings) {
         self.findings = findings;
+    }
+
+    /// Forgets the messages, for a conversation that begins again with others; the provider's cache is as it was.
+    pub fn restart(&mut self) {
+        let (cache, last_time) = (std::mem::take(&mut self.cache), self.last_time);
+        *self = Self { cache, last_time, ..Self::default() };
+    }
+
+    /// Returns the price that a request of `context` would have next, without recording it; plain input = 1.
+    pub fn quote(&self, terms: &Terms, context: &[Sent], now: Option<MillisSinceEpoch>) -> f64 {
+        let charge = self.cache.clone().charge(&terms.prices, &terms.pieces(context, &[]), now);
+        terms.prices.input_cost(&charge)
     }
 
     /// Takes note that the last request was read once more at `at`, so that the cache which it left lives on.
@@ -200,13 +212,16 @@ fn apply(
                     &mut state.masked,
                     &mut state.plan,
                 );
-                passes::fit(transcript, position, room, &mut state.plan);
+                let lookups = terms.around.lookups;
+                passes::fit(transcript, position, room, lookups, &mut state.plan);
                 state.plan.compare(transcript, &before);
             }
             Cadence::CacheAware => {
                 let seen = state.said.seen();
                 if bounds.said_once {
-                    say_once(transcript, position, &mut state.said, &mut state.plan);
+                    let before = terms.around.before as u64;
+                    let from = bounds.said_once_from.saturating_sub(before);
+                    say_once(transcript, position, from, &mut state.said, &mut state.plan);
                 }
                 passes::protect_head(transcript, position, &mut state.plan);
                 let given = Given { bounds, terms, prices, attempts: &state.attempts, cold };
@@ -219,7 +234,7 @@ fn apply(
                     settled.settle(transcript, free..position, &given, &ends, said, plan);
                 }
                 passes::protect_ends(transcript, position, plan);
-                passes::fit(transcript, position, room, plan);
+                passes::fit(transcript, position, room, terms.around.lookups, plan);
                 settled.follow(plan, said);
             }
         },
@@ -263,10 +278,22 @@ fn take_back(plan: &mut Plan, over: u64) -> u64 {
 }
 
 /// Gives each new message its form without the lines that the context already shows.
-fn say_once(transcript: &Transcript, end: Position, said: &mut SaidOnce, plan: &mut Plan) {
+fn say_once(
+    transcript: &Transcript,
+    end: Position,
+    from: u64,
+    said: &mut SaidOnce,
+    plan: &mut Plan,
+) {
+    let arriving: u64 =
+        plan.decisions()[said.seen()..end].iter().map(|one| u64::from(one.form.tokens)).sum();
+    let stands = plan.tokens().saturating_sub(arriving);
     for position in said.seen()..end {
         let entry = &transcript.entries()[position];
-        if let Some(message) = said.read(entry) {
+        let Some(message) = said.read(entry) else { continue };
+        if stands < from {
+            said.changed(position, &entry.message.shown());
+        } else {
             let form = Sent::rendered(Some(position), message, transcript.tokenizer());
             let treatment = Treatment::Excerpt;
             plan.reduce(transcript, position, treatment, Reason::SaidOnce, Arc::new(form));
@@ -299,7 +326,7 @@ fn first_free(
     }
 }
 
-/// Turns new results above the limit into excerpts.
+/// Shortens new results above the limit.
 fn cut_giants(
     transcript: &Transcript,
     end: Position,
@@ -309,15 +336,10 @@ fn cut_giants(
     plan: &mut Plan,
 ) {
     for position in seen..end {
-        let tokens = plan.decisions()[position].form.tokens;
-        let is_result = transcript.entries()[position].message.role == Role::Tool;
-        let settings = &given.bounds.settle;
-        if !is_result || tokens <= settings.giant {
+        if transcript.entries()[position].message.role != Role::Tool {
             continue;
         }
-        let errors = given.bounds.intra_phase.preserve_errors;
-        let around = &given.terms.around;
-        let form = passes::excerpt_of(transcript, position, settings, errors, around, said, &[]);
+        let form = passes::first_form(transcript, position, given, said);
         if let Some(form) = form
             && plan.reduce(transcript, position, Treatment::Excerpt, Reason::Giant, form.clone())
         {

@@ -29,6 +29,64 @@ pub fn fit<'a>(answer: &'a str, schema: &str) -> Result<&'a str, String> {
     Ok(text)
 }
 
+/// Returns the smallest value that a schema allows, as a model without a mind of its own would give it: the first word of a
+/// list, true, one, and as few items as there may be.
+pub fn smallest(schema: &Value) -> Value {
+    smallest_of(schema, schema, 0)
+}
+
+fn smallest_of(schema: &Value, root: &Value, depth: usize) -> Value {
+    let again = |schema: &Value| smallest_of(schema, root, depth + 1);
+    let Value::Object(schema) = schema else { return Value::Bool(true) };
+    let number = |key: &str| schema.get(key).and_then(Value::as_u64).unwrap_or(0) as usize;
+    if depth > DEEPEST {
+        return Value::Null;
+    }
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return target.map_or(Value::Null, again);
+    }
+    if let Some(value) = schema.get("const").or_else(|| list(schema, "enum").first()) {
+        return value.clone();
+    }
+    let branch = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| list(schema, key).first());
+    if let Some(branch) = branch {
+        return again(branch);
+    }
+    let kind = match schema.get("type") {
+        Some(Value::String(kind)) => kind.as_str(),
+        Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str).unwrap_or("null"),
+        _ if schema.get("properties").is_some() || schema.get("required").is_some() => "object",
+        _ => "string",
+    };
+    match kind {
+        "object" => {
+            let known = schema.get("properties").and_then(Value::as_object);
+            let mut fields = Map::new();
+            for (name, field) in known.into_iter().flatten() {
+                fields.insert(name.clone(), again(field));
+            }
+            for name in list(schema, "required").iter().filter_map(Value::as_str) {
+                fields.entry(name).or_insert_with(|| Value::String("ok".to_owned()));
+            }
+            Value::Object(fields)
+        }
+        "array" => {
+            let item = schema.get("items").map_or(Value::String("ok".to_owned()), again);
+            Value::Array(vec![item; number("minItems").max(1)])
+        }
+        "boolean" => Value::Bool(true),
+        "integer" | "number" => {
+            let least = schema.get("minimum").cloned();
+            least.unwrap_or_else(|| Value::from(u64::from(schema.get("maximum").is_none())))
+        }
+        "null" => Value::Null,
+        _ => Value::String(
+            "ok ".repeat(number("minLength").div_ceil(3).max(1)).trim_end().to_owned(),
+        ),
+    }
+}
+
 fn find(answer: &str) -> Result<(&str, Value), String> {
     let whole = answer.trim();
     let problem = match serde_json::from_str(whole) {

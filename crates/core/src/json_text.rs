@@ -2,6 +2,7 @@
 //!
 //! Text that is not read into values keeps long numbers, repeated keys and their order.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -24,6 +25,45 @@ pub(crate) fn each_text_mut(value: &mut Value, found: &mut impl FnMut(&mut Strin
         Value::Object(fields) => fields.values_mut().for_each(|field| each_text_mut(field, found)),
         _ => {}
     }
+}
+
+/// Returns the bytes of each string in JSON text, between its quotes; keys are among them.
+pub(crate) fn strings(raw: &str) -> Vec<Range<usize>> {
+    let bytes = raw.as_bytes();
+    let mut found = Vec::new();
+    let mut open = None;
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if open.is_some() => at += 1,
+            b'"' => match open.take() {
+                Some(from) => found.push(from..at),
+                None => open = Some(at + 1),
+            },
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// Splits the inside of a JSON string at its escaped line breaks.
+pub(crate) fn escaped_lines(inside: &str) -> Vec<&str> {
+    let bytes = inside.as_bytes();
+    let mut lines = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while at < bytes.len() {
+        if bytes[at] == b'\\' {
+            if bytes.get(at + 1) == Some(&b'n') {
+                lines.push(&inside[start..at]);
+                start = at + 2;
+            }
+            at += 1;
+        }
+        at += 1;
+    }
+    lines.push(&inside[start..]);
+    lines
 }
 
 /// Returns valid JSON without white space outside of strings, `\uXXXX` written as the character where JSON allows it.

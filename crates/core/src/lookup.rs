@@ -91,8 +91,9 @@ pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
     let entries = &transcript.entries()[..end.min(transcript.entries().len())];
     let texts: Vec<String> = entries.iter().map(|entry| entry.message.shown()).collect();
     let mut index = RecallIndex::new(RecallSettings::default(), None);
-    index.add(texts.iter().map(|text| IndexedMessage {
+    index.add(entries.iter().zip(&texts).map(|(entry, text)| IndexedMessage {
         session: "",
+        role: entry.message.role,
         speaker: None,
         time: None,
         text,

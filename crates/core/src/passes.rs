@@ -12,7 +12,7 @@ pub(crate) use ceiling::{fit, give_up};
 pub(crate) use clear::clear_tool_uses;
 pub(crate) use mask::mask;
 pub(crate) use newest::keep_newest;
-pub(crate) use settle::{Given, Settled, excerpt_of};
+pub(crate) use settle::{Given, Settled, first_form};
 pub(crate) use summarise::summarise;
 pub(crate) use working_set::fit_working_set;
 pub(crate) use working_set::{ArtefactLine, FactLine, Findings};

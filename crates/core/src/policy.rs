@@ -73,7 +73,7 @@ pub struct IntraPhase {
     pub compress_loops: bool,
     /// The most earlier attempts that a retry sees.
     pub loop_history_limit: u32,
-    /// Whether old reasoning without tool calls is kept up to 2,000 characters; else it becomes a stub.
+    /// Whether old reasoning is kept up to 2,000 characters; else it becomes a stub, and text beside calls the names of the tools.
     pub preserve_reasoning: bool,
     pub preserve_errors: PreserveErrors,
     pub cadence: Cadence,
@@ -129,8 +129,10 @@ pub struct Settle {
     pub floor: u64,
     /// Results of fewer tokens than this are left alone.
     pub least: u32,
-    /// Fresh results of more tokens than this are excerpted at once.
+    /// Characters above which a new result is shortened before it is first sent; results that their tool cut already stay.
     pub giant: u32,
+    /// The same for a file that is read: whoever reads one is about to work on it.
+    pub giant_file: u32,
     /// The share of a result that an excerpt keeps beside its ends and its error lines.
     pub kept: f64,
     /// Turns for which a result stays whole after it came or was used.
@@ -158,7 +160,8 @@ impl Default for Settle {
             enabled: true,
             floor: 10_000,
             least: 150,
-            giant: 20_000,
+            giant: 25_000,
+            giant_file: 66_000,
             kept: 0.1,
             young: 0,
             least_calls: 10,
@@ -259,6 +262,9 @@ pub struct Bounds {
     pub budget: Budget,
     /// Whether lines that stand in the context already are left out on arrival.
     pub said_once: bool,
+    /// Tokens of standing context below which arriving messages stay whole: a provider caches no shorter prefix, so that a smaller
+    /// context may cost more than a larger one.
+    pub said_once_from: u64,
     /// The treatment of old messages where thinking is bound to them.
     pub thinking: BoundThinking,
     pub intra_phase: IntraPhase,
@@ -274,6 +280,7 @@ impl Default for Bounds {
         Self {
             budget: Budget::Auto,
             said_once: true,
+            said_once_from: 0,
             thinking: BoundThinking::Keep,
             intra_phase: IntraPhase::default(),
             settle: Settle::default(),

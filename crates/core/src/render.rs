@@ -112,6 +112,15 @@ pub fn stub_reasoning(message: &Message, original: Ref) -> Option<Message> {
     })
 }
 
+/// Returns an assistant message with calls whose texts are replaced by the names of the tools that it called.
+///
+/// Source: `auto-context.md`, `_mask_tool_call_message`; the calls stay, since their results stay too.
+pub fn stub_called(message: &Message, original: Ref) -> Option<Message> {
+    let names: Vec<&str> = message.calls().map(|call| &*call.name).collect();
+    let stub = format!("[Called tools: {}; {original}]", names.join(", "));
+    replace_texts(message, |text| (stub.len() < text.len()).then(|| stub.clone()))
+}
+
 /// Replaces the text blocks for which `change` returns another text; `None` if it returns none.
 pub fn replace_texts(
     message: &Message,

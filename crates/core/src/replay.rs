@@ -7,9 +7,9 @@ use serde::Serialize;
 use crate::context::{Receipt, State, bound};
 use crate::cost::CacheKind;
 use crate::message::{Message, MillisSinceEpoch};
+use crate::need::{MissedContent, Score, Scorer};
 use crate::plan::Context;
 use crate::policy::Policy;
-use crate::reuse::{MissedContent, Score, Scorer};
 use crate::terms::Terms;
 use crate::transcript::{Position, Transcript};
 
@@ -187,7 +187,7 @@ pub fn replay_stretches<'a>(
                 receipt.cost = terms.prices.input_cost(&receipt.charge);
             }
             last_time = answer.time.or(time).or(last_time);
-            let mut missed = scorer.turn(transcript, position, &context);
+            let mut missed = scorer.turn(transcript, position, &context, &terms, receipt.cost);
             receipt.turn = replay.totals.turns;
             for missed in &mut missed {
                 missed.turn = receipt.turn;

@@ -229,7 +229,8 @@ pub fn handle_message(message: &Message, handling: Handling) -> (Option<Message>
                 Block::ToolResult(ToolResult { text: redacted(&result.text)?, ..result.clone() })
             }
             Block::ToolCall(call) => {
-                let arguments = still_json(&call.arguments, redacted(&call.arguments)?, handling);
+                let changed = redacted(&call.arguments)?.to_string();
+                let arguments = still_json(&call.arguments, changed, handling).into();
                 Block::ToolCall(ToolCall { arguments, ..call.clone() })
             }
             _ => return None,
@@ -238,15 +239,34 @@ pub fn handle_message(message: &Message, handling: Handling) -> (Option<Message>
     (changed, flags)
 }
 
+/// Returns the value of the field `name` without what `handling` redacts; `None` if nothing changes.
+///
+/// The name counts: the value of a field named `password` is redacted. A value that is JSON stays JSON.
+pub fn redact_field(name: &str, value: &str, handling: Handling) -> Option<String> {
+    let before = if name.is_empty() { String::new() } else { format!("{name}: ") };
+    let written = format!("{before}{value}");
+    let Cow::Owned(written) = redact(&written, handling).0 else { return None };
+    let redacted = match written.strip_prefix(&before) {
+        Some(rest) => rest.to_owned(),
+        // The name itself holds something, so the value is read alone.
+        None => redact(value, handling).0.into_owned(),
+    };
+    if redacted == value {
+        return None;
+    }
+    let is_json = value.trim_start().starts_with(['{', '[']);
+    Some(if is_json { still_json(value, redacted, handling) } else { redacted })
+}
+
 /// Returns `redacted`; if a mark in the place of a number broke its JSON, redacts the values of `arguments` instead.
-fn still_json(arguments: &Arc<str>, redacted: Arc<str>, handling: Handling) -> Arc<str> {
+fn still_json(arguments: &str, redacted: String, handling: Handling) -> String {
     let holds = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if holds(&redacted) {
         return redacted;
     }
     let Ok(mut value) = serde_json::from_str::<Value>(arguments) else { return redacted };
     redact_value(&mut value, handling);
-    value.to_string().into()
+    value.to_string()
 }
 
 fn redact_value(value: &mut Value, handling: Handling) {

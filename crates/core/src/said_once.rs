@@ -43,7 +43,7 @@ struct PointerTarget {
 }
 
 /// All lines of a context, and which message points to which.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct SaidOnce {
     index: LineIndex,
     /// Labels of calls that wait for their results, by call id.
@@ -52,7 +52,7 @@ pub(crate) struct SaidOnce {
 }
 
 /// The lines of a message, its pointers, and the pointers to it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct MessageLines {
     lines: Range<usize>,
     points_to: BTreeSet<Position>,

@@ -3,6 +3,7 @@
 mod cut;
 mod error_lines;
 mod left_out;
+mod parts;
 mod words;
 
 pub use cut::{
@@ -10,5 +11,6 @@ pub use cut::{
 };
 pub use error_lines::{error_lines, is_error_line, mentions_error, with_error_lines};
 pub use left_out::{EARLIER_LEFT_OUT, left_out, plural};
+pub use parts::parts;
 pub(crate) use words::each_word;
 pub use words::words;

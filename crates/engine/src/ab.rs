@@ -81,7 +81,7 @@ pub struct StepAnswer {
 
 /// A question to the model.
 #[derive(Debug)]
-pub(crate) struct Question<'a> {
+pub(crate) struct StepQuestion<'a> {
     turn: &'a AbTurn,
     arm: Arm,
     request: ChatRequest,
@@ -135,7 +135,7 @@ impl AbSettings {
     }
 }
 
-impl<'a> Question<'a> {
+impl<'a> StepQuestion<'a> {
     fn new(turn: &'a AbTurn, arm: Arm, model: &str, settings: &AbSettings) -> Self {
         let request = settings.request(turn, arm);
         // A request of messages, texts and numbers always has a JSON form.

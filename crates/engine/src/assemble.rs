@@ -6,7 +6,9 @@ mod frames;
 mod receipt;
 mod working_set;
 
-use plimsoll_core::memory::assemble::{MemoryContext, MemoryInput, MemorySettings, assemble};
+use plimsoll_core::memory::assemble::{
+    MemoryContext, MemoryInput, MemorySettings, MemoryTooLarge, assemble,
+};
 use plimsoll_core::memory::calibration::{
     CalibrationSettings, ConfidenceCalibration, ReviewedDecision, calibration,
 };
@@ -18,13 +20,14 @@ use plimsoll_core::policy::RequestSettings;
 use plimsoll_core::request::{
     AssembledRequest, RequestInput, ToolIntent, TurnTooLarge, assemble_request,
 };
+use plimsoll_core::text::shortened;
 use plimsoll_core::{MillisSinceEpoch, Tokenizer};
 use serde::{Deserialize, Serialize};
 
 use crate::embedder::Embedder;
 use crate::error::StoreError;
 use crate::history::HistoryStore;
-use crate::id::TenantId;
+use crate::id::{SessionId, TenantId};
 use crate::knowledge::KnowledgeStore;
 use crate::memories::{AskedMemory, FoundMemory, Memories, candidate};
 use crate::memory::{MemoryId, MemoryRecord, Scope};
@@ -94,6 +97,10 @@ pub enum AssembleError {
     Model(#[from] ModelError),
     #[error(transparent)]
     TooLarge(#[from] TurnTooLarge),
+    #[error(transparent)]
+    MemoryTooLarge(#[from] MemoryTooLarge),
+    #[error("there is no session `{}`", .0.as_str())]
+    UnknownSession(SessionId),
     #[error("there is no frame `{0}`")]
     UnknownFrame(String),
 }
@@ -206,7 +213,7 @@ impl Assembler<'_> {
                     now: turn.now,
                     tokenizer: self.tokenizer,
                 };
-                assemble(&input, &settings)
+                assemble(&input, &settings)?
             }
         };
         let relevance = relevance(&context, &found);
@@ -244,16 +251,24 @@ impl Assembler<'_> {
             user_turn: &set.turn,
             tokenizer: self.tokenizer,
         };
-        let bare = assemble_request(&input, &settings)?;
-        let left = settings.total - bare.budget.used;
-        let left = left.saturating_sub(u64::from(plimsoll_core::tokens::MESSAGE_OVERHEAD));
+        let overhead = u64::from(plimsoll_core::tokens::MESSAGE_OVERHEAD);
+        let left = |used: u64| settings.total.saturating_sub(used + overhead);
+        let beside = left(assemble_request(&input, &settings)?.budget.used);
         let focus = set.focus.as_deref().map(|text| (text, "user"));
-        let memory = self.memory(memories, turn, focus, None).await?;
-        let memory = if memory.context.used > left {
-            self.memory(memories, turn, focus, Some(left)).await?
-        } else {
-            memory
-        };
+        let mut memory = self.memory(memories, turn, focus, None).await?;
+        // The history takes the room that nothing else uses, and gives way to the share of the facts.
+        let share = settings.facts.max(beside);
+        if memory.context.used > share {
+            memory = match self.memory(memories, turn, focus, Some(share)).await {
+                Err(AssembleError::MemoryTooLarge(MemoryTooLarge { needed, .. })) => {
+                    // What must stand goes before history and artefacts, and the turn before all.
+                    let bare = RequestInput { history: &[], artefacts: &[], ..input };
+                    let most = left(assemble_request(&bare, &settings)?.budget.used);
+                    self.memory(memories, turn, focus, Some(needed.min(most))).await?
+                }
+                memory => memory?,
+            };
+        }
         let text = memory.context.text();
         input.memory = Some(&text).filter(|text| !text.is_empty()).map(String::as_str);
         let mut request = assemble_request(&input, &settings)?;
@@ -314,25 +329,37 @@ impl Assembler<'_> {
     }
 }
 
-/// Returns the current task with who said it: the operator's word, else what the session is about, else its newest open task.
+/// Returns the current task with who said it: the operator's word, else what the session is about, else its newest open task,
+/// else the turn.
 fn current_task<'a>(
     visible: impl Iterator<Item = &'a MemoryRecord>,
     turn: &AssemblyTurn<'_>,
     session: Option<(&str, &str)>,
 ) -> Option<(String, String)> {
     let operator = plimsoll_core::memory::score::OPERATOR;
-    if let Some((text, origin)) = turn.focus.map(|focus| (focus, operator)).or(session) {
-        return Some((text.to_owned(), origin.to_owned()));
+    if let Some(focus) = turn.focus {
+        return Some((focus.to_owned(), operator.to_owned()));
     }
-    let own = turn.scope.session.as_ref()?;
+    let in_short = |text: &str| shortened(text.trim(), FOCUS).into_owned();
+    if let Some((text, origin)) = session {
+        return Some((in_short(text), origin.to_owned()));
+    }
+    let own = turn.scope.session.as_ref();
     let open = visible.filter(|record| {
         record.kind == MemoryKind::Task
-            && record.scope.session.as_ref() == Some(own)
+            && own.is_some_and(|own| record.scope.session.as_ref() == Some(own))
             && record.state.is_current()
     });
-    let newest = open.max_by_key(|record| (record.updated_at, record.event_at, &record.id))?;
-    Some((newest.micro.clone(), newest.origin.clone()))
+    let newest = open.max_by_key(|record| (record.updated_at, record.event_at, &record.id));
+    if let Some(newest) = newest {
+        return Some((in_short(&newest.micro), newest.origin.clone()));
+    }
+    let asked = in_short(turn.text);
+    (!asked.is_empty()).then(|| (asked, "user".to_owned()))
 }
+
+/// Characters of a focus that is not the operator's own: a few sentences (chosen). The turn itself stands behind it whole.
+const FOCUS: usize = 300;
 
 /// Returns how similar a question is to a context: as much as the record in it that is most like it.
 fn shown_similarity(context: &MemoryContext, found: &[FoundMemory<'_>]) -> f64 {

@@ -23,8 +23,9 @@ pub trait ChatModel: Send + Sync + Debug {
 
     /// Returns the whole answer.
     ///
-    /// Errors: [`ModelError::Unusable`] where JSON was asked for and what came is none, or not of the schema; a model behind
-    /// HTTP is asked once more before that. Everything else as the variants say.
+    /// Errors: [`ModelError::Unusable`] where JSON was asked for and what came is none, or not of the schema, unless the
+    /// request says to return such an answer; a model behind HTTP is asked once more before that. Everything else as the
+    /// variants say.
     async fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError>;
 
     /// Begins an answer and returns it piece by piece.
@@ -75,6 +76,10 @@ pub struct ChatRequest {
     pub caching: Caching,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deferral: Option<Deferral>,
+    #[serde(default, skip_serializing_if = "ToolUse::is_free")]
+    pub tool_use: ToolUse,
+    #[serde(default, skip_serializing_if = "UnfitJson::is_asked_again")]
+    pub unfit_json: UnfitJson,
 }
 
 impl ChatRequest {
@@ -89,7 +94,42 @@ impl ChatRequest {
             stop: Vec::new(),
             caching: Caching::Off,
             deferral: None,
+            tool_use: ToolUse::Free,
+            unfit_json: UnfitJson::AskAgain,
         }
+    }
+}
+
+/// Whether the model may call the request's tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolUse {
+    #[default]
+    Free,
+    /// For an answer in words: the tools are sent, since the conversation holds calls of them, and may not be called.
+    Never,
+}
+
+impl ToolUse {
+    fn is_free(&self) -> bool {
+        *self == Self::Free
+    }
+}
+
+/// The treatment of an answer that is not the JSON that was asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnfitJson {
+    /// The model is asked once more, then the call fails.
+    #[default]
+    AskAgain,
+    /// The answer is returned as it is: the caller judges it, and counts each request.
+    Return,
+}
+
+impl UnfitJson {
+    fn is_asked_again(&self) -> bool {
+        *self == Self::AskAgain
     }
 }
 

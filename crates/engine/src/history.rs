@@ -300,6 +300,13 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
         session: &SessionId,
     ) -> Result<Forgotten, StoreError>;
 
+    /// Returns the tenants that have anything in the store, in the order of their names.
+    ///
+    /// [`StoreError::Unsupported`] from a backend that does not list them.
+    async fn tenants(&self) -> Result<Vec<TenantId>, StoreError> {
+        Err(StoreError::Unsupported { what: "the list of tenants, on this store".to_owned() })
+    }
+
     /// Hashes every message again and counts the mismatches.
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError>;
 }

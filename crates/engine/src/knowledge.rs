@@ -10,7 +10,9 @@ use crate::artefact::{Artefact, ArtefactRef, RefQuery};
 use crate::error::StoreError;
 use crate::id::TenantId;
 use crate::job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
-use crate::memory::{MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion, Scope};
+use crate::memory::{
+    MemoryChange, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion, Scope,
+};
 use crate::search::{Embedding, Hit};
 
 /// A tool's schema: a row of `tool_schemas`, known by server and tool.
@@ -119,9 +121,22 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
         self.put_memories(&record.tenant, std::slice::from_ref(record)).await
     }
 
+    /// Stores changes of records, all or none, each only if its record is still in the version that the change was made from.
+    ///
+    /// A change is passed over that takes something from a forgotten source, or that makes a record anew which was forgotten;
+    /// one that revives removes these tombstones instead. Returns the ids of those that were passed over. Two callers never
+    /// change one version both. [`StoreError::Conflict`] if a record has another version, is gone, or is there already:
+    /// then nothing is stored, and the caller reads again. All must be of `tenant`, else [`StoreError::Invalid`].
+    async fn change_memories(
+        &self,
+        tenant: &TenantId,
+        changes: &[MemoryChange],
+    ) -> Result<Vec<MemoryId>, StoreError>;
+
     /// Returns a record as it is, or as it was at `as_of`: the state of the latest `updated_at` that is not after it.
     ///
-    /// [`StoreError::NotFound`] for an unknown id and for a time before the first state.
+    /// [`StoreError::NotFound`] for an unknown id and for a time before the first state. The record is hashed again:
+    /// a mismatch is [`StoreError::Corrupt`].
     async fn memory(
         &self,
         tenant: &TenantId,
@@ -152,10 +167,27 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
     ///
     /// A record goes if each part given is equal. Messages, receipts, cards, artefacts and jobs belong to a session and to
     /// nothing else: they go when the session is the only part given, with their refs, and with the answers that rest on one
-    /// of those refs. Earlier states of a removed record go too. [`StoreError::Invalid`] for a scope without any part.
+    /// of those refs. Earlier states of a removed record go too, and a tombstone of it stays. [`StoreError::Invalid`] for a
+    /// scope without any part.
     async fn forget(&self, tenant: &TenantId, scope: &Scope) -> Result<Forgotten, StoreError>;
 
-    /// Removes what was taken from a source, from every table and index, in one transaction.
+    /// Removes records with their earlier states; a tombstone of each stays. Unknown ids are passed over.
+    async fn forget_memories(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<Forgotten, StoreError>;
+
+    /// Removes all that a tenant has, history included where the store keeps it, from every table and index, in one transaction.
+    ///
+    /// Returns how many rows that were; afterwards the store has looked for others and found none.
+    /// [`StoreError::Unsupported`] from a backend that cannot.
+    async fn erase_tenant(&self, tenant: &TenantId) -> Result<u64, StoreError> {
+        let what = format!("erasing the tenant {tenant} whole, on this store");
+        Err(StoreError::Unsupported { what })
+    }
+
+    /// Removes what was taken from a source, from every table and index, in one transaction; its tombstone stays.
     ///
     /// Records whose `source_ref` is `source_ref` go with their earlier states, the artefacts of that printed ref in all their
     /// views, and the answers that rest on it.

@@ -37,6 +37,7 @@ pub mod remember;
 mod search;
 pub mod selection;
 pub mod session_summary;
+mod tombstone;
 pub mod tool_registry;
 mod tools;
 mod valid;
@@ -46,7 +47,7 @@ pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};
 pub use card::ContextCard;
 pub use chat::{
     Caching, ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, Deferral,
-    Response, StopReason, Tool,
+    Response, StopReason, Tool, ToolUse, UnfitJson,
 };
 pub use clock::Clock;
 pub use copies::{Copies, SharedCopy};
@@ -63,8 +64,8 @@ pub use import::{Imported, import};
 pub use job::{Job, JobId, JobOutcome, JobState, NewJob, Quota};
 pub use knowledge::{Answer, AnswerQuota, Forgotten, KnowledgeStore, ToolSchema};
 pub use memory::{
-    MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, MemoryVersion,
-    Scope,
+    MemoryChange, MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState,
+    MemoryVersion, Scope,
 };
 pub use memory_config::MemoryConfig;
 pub use model_error::ModelError;
@@ -72,5 +73,6 @@ pub use plimsoll_core::words;
 pub use recall::{Recall, RecallHit, RecallScope, Recollection};
 pub use record::message_records;
 pub use search::{Embedding, Hit, SearchQuery, fuse};
+pub use tombstone::source_tombstone;
 pub use tools::{ToolAnswer, ToolError, ToolSource};
 pub use valid::{AskedRef, digest, hash_prefix};

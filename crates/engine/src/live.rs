@@ -34,7 +34,7 @@ pub use note::{Miss, Note};
 pub use request::{Bounded, SessionRequest};
 
 /// A session that goes on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LiveSession {
     id: SessionId,
     transcript: Transcript,

@@ -90,3 +90,22 @@ pub struct MemoryChanges {
     /// Present records in all states, each once, in no order.
     pub records: Vec<MemoryRecord>,
 }
+
+/// A change of a record, made from a version that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryChange {
+    pub record: MemoryRecord,
+    /// `updated_at` of the version that it was made from; `None` for a record that is new.
+    pub from: Option<MillisSinceEpoch>,
+    /// Refs of the sources that say it anew.
+    pub sources: Vec<String>,
+    /// Whether it is stored although it was forgotten: only what the operator says again.
+    pub revives: bool,
+}
+
+impl MemoryChange {
+    /// Makes the change of a record that exists.
+    pub fn of(before: &MemoryRecord, record: MemoryRecord) -> Self {
+        Self { record, from: Some(before.updated_at), sources: Vec::new(), revives: false }
+    }
+}

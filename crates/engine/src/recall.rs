@@ -16,6 +16,8 @@ use plimsoll_core::recall::{
     header, pack,
 };
 
+use plimsoll_core::text::{left_out, parts};
+
 use crate::copies::Copies;
 use crate::error::StoreError;
 use crate::history::{HistoryStore, MessageRecord};
@@ -39,6 +41,8 @@ pub struct Recall {
 pub struct RecallScope {
     index: RecallIndex,
     records: Vec<MessageRecord>,
+    /// Characters of a part.
+    part: usize,
     /// How many messages of each session are in it.
     lengths: HashMap<SessionId, u32>,
 }
@@ -86,6 +90,7 @@ impl Recall {
         let held = self.scopes.get(&key, || RecallScope {
             index: RecallIndex::new(self.settings.clone(), self.words.clone()),
             records: Vec::new(),
+            part: self.settings.part,
             lengths: HashMap::new(),
         });
         let mut scope = held.lock_owned().await;
@@ -179,6 +184,7 @@ impl RecallScope {
         let texts: Vec<String> = records.iter().map(|record| record.message.shown()).collect();
         self.index.add(records.iter().zip(&texts).map(|(record, text)| IndexedMessage {
             session: record.session.as_str(),
+            role: record.message.role,
             speaker: record.message.speaker.as_deref(),
             time: record.message.time,
             text,
@@ -206,12 +212,14 @@ impl RecallScope {
     }
 
     /// Returns the best messages for a question that fit into `budget` tokens, each with its header.
+    ///
+    /// Of a long message only the best part stands there, with what is around it and a count of the rest.
     pub fn recall(&self, question: &str, budget: u64, tokenizer: Tokenizer) -> Recollection<'_> {
         let ranked = self.rank(question);
         let mut written: Vec<(String, u32)> = Vec::new();
         // Written one by one: most of what is ranked is behind the end of the budget.
-        let sizes = ranked.iter().map(|(record, _)| {
-            let text = self.written(record);
+        let sizes = ranked.iter().map(|(record, recalled)| {
+            let text = self.written(record, recalled.part);
             let tokens = tokenizer.count(&text);
             written.push((text, tokens));
             tokens
@@ -233,18 +241,40 @@ impl RecallScope {
         self.index.matches(question, recalled.message)
     }
 
-    /// Writes a message behind its header, with a line break at its end.
-    fn written(&self, record: &MessageRecord) -> String {
+    /// Writes a message, or the part of a long one, behind its header, with a line break at its end.
+    fn written(&self, record: &MessageRecord, part: usize) -> String {
         let message = &record.message;
         let own = record.name();
         let id = if self.sessions() > 1 { format!("{}/{own}", record.session) } else { own };
         let speaker = message.speaker.as_deref().unwrap_or(message.role.as_str());
         let mut text = header(&id, message.time, speaker);
-        text.push_str(&message.shown());
+        let shown = message.shown();
+        let all = parts(&shown, self.part);
+        if all.len() <= WHOLE {
+            text.push_str(&shown);
+        } else {
+            let part = part.min(all.len() - 1);
+            let reference = format!("ref:message:{}", record.hash);
+            let characters = |parts: &[&str]| parts.iter().map(|one| one.chars().count()).sum();
+            let note = |hidden: usize| left_out(hidden, "character", Some(&reference));
+            let (before, behind) = (characters(&all[..part]), characters(&all[part + 1..]));
+            if before > 0 {
+                text.push_str(&note(before));
+                text.push('\n');
+            }
+            text.push_str(all[part].trim_end());
+            if behind > 0 {
+                text.push('\n');
+                text.push_str(&note(behind));
+            }
+        }
         text.push('\n');
         text
     }
 }
+
+/// Parts of a message that is shown whole (chosen: one cut of a message of two parts saves little).
+const WHOLE: usize = 2;
 
 impl MessageRecord {
     /// Returns the id that its source gave it, else its position.

@@ -12,8 +12,8 @@ use std::time::Duration;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll_core::context::{State, bound};
 use plimsoll_core::cost::Pricing;
+use plimsoll_core::need::Scorer;
 use plimsoll_core::policy::Policy;
-use plimsoll_core::reuse::Scorer;
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{Message, Tokenizer, Transcript};
 use plimsoll_formats::{ReadOptions, Session, read};
@@ -65,8 +65,8 @@ fn session(c: &mut Criterion) {
         b.iter(|| {
             let (mut state, mut scorer) = (State::default(), Scorer::default());
             for position in transcript.requests() {
-                let (context, _) = bound(&transcript, position, &policy, &prices, &mut state);
-                scorer.turn(&transcript, position, &context);
+                let (context, receipt) = bound(&transcript, position, &policy, &prices, &mut state);
+                scorer.turn(&transcript, position, &context, &prices, receipt.cost);
             }
             scorer.score()
         });

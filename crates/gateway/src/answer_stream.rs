@@ -38,12 +38,23 @@ impl<T: Send> AnswerStream<T> {
     }
 
     /// Takes in a chunk, and holds back the end of the answer.
-    fn take(&mut self, chunk: &[u8]) {
+    ///
+    /// Errors: the limit that it passes. Nothing of an event goes on before its end, so one without an end takes memory only.
+    fn take(&mut self, chunk: &[u8]) -> Result<(), RelayError> {
+        let (answer_bytes, event_bytes) = {
+            let limits = &self.answer.gateway.config.limits;
+            (limits.answer_bytes, limits.event_bytes)
+        };
+        self.incoming.remember(chunk.len(), answer_bytes)?;
         let forward = self.answer.reply.push(chunk);
         self.put(Bytes::from(forward.now));
         if !forward.last.is_empty() {
             self.end.get_or_insert_default().extend_from_slice(&forward.last);
         }
+        if self.answer.reply.pending() > event_bytes {
+            return Err(RelayError::TooLarge(event_bytes));
+        }
+        Ok(())
     }
 
     fn put(&mut self, bytes: Bytes) {
@@ -125,7 +136,12 @@ impl<T: Send> Pieces for AnswerStream<T> {
                 return None;
             }
             match self.incoming.chunk().await {
-                Some(Ok(chunk)) => self.take(&chunk),
+                Some(Ok(chunk)) => {
+                    if let Err(full) = self.take(&chunk) {
+                        self.tell(503, &full.to_string());
+                        self.cut(full);
+                    }
+                }
                 None => Box::pin(self.close()).await,
                 Some(Err(cut)) => {
                     let rest = self.answer.reply.end().now;

@@ -1,8 +1,9 @@
 //! Bodies: read within limits that count decoded bytes, alone and together.
 
+use std::collections::HashMap;
 use std::io::Read;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -10,8 +11,9 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http_body::Body;
 use http_body_util::BodyExt as _;
-use plimsoll_engine::Clock;
+use plimsoll_engine::{Clock, TenantId};
 
+use crate::config::{Limits, Timeouts};
 use crate::refusal::RequestRefusal;
 
 /// The memory that all bodies together may take.
@@ -19,18 +21,25 @@ use crate::refusal::RequestRefusal;
 pub(crate) struct InFlight {
     used: Arc<AtomicUsize>,
     most: usize,
+    /// The bytes of each tenant that has any.
+    tenants: Arc<Mutex<HashMap<TenantId, usize>>>,
+    most_of_tenant: usize,
 }
 
 /// A share of it, given back when it is dropped.
 #[derive(Debug)]
 pub(crate) struct BodyShare {
     all: InFlight,
+    tenant: TenantId,
     bytes: usize,
 }
 
 impl InFlight {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { used: Arc::default(), most }
+    /// Makes the memory; a tenant has a part of it where there are several `keys`.
+    pub(crate) fn new(limits: &Limits, keys: usize) -> Self {
+        let most = limits.in_flight_bytes;
+        let most_of_tenant = if keys > 1 { limits.tenant_bytes } else { most };
+        Self { used: Arc::default(), most, tenants: Arc::default(), most_of_tenant }
     }
 
     /// Returns the bytes in use.
@@ -38,20 +47,62 @@ impl InFlight {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn share(&self) -> BodyShare {
-        BodyShare { all: self.clone(), bytes: 0 }
+    /// Makes the memory for so many bytes of everybody.
+    pub(crate) fn of(most: usize) -> Self {
+        Self { used: Arc::default(), most, tenants: Arc::default(), most_of_tenant: most }
+    }
+
+    /// Returns an empty share of a tenant.
+    pub(crate) fn share(&self, tenant: &TenantId) -> BodyShare {
+        BodyShare { all: self.clone(), tenant: tenant.clone(), bytes: 0 }
+    }
+
+    /// Adds bytes of a tenant; false where that is more than it may have.
+    fn add(&self, tenant: &TenantId, more: usize) -> bool {
+        if self.most_of_tenant >= self.most {
+            return true;
+        }
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = tenants.get(tenant).copied().unwrap_or(0);
+        let Some(sum) = used.checked_add(more).filter(|sum| *sum <= self.most_of_tenant) else {
+            return false;
+        };
+        tenants.insert(tenant.clone(), sum);
+        true
+    }
+
+    fn give_back(&self, tenant: &TenantId, bytes: usize) {
+        if self.most_of_tenant >= self.most {
+            return;
+        }
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(used) = tenants.get_mut(tenant) {
+            *used = used.saturating_sub(bytes);
+            if *used == 0 {
+                tenants.remove(tenant);
+            }
+        }
     }
 }
 
 impl BodyShare {
     /// Makes sure that the share has so many bytes; at once, for a queue would only hide that there is no room.
-    fn reach(&mut self, bytes: usize) -> Result<(), RequestRefusal> {
+    pub(crate) fn reach(&mut self, bytes: usize) -> Result<(), RequestRefusal> {
         let more = bytes.saturating_sub(self.bytes);
+        if more == 0 {
+            return Ok(());
+        }
+        if !self.all.add(&self.tenant, more) {
+            return Err(RequestRefusal::Busy);
+        }
         let most = self.all.most;
         let grown = self.all.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, |used| {
             used.checked_add(more).filter(|sum| *sum <= most)
         });
-        grown.map_err(|_| RequestRefusal::Busy)?;
+        if grown.is_err() {
+            self.all.give_back(&self.tenant, more);
+            return Err(RequestRefusal::Busy);
+        }
         self.bytes += more;
         Ok(())
     }
@@ -60,6 +111,7 @@ impl BodyShare {
 impl Drop for BodyShare {
     fn drop(&mut self) {
         self.all.used.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.all.give_back(&self.tenant, self.bytes);
     }
 }
 
@@ -81,26 +133,54 @@ impl ReceivedBody {
     }
 }
 
-/// Reads a body of at most `most` bytes, decoded, with at most `idle` between two pieces.
+/// The pace that a body must keep.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// The most time between two pieces, and before the rate counts.
+    pub(crate) idle: Duration,
+    /// The most time for all of it.
+    pub(crate) whole: Duration,
+    /// The fewest bytes a second.
+    pub(crate) rate: usize,
+}
+
+impl Pace {
+    pub(crate) fn of(timeouts: &Timeouts, limits: &Limits) -> Self {
+        Self {
+            idle: Timeouts::of(timeouts.body),
+            whole: Timeouts::of(timeouts.whole_body),
+            rate: limits.body_rate,
+        }
+    }
+
+    /// Returns how long the next piece may take, for a body of which so many bytes came in the time that passed.
+    fn left(self, bytes: usize, passed: Duration) -> Duration {
+        let by_rate = Duration::from_secs_f64(bytes as f64 / self.rate.max(1) as f64) + self.idle;
+        let by_rate = if self.rate == 0 { self.whole } else { by_rate };
+        self.idle.min(self.whole.min(by_rate).saturating_sub(passed))
+    }
+}
+
+/// Reads a body of at most `most` bytes, decoded, that keeps its pace.
+///
+/// Its bytes are counted as they come: an announced length alone takes no room from others.
 pub(crate) async fn receive<B>(
     headers: &HeaderMap,
     mut body: B,
     most: usize,
-    idle: Duration,
-    in_flight: &InFlight,
+    pace: Pace,
+    (in_flight, tenant): (&InFlight, &TenantId),
     clock: &dyn Clock,
 ) -> Result<ReceivedBody, RequestRefusal>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let mut share = in_flight.share();
+    let mut share = in_flight.share(tenant);
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > most) {
         return Err(RequestRefusal::TooLarge { most });
     }
-    // Taken at once, so that a crowd is refused at its door and not in the middle of its bodies.
-    share.reach(announced.unwrap_or(0))?;
-    let bytes = collect(&mut body, announced, most, idle, &mut share, clock).await?;
+    let bytes = collect(&mut body, announced, most, pace, &mut share, clock).await?;
     let encoding = headers.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap_or("?"));
     let decoded = match encoding.map(str::trim) {
         None | Some("" | "identity") => None,
@@ -125,7 +205,7 @@ async fn collect<B>(
     body: &mut B,
     announced: Option<usize>,
     most: usize,
-    idle: Duration,
+    pace: Pace,
     share: &mut BodyShare,
     clock: &dyn Clock,
 ) -> Result<Bytes, RequestRefusal>
@@ -134,11 +214,19 @@ where
 {
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
+    let begun = clock.now();
     loop {
+        let received = first.as_ref().map_or(0, Bytes::len) + whole.len();
+        let passed = Duration::from_millis((clock.now().0 - begun.0).max(0).unsigned_abs());
+        let left = pace.left(received, passed);
+        // A piece that is there already would be taken first, however late it is.
+        if left.is_zero() {
+            return Err(RequestRefusal::SlowBody);
+        }
         let frame = tokio::select! {
             biased;
             frame = body.frame() => frame,
-            () = clock.sleep(idle) => return Err(RequestRefusal::SlowBody),
+            () = clock.sleep(left) => return Err(RequestRefusal::SlowBody),
         };
         let Some(frame) = frame else { break };
         let frame = frame.map_err(|_| RequestRefusal::BrokenBody)?;

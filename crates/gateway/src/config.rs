@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll_core::ValueOrWord;
 use plimsoll_core::keep_warm::KeepWarm;
+use plimsoll_wire::Wire;
 use serde::{Deserialize, Serialize};
 
 /// How requests are handled.
@@ -82,6 +83,17 @@ pub enum Durability {
     Relaxed,
 }
 
+/// What a client gets when the store does not take its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreFailure {
+    /// The answer, which is paid for. The history follows when the store takes it again, and `/readyz` and a header say that it is behind.
+    #[default]
+    Deliver,
+    /// An error instead of the end of the answer.
+    Refuse,
+}
+
 /// Which API an upstream speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -89,6 +101,17 @@ pub enum Api {
     Anthropic,
     OpenAi,
     Gemini,
+}
+
+impl Api {
+    /// Returns the wire in whose shape errors are written.
+    pub(crate) fn wire(self) -> Wire {
+        match self {
+            Self::Anthropic => Wire::AnthropicMessages,
+            Self::OpenAi => Wire::ChatCompletions,
+            Self::Gemini => Wire::Gemini,
+        }
+    }
 }
 
 /// An upstream: an API that requests are forwarded to.
@@ -101,11 +124,16 @@ pub struct UpstreamConfig {
     pub api: Option<Api>,
     /// The environment variable that holds the key; without one the client's own key goes through.
     pub key_env: Option<String>,
+    /// Further paths that the key of `key_env` may be used for, such as `GET /files/*`; `*` stands for one segment, and `**` at the end
+    /// for all that follow. Without any it is used for generating, counting, embedding and the list of models.
+    #[serde(default)]
+    pub paths: Vec<String>,
 }
 
 impl UpstreamConfig {
-    fn at(base_url: &str) -> Self {
-        Self { base_url: base_url.to_owned(), api: None, key_env: None }
+    /// Makes the settings of an address, without a key.
+    pub fn at(base_url: &str) -> Self {
+        Self { base_url: base_url.to_owned(), api: None, key_env: None, paths: Vec::new() }
     }
 }
 
@@ -117,6 +145,9 @@ pub struct KeyConfig {
     pub sha256: String,
     /// The tenant whose data the key opens; by default the key's own name.
     pub tenant: Option<String>,
+    /// Whether the key also opens the metrics, which tell of all tenants.
+    #[serde(default)]
+    pub operator: bool,
 }
 
 /// Limits; every one is reached by somebody's mistake or malice before it is by work.
@@ -127,6 +158,16 @@ pub struct Limits {
     pub body_bytes: usize,
     /// The most bytes of all bodies that are being worked on, decoded.
     pub in_flight_bytes: usize,
+    /// The most bytes of `in_flight_bytes` that one tenant may take, where there are keys of several.
+    pub tenant_bytes: usize,
+    /// The fewest bytes a second that a body may come with, counted from its beginning, after the first `timeouts.body` seconds.
+    pub body_rate: usize,
+    /// The most bytes of turns that wait for a store that does not take them.
+    pub backlog_bytes: usize,
+    /// The most bytes of one event of a streamed answer.
+    pub event_bytes: usize,
+    /// The most bytes of answers that are remembered while they come, all together.
+    pub answers_bytes: usize,
     /// The most requests that wait for a thread; one more is refused before its body is read.
     pub waiting: usize,
     /// The most connections at a time.
@@ -145,11 +186,17 @@ pub struct Limits {
 
 impl Default for Limits {
     /// Chosen: one body of 32 MiB, eight such at a time, no more waiting than are served within the deadline (about 4 ms each),
-    /// twice the streams that a person's machine can have agents.
+    /// twice the streams that a person's machine can have agents. A tenant may take half of all bodies; a body comes with at least a
+    /// hundredth of what a slow mobile line has; an event may hold an image.
     fn default() -> Self {
         Self {
             body_bytes: 32 << 20,
             in_flight_bytes: 256 << 20,
+            tenant_bytes: 128 << 20,
+            body_rate: 1 << 10,
+            backlog_bytes: 64 << 20,
+            event_bytes: 16 << 20,
+            answers_bytes: 512 << 20,
             waiting: 64,
             connections: 10_000,
             header_bytes: 64 << 10,
@@ -169,6 +216,8 @@ pub struct Timeouts {
     pub headers: u64,
     /// Seconds between two pieces of a request's body.
     pub body: u64,
+    /// Seconds until the whole of a request's body has arrived.
+    pub whole_body: u64,
     /// Seconds until a connection to the upstream stands.
     pub connect: u64,
     /// Seconds until the upstream answers; an answer that is not streamed begins only when it is done.
@@ -189,6 +238,7 @@ impl Default for Timeouts {
         Self {
             headers: 10,
             body: 30,
+            whole_body: 300,
             connect: 10,
             first_byte: 600,
             idle: 300,
@@ -209,7 +259,8 @@ impl Default for Timeouts {
 pub struct AdditionsConfig {
     /// Whether clients that have tools also get `expand_ref` and `search_context`.
     pub tools: OwnTools,
-    /// Whether personal data and secrets are taken out of text of the user and the tools.
+    /// Whether personal data and secrets are taken out of everything that leaves; what cannot be read is refused, and no header of a
+    /// client switches it off.
     pub redact: bool,
     /// Whether records that fit the user's newest words are added behind the conversation.
     pub memory: bool,
@@ -241,6 +292,7 @@ pub struct GatewayConfig {
     /// The policy, as for `replay --policy`.
     pub policy: String,
     pub durability: Durability,
+    pub on_store_failure: StoreFailure,
     pub upstreams: BTreeMap<String, UpstreamConfig>,
     /// Keys of clients, by name; without any, whoever reaches the gateway is its one tenant.
     pub keys: BTreeMap<String, KeyConfig>,
@@ -273,6 +325,7 @@ impl Default for GatewayConfig {
             mode: Mode::On,
             policy: "plimsoll".to_owned(),
             durability: Durability::BeforeEnd,
+            on_store_failure: StoreFailure::Deliver,
             upstreams: BTreeMap::new(),
             keys: BTreeMap::new(),
             hosts: Vec::new(),
@@ -289,6 +342,11 @@ impl Default for GatewayConfig {
 }
 
 impl GatewayConfig {
+    /// Returns whether clients on other machines would be served without keys.
+    pub fn is_open_to_all(&self) -> bool {
+        !self.listen.ip().is_loopback() && self.keys.is_empty()
+    }
+
     /// Returns the upstreams with the providers themselves where nothing else is said.
     pub fn all_upstreams(&self) -> BTreeMap<String, UpstreamConfig> {
         let mut all: BTreeMap<String, UpstreamConfig> = [

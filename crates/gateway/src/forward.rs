@@ -5,23 +5,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
+use plimsoll_core::safety::{Handling, redact};
 use plimsoll_engine::TenantId;
-use plimsoll_wire::{BETA_THINKING, Route, Wire};
+use plimsoll_wire::{BETA_THINKING, Route, Wire, error_body};
 use tokio::time::Instant;
 
 use crate::answer::{FollowUp, PendingTurn, RelayedAnswer};
 use crate::answer_cache;
 use crate::answer_stream::AnswerStream;
-use crate::body::{BodyShare, ReceivedBody, receive};
+use crate::body::{BodyShare, Pace, ReceivedBody, receive};
 use crate::causes::causes;
-use crate::config::{Mode, Timeouts};
+use crate::client_options::RequestOptions;
+use crate::config::Mode;
 use crate::gateway::Gateway;
 use crate::headers;
 use crate::metrics::{Counter, GaugeGuard};
-use crate::prepare::{FailOpen, Original, Preparation, Prepared, RequestOptions};
+use crate::prepare::{FailOpen, Original, Preparation, Prepared};
 use crate::refusal::RequestRefusal;
 use crate::relay::{Body, body as body_of, whole};
 use crate::upstream::{Upstream, UpstreamRequest};
@@ -53,14 +55,19 @@ pub(crate) async fn forward(
         return Err(RequestRefusal::Busy);
     }
     let limits = &gateway.config.limits;
-    let idle = Timeouts::of(gateway.config.timeouts.body);
+    let pace = Pace::of(&gateway.config.timeouts, limits);
+    let room = (&gateway.in_flight, &tenant);
     let received =
-        receive(&head.headers, body, limits.body_bytes, idle, &gateway.in_flight, &*gateway.clock)
-            .await?;
+        receive(&head.headers, body, limits.body_bytes, pace, room, &*gateway.clock).await?;
     let mut headers = headers::for_upstream(&head.headers);
     upstream.authorise(&mut headers);
     let (path, upstream_name) = (path.to_owned(), upstream.name.clone());
-    let body = received.bytes.clone();
+    let mut body = received.bytes.clone();
+    if gateway.config.add.redact {
+        // An encoded body cannot be redacted.
+        body = received.plain().clone();
+        headers::plain(&mut headers, received.decoded.is_some());
+    }
     let plain = received.plain().clone();
     let request = UpstreamRequest { upstream, method: head.method, path, headers, body };
     let preparation = |wire| Preparation {
@@ -130,7 +137,17 @@ impl Outbound {
     async fn pass(self, outcome: &'static str) -> Result<Response<Body>, RequestRefusal> {
         self.gateway.metrics.add(Counter::Outcomes, outcome);
         let response = self.send(None).await?;
-        Ok(through(&self.gateway, response))
+        self.through(response).await
+    }
+
+    /// Hands a response on unread, but an error without our key.
+    async fn through(&self, response: reqwest::Response) -> Result<Response<Body>, RequestRefusal> {
+        let answer = answer_head(&response, true);
+        if is_failure(&response) && self.request.upstream.has_key() {
+            return failed(&self.gateway, &self.request, answer, response).await;
+        }
+        let counted = GaugeGuard::new(&self.gateway.metrics, |metrics| &metrics.streams);
+        Ok(answer.map(|()| self.gateway.incoming(response).pass_on(counted)))
     }
 
     /// Asks for the size of a request as it will be sent.
@@ -143,7 +160,7 @@ impl Outbound {
         let Some(body) = body else { return self.pass("passed").await };
         self.gateway.metrics.add(Counter::Outcomes, "bounded");
         let response = self.send(Some(body)).await?;
-        Ok(through(&self.gateway, response))
+        self.through(response).await
     }
 
     /// Takes part in a turn of a session.
@@ -213,8 +230,10 @@ impl Outbound {
         if is_changed && response.status() == StatusCode::BAD_REQUEST {
             // The cause may be a change of ours.
             let refused = gateway.incoming(response).whole(64 << 10).await.unwrap_or_default();
+            let refused = self.request.upstream.without_key(refused);
+            let refused = String::from_utf8_lossy(&refused[..refused.len().min(500)]).into_owned();
             tracing::warn!(
-                answer = %String::from_utf8_lossy(&refused[..refused.len().min(500)]),
+                answer = %redact(&refused, Handling::REDACT).0,
                 "a bounded request was refused: the original goes out"
             );
             outcome = "failed_open";
@@ -231,6 +250,12 @@ impl Outbound {
             report.show(answer.headers_mut());
         }
         answer.headers_mut().insert(headers::OUTCOME, HeaderValue::from_static(outcome));
+        if gateway.backlog.is_behind() {
+            answer.headers_mut().insert(headers::HISTORY, headers::BEHIND);
+        }
+        if is_failure(&response) && self.request.upstream.has_key() {
+            return failed(&gateway, &self.request, answer, response).await;
+        }
         let upstream = self.with_body(Bytes::new());
         let streams = asked.as_ref().is_some_and(|(request, _)| request.streams());
         let follow_up = asked.zip(place).map(|((request, edits), place)| FollowUp {
@@ -257,7 +282,7 @@ fn kind_of(response: &reqwest::Response, streams: bool) -> AnswerKind {
 
 /// Hands an answer on, as what it is.
 async fn hand_on(
-    answer: Response<()>,
+    mut answer: Response<()>,
     kind: AnswerKind,
     response: reqwest::Response,
     mut relayed: RelayedAnswer,
@@ -279,6 +304,9 @@ async fn hand_on(
             let bytes = from.whole(most).await.map_err(|why| cut(why.to_string()))?;
             let bytes = relayed.whole(bytes).await.map_err(cut)?;
             relayed.keep().await.map_err(RequestRefusal::NotKept)?;
+            if gateway.backlog.is_behind() {
+                answer.headers_mut().insert(headers::HISTORY, headers::BEHIND);
+            }
             answer.map(|()| whole(bytes))
         }
         AnswerKind::Other => answer.map(|()| from.pass_on((counted, relayed))),
@@ -324,10 +352,53 @@ impl AnswerKind {
     }
 }
 
-fn through(gateway: &Gateway, response: reqwest::Response) -> Response<Body> {
-    let answer = answer_head(&response, true);
-    let counted = GaugeGuard::new(&gateway.metrics, |metrics| &metrics.streams);
-    answer.map(|()| gateway.incoming(response).pass_on(counted))
+fn is_failure(response: &reqwest::Response) -> bool {
+    response.status().is_client_error() || response.status().is_server_error()
+}
+
+/// The most bytes of an error of an upstream that has our key (chosen: such a text is read by people).
+const LONGEST_ERROR: usize = 1 << 20;
+
+/// Hands an error on without our key, which some upstreams repeat; of a refused key, nothing but that.
+async fn failed(
+    gateway: &Gateway,
+    request: &UpstreamRequest,
+    answer: Response<()>,
+    response: reqwest::Response,
+) -> Result<Response<Body>, RequestRefusal> {
+    let upstream = &request.upstream;
+    let encoded = response.headers().contains_key(CONTENT_ENCODING);
+    let body = gateway.incoming(response).whole(LONGEST_ERROR).await;
+    let body = body.map_err(|cut| RequestRefusal::Unreachable(cut.to_string()))?;
+    let (mut head, ()) = answer.into_parts();
+    let body = if head.status == StatusCode::UNAUTHORIZED || encoded {
+        // Providers show parts of a key that they do not know.
+        head.headers.remove(CONTENT_ENCODING);
+        head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let wire = upstream.api.wire();
+        let told = match head.status {
+            StatusCode::UNAUTHORIZED => "the upstream refused the gateway's key",
+            _ => "the upstream answered with an encoded error",
+        };
+        Bytes::from(error_body(wire, head.status.as_u16(), told))
+    } else {
+        upstream.without_key(body)
+    };
+    head.headers.remove(CONTENT_LENGTH);
+    let shows_key = |value: &HeaderValue| {
+        let bytes = Bytes::copy_from_slice(value.as_bytes());
+        upstream.without_key(bytes.clone()) != bytes
+    };
+    let shown: Vec<_> = head
+        .headers
+        .iter()
+        .filter(|(_, value)| shows_key(value))
+        .map(|(name, _)| name.clone())
+        .collect();
+    for name in shown {
+        head.headers.remove(name);
+    }
+    Ok(Response::from_parts(head, whole(body)))
 }
 
 /// Makes the head of the answer to the client of that of the upstream.

@@ -5,14 +5,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use plimsoll_core::cost::{ModelPrice, Pricing, UnlistedModels};
 use plimsoll_core::lazy_tools::LazySettings;
-use plimsoll_engine::{Clock, HistoryStore};
+use plimsoll_core::safety::Handling;
+use plimsoll_engine::{Clock, HistoryStore, TenantId};
 use tokio::sync::watch;
 
+use crate::backlog::Backlog;
 use crate::body::InFlight;
 use crate::config::{GatewayConfig, Timeouts};
 use crate::guard::Guard;
 use crate::keys::{KeyError, Keys};
 use crate::metrics::{Counter, Metrics};
+use crate::outbound::outgoing;
 use crate::pauses::Pauses;
 use crate::ports::{Answers, Memory, Observation, Parts, Policies};
 use crate::refusal::RequestRefusal;
@@ -46,12 +49,16 @@ pub struct Gateway {
     pub(crate) memory: Option<Arc<dyn Memory>>,
     pub(crate) answers: Option<Arc<dyn Answers>>,
     pub(crate) observation: Option<Observation>,
+    pub(crate) ingestion: Handling,
     pub(crate) lazy_tools: Option<LazySettings>,
     pub(crate) sessions: Sessions,
+    pub(crate) backlog: Backlog,
     pub(crate) pauses: Pauses,
     pub(crate) upstreams: Upstreams,
     pub(crate) keys: Keys,
     pub(crate) in_flight: InFlight,
+    /// The memory that answers take while they come.
+    pub(crate) answers_in_flight: InFlight,
     pub(crate) work: Work,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) traces: Traces,
@@ -67,14 +74,39 @@ pub struct Gateway {
 }
 
 impl Gateway {
+    /// Checks settings as [`Gateway::new`] does, without making one.
+    pub fn check(
+        config: &GatewayConfig,
+        policies: &dyn Policies,
+        clock: &Arc<dyn Clock>,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), ConfigError> {
+        if policies.policy(&config.policy, None).is_none() {
+            return Err(ConfigError::Policy(config.policy.clone()));
+        }
+        Upstreams::new(config, clock, environment)?;
+        Keys::new(config)?;
+        Traces::new(config, environment, clock, &Arc::default())?;
+        Ok(())
+    }
+
     /// Makes a gateway; it sends nothing and does not listen yet. `environment` gives the keys of upstreams.
     pub fn new(
         config: GatewayConfig,
         parts: Parts,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Parts { history, clock, policies, pricing, memory, answers, observation, lazy_tools } =
-            parts;
+        let Parts {
+            history,
+            clock,
+            policies,
+            pricing,
+            memory,
+            answers,
+            observation,
+            ingestion,
+            lazy_tools,
+        } = parts;
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
         }
@@ -84,14 +116,17 @@ impl Gateway {
             keys: Keys::new(&config)?,
             traces: Traces::new(&config, environment, &clock, &metrics)?,
             sessions: Sessions::new(config.limits.session_bytes),
+            backlog: Backlog::new(config.limits.backlog_bytes),
             pauses: Pauses::default(),
             policies,
             pricing,
             memory,
             answers,
             observation,
+            ingestion,
             lazy_tools,
-            in_flight: InFlight::new(config.limits.in_flight_bytes),
+            in_flight: InFlight::new(&config.limits, config.keys.len()),
+            answers_in_flight: InFlight::of(config.limits.answers_bytes),
             work: Work::new(config.limits.waiting),
             metrics,
             unlisted: Mutex::default(),
@@ -141,8 +176,8 @@ impl Gateway {
         let _ = self.guard.set(guard);
     }
 
-    pub(crate) fn admits(&self, headers: &http::HeaderMap) -> bool {
-        self.guard.get().is_some_and(|guard| guard.admits(headers))
+    pub(crate) fn admits(&self, method: &http::Method, headers: &http::HeaderMap) -> bool {
+        self.guard.get().is_some_and(|guard| guard.admits(method, headers))
     }
 
     /// Sends a request to its upstream, and returns when the head of the response is there.
@@ -151,6 +186,7 @@ impl Gateway {
         request: &UpstreamRequest,
     ) -> Result<reqwest::Response, RequestRefusal> {
         let first_byte = Timeouts::of(self.config.timeouts.first_byte);
+        let request = outgoing(self, request).await?;
         let response = request.send(first_byte, &*self.clock).await?;
         let status = response.status().as_u16();
         tracing::debug!(upstream = request.upstream.name, status, "answered");
@@ -161,7 +197,8 @@ impl Gateway {
     /// Makes the body of a response readable piece by piece.
     pub(crate) fn incoming(&self, response: reqwest::Response) -> Incoming {
         let idle = Timeouts::of(self.config.timeouts.idle);
-        Incoming::new(response, self.clock.clone(), idle, self.ending.subscribe())
+        let share = self.answers_in_flight.share(&TenantId::default());
+        Incoming::new(response, self.clock.clone(), idle, self.ending.subscribe(), share)
     }
 }
 

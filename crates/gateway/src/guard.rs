@@ -2,8 +2,11 @@
 
 use std::net::SocketAddr;
 
-use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, HeaderValue};
+use http::header::{CONTENT_TYPE, HOST, ORIGIN};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+/// The header by which a browser says from where a page asks.
+const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The names that are accepted, each with its port.
 #[derive(Debug, Clone)]
@@ -35,15 +38,29 @@ impl Guard {
     }
 
     /// Returns whether a request is admitted.
-    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn admits(&self, method: &Method, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(HOST).iter();
         let host = (hosts.next(), hosts.next());
         let host_fits = match host {
             (Some(host), None) => !self.is_closed || is_listed(host, &self.hosts),
             _ => false,
         };
-        host_fits && headers.get_all(ORIGIN).iter().all(|origin| is_listed(origin, &self.origins))
+        let origins_fit =
+            headers.get_all(ORIGIN).iter().all(|origin| is_listed(origin, &self.origins));
+        // A page sends no origin with a plain GET; a site of its own, or the user's address bar, it may be.
+        let is_foreign = !headers.contains_key(ORIGIN)
+            && headers.get_all(SITE).iter().any(|site| site != "same-origin" && site != "none");
+        host_fits && origins_fit && !is_foreign && !is_form(method, headers)
     }
+}
+
+/// Returns whether a page may send this body anywhere without asking first; no client of a provider sends it.
+fn is_form(method: &Method, headers: &HeaderMap) -> bool {
+    let is_plain = |value: &HeaderValue| {
+        let kind = value.as_bytes().trim_ascii_start();
+        kind.get(..10).is_some_and(|kind| kind.eq_ignore_ascii_case(b"text/plain"))
+    };
+    method == Method::POST && headers.get_all(CONTENT_TYPE).iter().any(is_plain)
 }
 
 fn is_listed(value: &HeaderValue, known: &[String]) -> bool {
@@ -59,7 +76,7 @@ mod tests {
         for (name, value) in pairs {
             headers.append(*name, HeaderValue::from_static(value));
         }
-        guard.admits(&headers)
+        guard.admits(&Method::POST, &headers)
     }
 
     #[test]
@@ -87,6 +104,14 @@ mod tests {
             assert!(!admits(&guard, &[own, ("origin", bad)]), "{bad}");
         }
         assert!(admits(&guard, &[own, ("origin", "http://known:1")]));
+        for site in ["cross-site", "same-site"] {
+            assert!(!admits(&guard, &[own, ("sec-fetch-site", site)]), "{site}");
+            let known = ("origin", "http://known:1");
+            assert!(admits(&guard, &[own, known, ("sec-fetch-site", site)]), "{site}");
+        }
+        assert!(admits(&guard, &[own, ("sec-fetch-site", "none")]));
+        assert!(!admits(&guard, &[own, ("content-type", "Text/Plain;charset=UTF-8")]));
+        assert!(admits(&guard, &[own, ("content-type", "application/json")]));
     }
 
     #[test]

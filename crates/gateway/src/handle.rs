@@ -42,17 +42,25 @@ async fn answer(
     if route == GatewayRoute::Health {
         return Ok(text("alive\n"));
     }
-    if !gateway.admits(request.headers()) {
+    if !gateway.admits(request.method(), request.headers()) {
         return Err(RequestRefusal::Foreign);
     }
     let own_places = found.as_ref().is_ok_and(|(upstream, _)| upstream.has_key());
-    let tenant = gateway.keys.tenant(request.headers(), own_places);
-    if access == RouteAccess::Key && tenant.is_none() {
-        return Err(RequestRefusal::NoKey);
+    let caller = gateway.keys.caller(request.headers(), own_places);
+    match (access, &caller) {
+        (RouteAccess::Open, _) => {}
+        (_, None) => return Err(RequestRefusal::NoKey),
+        (RouteAccess::Operator, Some(caller)) if !caller.is_operator => {
+            return Err(RequestRefusal::Operator);
+        }
+        _ => {}
     }
     match route {
         GatewayRoute::Health => Ok(text("alive\n")),
         GatewayRoute::Ready if *gateway.stopping.borrow() => Err(RequestRefusal::Stopping),
+        GatewayRoute::Ready if gateway.backlog.is_behind() => {
+            Ok(text("ready, but the history is behind\n"))
+        }
         GatewayRoute::Ready => Ok(text("ready\n")),
         GatewayRoute::Metrics => Ok(text(&{
             let (sessions, bytes) = gateway.sessions.size();
@@ -62,7 +70,10 @@ async fn answer(
         GatewayRoute::WebSocket => Err(RequestRefusal::Upgrade),
         GatewayRoute::Upstream => {
             let (upstream, path) = found?;
-            let tenant = tenant.ok_or(RequestRefusal::NoKey)?;
+            let tenant = caller.ok_or(RequestRefusal::NoKey)?.tenant;
+            if !upstream.opens(request.method(), path) {
+                return Err(RequestRefusal::NotAllowed);
+            }
             forward(gateway, request, upstream, path, tenant).await
         }
     }

@@ -22,6 +22,9 @@ pub(crate) const PRESSURE: HeaderName = HeaderName::from_static("x-plimsoll-pres
 pub(crate) const BILLED: HeaderName = HeaderName::from_static("x-plimsoll-billed-usd");
 pub(crate) const SAVED: HeaderName = HeaderName::from_static("x-plimsoll-saved-usd");
 pub(crate) const BILL_ESTIMATE: HeaderName = HeaderName::from_static("x-plimsoll-bill-estimate");
+/// Says whether the history lacks turns that were answered.
+pub(crate) const HISTORY: HeaderName = HeaderName::from_static("x-plimsoll-history");
+pub(crate) const BEHIND: HeaderValue = HeaderValue::from_static("behind");
 pub(crate) const ANSWER_KEY: HeaderName = HeaderName::from_static("x-plimsoll-answer-key");
 
 /// Belongs to a connection, and so never to what is forwarded (RFC 9110, 7.6.1).

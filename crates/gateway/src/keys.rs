@@ -16,7 +16,15 @@ pub(crate) const GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-ke
 
 /// The keys that are known.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Keys(Vec<([u8; 32], TenantId)>);
+pub(crate) struct Keys(Vec<([u8; 32], Caller)>);
+
+/// The caller that a key names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) tenant: TenantId,
+    /// Whether it may see what concerns all tenants.
+    pub(crate) is_operator: bool,
+}
 
 /// Why a configured key is invalid.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +44,7 @@ impl Keys {
             let tenant = TenantId::new(key.tenant.as_deref().unwrap_or(name));
             let tenant =
                 tenant.map_err(|source| KeyError::Tenant { name: name.clone(), source })?;
-            keys.push((digest, tenant));
+            keys.push((digest, Caller { tenant, is_operator: key.operator }));
         }
         Ok(Self(keys))
     }
@@ -45,12 +53,12 @@ impl Keys {
         self.0.is_empty()
     }
 
-    /// Returns the tenant of a request, or `None` where it shows no key that is known.
+    /// Returns the caller of a request, or `None` where it shows no key that is known.
     ///
     /// `own_places` says that the upstream's key is ours, so that the client's places for keys carry the gateway's.
-    pub(crate) fn tenant(&self, headers: &HeaderMap, own_places: bool) -> Option<TenantId> {
+    pub(crate) fn caller(&self, headers: &HeaderMap, own_places: bool) -> Option<Caller> {
         if self.is_empty() {
-            return Some(TenantId::default());
+            return Some(Caller { tenant: TenantId::default(), is_operator: true });
         }
         let shown = shown(headers, &KEY).or_else(|| {
             let places = [&API_KEY, &GOOGLE_KEY];
@@ -61,7 +69,7 @@ impl Keys {
         self.find(shown)
     }
 
-    fn find(&self, key: &str) -> Option<TenantId> {
+    fn find(&self, key: &str) -> Option<Caller> {
         let digest: [u8; 32] = Sha256::digest(key.trim().as_bytes()).into();
         // Every known key is compared, so that the time says nothing about which one is near.
         let mut place = u32::MAX;
@@ -69,7 +77,7 @@ impl Keys {
             let equal: Choice = known.ct_eq(&digest);
             place.conditional_assign(&(number as u32), equal);
         }
-        self.0.get(place as usize).map(|(_, tenant)| tenant.clone())
+        self.0.get(place as usize).map(|(_, caller)| caller.clone())
     }
 }
 
@@ -84,7 +92,7 @@ mod tests {
 
     fn keys() -> Keys {
         let sha256 = plimsoll_engine::digest(b"opens");
-        let key = KeyConfig { sha256, tenant: Some("ann".into()) };
+        let key = KeyConfig { sha256, tenant: Some("ann".into()), operator: false };
         let config =
             GatewayConfig { keys: [("first".into(), key)].into(), ..GatewayConfig::default() };
         Keys::new(&config).expect("a sound key")
@@ -99,7 +107,7 @@ mod tests {
             headers
         };
         let tenant = |headers: &HeaderMap, own| {
-            keys.tenant(headers, own).map(|tenant| tenant.as_str().to_owned())
+            keys.caller(headers, own).map(|caller| caller.tenant.as_str().to_owned())
         };
         assert_eq!(tenant(&with(KEY, "opens"), false).as_deref(), Some("ann"));
         assert_eq!(tenant(&with(KEY, "opens not"), false), None);
@@ -112,7 +120,7 @@ mod tests {
 
     #[test]
     fn bad_digests_are_refused() {
-        let key = KeyConfig { sha256: "abc".into(), tenant: None };
+        let key = KeyConfig { sha256: "abc".into(), tenant: None, operator: false };
         let config =
             GatewayConfig { keys: [("first".into(), key)].into(), ..GatewayConfig::default() };
         assert!(matches!(Keys::new(&config), Err(KeyError::Digest { .. })));

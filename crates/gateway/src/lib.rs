@@ -6,10 +6,14 @@
 mod answer;
 mod answer_cache;
 mod answer_stream;
+mod asked;
+mod backlog;
 mod body;
 mod causes;
+mod client_options;
 mod config;
 mod forward;
+mod framing;
 mod gateway;
 mod guard;
 mod handle;
@@ -19,7 +23,9 @@ mod lookup;
 mod metrics;
 mod offer;
 mod options;
+mod outbound;
 mod own_calls;
+mod paths;
 mod pauses;
 mod ports;
 mod prepare;
@@ -42,7 +48,7 @@ mod work;
 
 pub use config::{
     AdditionsConfig, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, OwnTools, PORT,
-    Timeouts, UpstreamConfig,
+    StoreFailure, Timeouts, UpstreamConfig,
 };
 pub use gateway::{ConfigError, Gateway};
 pub use keys::KeyError;

@@ -9,6 +9,7 @@ use plimsoll_core::answer::AnswerFacts;
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::Policy;
+use plimsoll_core::safety::Handling;
 use plimsoll_engine::cards::CardSettings;
 use plimsoll_engine::{Clock, HistoryStore, KnowledgeStore, SessionId, TenantId};
 use plimsoll_wire::CacheQuestion;
@@ -26,6 +27,8 @@ pub struct Parts {
     pub answers: Option<Arc<dyn Answers>>,
     /// The store of jobs and the settings of cards, where messages get both as they are stored.
     pub observation: Option<Observation>,
+    /// The handling of personal data and secrets in messages that are stored.
+    pub ingestion: Handling,
     /// The rules by which schemas of tools are sent only on demand, if they are.
     pub lazy_tools: Option<LazySettings>,
 }

@@ -1,24 +1,24 @@
 //! Preparing a request: it is read, aligned with its session, bounded, written and checked. If a step fails, the original goes out.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName};
-use plimsoll_core::policy::Policy;
-use plimsoll_core::safety::{Handling, handle_message};
-use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
-use plimsoll_engine::live::{Bounded, Conversation, SessionRequest, session_name};
+use http::HeaderMap;
+use plimsoll_core::safety::Handling;
+use plimsoll_core::{Block, ContextBudget, Message, pressure};
+use plimsoll_engine::live::{Bounded, Conversation, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
     Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
+    redact_body,
 };
 
 use crate::answer_cache::Awaited;
+use crate::asked::{self, Asked};
+use crate::client_options::RequestOptions;
 use crate::config::Mode;
 use crate::gateway::Gateway;
-use crate::headers;
 use crate::metrics::Counter;
 use crate::offer::Offer;
 use crate::options::RequestAdditions;
@@ -30,56 +30,6 @@ use crate::sessions::{SessionBranch, SessionKey, read};
 use crate::surroundings::{RequestSurroundings, offers_lookups};
 use crate::turn::SessionTurn;
 use crate::work::BrokeOff;
-
-/// The client's options for one request.
-#[derive(Debug, Clone)]
-pub(crate) struct RequestOptions {
-    pub(crate) mode: Mode,
-    pub(crate) policy: Policy,
-    pub(crate) strategy: String,
-    pub(crate) session: Option<String>,
-    /// Whether the answer cache may have a part in it.
-    pub(crate) cache: bool,
-}
-
-impl RequestOptions {
-    /// Reads the headers over the settings.
-    pub(crate) fn of(gateway: &Gateway, headers: &HeaderMap) -> Result<Self, RequestRefusal> {
-        let text = |name: &HeaderName| match headers.get(name).map(|value| value.to_str()) {
-            None => Ok(None),
-            Some(Ok(text)) => Ok(Some(text.trim())),
-            Some(Err(_)) => Err(RequestRefusal::Malformed(format!("the header {name} is no text"))),
-        };
-        let mode = match text(&headers::MODE)? {
-            None => gateway.config.mode,
-            Some(name) => Mode::parse(name).ok_or_else(|| {
-                RequestRefusal::Malformed(format!("{} is observe, on or off", headers::MODE))
-            })?,
-        };
-        let strategy = text(&headers::POLICY)?.unwrap_or(&gateway.config.policy).to_owned();
-        let budget = match text(&headers::BUDGET)? {
-            None => None,
-            Some(number) => Some(number.parse().map_err(|_| {
-                RequestRefusal::Malformed(format!(
-                    "{} is a whole number of tokens",
-                    headers::BUDGET
-                ))
-            })?),
-        };
-        let policy = gateway.policies.policy(&strategy, budget).ok_or_else(|| {
-            RequestRefusal::Malformed(format!("{} names no policy that is known", headers::POLICY))
-        })?;
-        let session = text(&headers::SESSION)?.filter(|name| !name.is_empty()).map(str::to_owned);
-        let cache = match text(&headers::CACHE)? {
-            None | Some("on") => true,
-            Some("off") => false,
-            Some(_) => {
-                return Err(RequestRefusal::Malformed(format!("{} is on or off", headers::CACHE)));
-            }
-        };
-        Ok(Self { mode, policy, strategy, session, cache })
-    }
-}
 
 /// Why a request goes out as it came.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +49,9 @@ pub(crate) enum FailOpen {
     /// No provider would accept the request that we wrote.
     #[error("it would break a rule: {0}")]
     Violation(String),
+    /// The store takes nothing, and no more can wait for it.
+    #[error("the history is behind, and no more turns can wait for the store")]
+    Behind,
     #[error("it has no room in its session")]
     NoBranch,
     #[error(transparent)]
@@ -134,6 +87,7 @@ pub(crate) struct Prepared {
 struct TurnDecision {
     branch: usize,
     bounded: Bounded,
+    asked: Asked,
     offer: Offer,
     carried: Vec<Arc<str>>,
     session: SessionId,
@@ -186,6 +140,19 @@ impl Original {
     }
 }
 
+impl TurnDecision {
+    /// Returns the changes of the request, and the values of `anthropic-beta` under which the provider reads them.
+    fn edits(&self) -> (Edits, Vec<&'static str>) {
+        let lookups = self.carried.iter().filter_map(|text| own_calls::read(text));
+        let restore = lookups.skip(self.bounded.receipt.lookups_left_out).collect();
+        let messages = self.bounded.edits.clone();
+        let append = self.bounded.added.clone();
+        let edits = Edits { messages, restore, append, ..Edits::default() };
+        let edits = self.additions.clone().added_to(edits);
+        (self.offer.clone().added_to(edits), self.additions.betas())
+    }
+}
+
 impl Preparation {
     pub(crate) fn original(&self) -> Original {
         Original {
@@ -235,7 +202,15 @@ impl Preparation {
         let mut beside: Vec<&str> = headers.map(|name| header(name).unwrap_or_default()).into();
         beside.push(&self.upstream);
         let depth = self.depth();
-        let question = match body {
+        // The question is what the model reads, and so is without what is taken out on the way.
+        let redacted = self.gateway.config.add.redact.then(|| {
+            redact_body(body.unwrap_or_else(|| request.body()), depth, Handling::REDACT).ok()
+        });
+        let redacted = match redacted {
+            Some(unread) => unread?,
+            None => None,
+        };
+        let question = match redacted.as_deref().or(body) {
             None => request.question(&beside),
             Some(body) => {
                 ProviderRequest::parse(self.wire, body, &self.path, depth).ok()?.question(&beside)
@@ -267,11 +242,12 @@ impl Preparation {
     ) -> Option<TurnDecision> {
         let gateway = &self.gateway;
         let now = gateway.clock.now();
+        let messages = asked::stored(request.messages(), gateway.ingestion);
         let prices = gateway.priced(request.model()).prices;
         let (offer, put_back) = if goes_out_as_it_came {
             (Offer::default(), Vec::new())
         } else {
-            let session = conversation.predict(request.messages());
+            let session = conversation.predict(&messages);
             let policy = &self.options.policy;
             let lookups = offers_lookups(gateway, request, &prices, session, policy, now);
             (
@@ -283,18 +259,18 @@ impl Preparation {
         let around = RequestSurroundings::of(
             gateway, request, &prices, tools, &offer.own, lookups, put_back,
         );
-        let asked = SessionRequest {
-            messages: request.messages(),
-            model: request.model(),
-            policy: &self.options.policy,
-            strategy: &self.options.strategy,
+        let asked = Asked {
+            messages,
+            model: request.model().map(Into::into),
+            policy: self.options.policy.clone(),
+            strategy: self.options.strategy.clone(),
             tools,
-            around: &around.surroundings,
+            around: around.surroundings.clone(),
             added,
             observed: goes_out_as_it_came,
             now,
         };
-        let (branch, bounded) = conversation.ask(&asked, &gateway.pricing)?;
+        let (branch, bounded) = conversation.ask(&asked.request(), &gateway.pricing)?;
         let session = conversation.branch(branch)?;
         let as_it_came = session.went_out_as_it_came();
         let additions = RequestAdditions::of(
@@ -307,7 +283,7 @@ impl Preparation {
         );
         let (carried, bills) = (session.carried().to_vec(), session.bills());
         let session = session.id().clone();
-        Some(TurnDecision { branch, bounded, offer, carried, session, bills, additions })
+        Some(TurnDecision { branch, bounded, asked, offer, carried, session, bills, additions })
     }
 
     /// Bounds a request.
@@ -322,6 +298,9 @@ impl Preparation {
             }
             kind => return Err(FailOpen::Kind(kind.as_str())),
         };
+        if self.gateway.backlog.is_full() {
+            return Err(FailOpen::Behind);
+        }
         let goes_out_as_it_came = self.options.mode != Mode::On || aside.is_some();
         let key = self.key(&request)?;
         self.gateway.pauses.end(&key);
@@ -340,8 +319,9 @@ impl Preparation {
         let done = self
             .work(move || preparation.decide(guard.as_mut()?, &asked, added, goes_out_as_it_came))
             .await?;
-        let TurnDecision { branch, bounded, offer, carried, session, bills, additions } =
-            done.ok_or(FailOpen::NoBranch)?;
+        let decision = done.ok_or(FailOpen::NoBranch)?;
+        let (edits, betas) = decision.edits();
+        let TurnDecision { branch, bounded, asked, offer, session, bills, .. } = decision;
         let mut report = Report {
             session: session.clone(),
             strategy: self.options.strategy.clone(),
@@ -354,20 +334,10 @@ impl Preparation {
             misses: bounded.note.misses.clone(),
             bills,
         };
-        let lookups = carried.iter().filter_map(|text| own_calls::read(text));
-        let restore = lookups.skip(bounded.receipt.lookups_left_out).collect();
-        let messages = if self.gateway.config.add.redact {
-            redacted(request.messages(), bounded.edits.clone())
-        } else {
-            bounded.edits.clone()
-        };
-        let betas = additions.betas();
-        let append = bounded.added.clone();
-        let edits = additions.added_to(Edits { messages, restore, append, ..Edits::default() });
         let branch = SessionBranch { key, held, number: branch };
-        let mut turn = SessionTurn::new(self.gateway.clone(), branch, bounded);
+        let mut turn = SessionTurn::new(self.gateway.clone(), branch, bounded, asked);
         let saved = offer.saved;
-        let edits = if goes_out_as_it_came { Edits::default() } else { offer.added_to(edits) };
+        let edits = if goes_out_as_it_came { Edits::default() } else { edits };
         let body = if edits.is_empty() {
             None
         } else {
@@ -405,46 +375,17 @@ impl Preparation {
         let held = self.gateway.sessions.get(&key, || None);
         let mut guard = read(held, &key, &*self.gateway.history).await?;
         let Some(conversation) = guard.as_mut() else { return Ok(None) };
-        let session = conversation.predict(request.messages());
-        let now = self.gateway.clock.now();
-        let prices = self.gateway.prices_now(request.model()).prices;
-        let policy = &self.options.policy;
-        let lookups = offers_lookups(&self.gateway, &request, &prices, session, policy, now);
-        let edits = session.map(|session| Edits {
-            messages: session.forms(request.messages()),
-            restore: session.carried().iter().filter_map(|text| own_calls::read(text)).collect(),
-            append: session.added(request.messages().len()),
-            ..Edits::default()
-        });
+        let messages = asked::stored(request.messages(), self.gateway.ingestion);
+        // Decided like the request itself, on a copy, so that the size is that of the request.
+        let mut copy = conversation.copy_for(&messages);
         drop(guard);
-        let offer = Offer::of(&self.gateway, &request, lookups);
-        let edits = offer.added_to(edits.unwrap_or_default());
+        let (preparation, asked) = (self.clone(), request.clone());
+        let done = self.work(move || preparation.decide(&mut copy, &asked, None, false)).await?;
+        let (edits, _) = done.ok_or(FailOpen::NoBranch)?.edits();
         if edits.is_empty() {
             return Ok(None);
         }
         let body = self.work(move || request.rewrite(&edits)).await??;
         Ok(Some(Bytes::from(body)))
     }
-}
-
-/// Takes personal data and secrets out of what the user and the tools say, whatever its form is.
-fn redacted(
-    messages: &[Arc<Message>],
-    edits: Vec<(usize, Option<Arc<Message>>)>,
-) -> Vec<(usize, Option<Arc<Message>>)> {
-    let mut forms: BTreeMap<usize, Option<Arc<Message>>> = edits.into_iter().collect();
-    for (position, message) in messages.iter().enumerate() {
-        if !matches!(message.role, Role::User | Role::Tool) {
-            continue;
-        }
-        let form = match forms.get(&position) {
-            Some(None) => continue,
-            Some(Some(form)) => form,
-            None => message,
-        };
-        if let (Some(changed), _) = handle_message(form, Handling::REDACT) {
-            forms.insert(position, Some(Arc::new(changed)));
-        }
-    }
-    forms.into_iter().collect()
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-use plimsoll_wire::{Wire, error_body};
+use plimsoll_wire::error_body;
 
 use crate::config::Api;
 use crate::relay::{Body, whole};
@@ -34,9 +34,21 @@ pub(crate) enum RequestRefusal {
         "this name or origin may not call the gateway; `hosts` and `origins` of [gateway] list those that may"
     )]
     Foreign,
+    #[error(
+        "the request has more than one length, or an encoding of the transfer other than chunked"
+    )]
+    Framing,
+    #[error("this path needs a key of the operator")]
+    Operator,
+    #[error("redaction is on, and {0}, so nothing is sent")]
+    Unredacted(String),
+    #[error(
+        "the gateway's own key is not for this path; `paths` of the upstream names further ones"
+    )]
+    NotAllowed,
     #[error("no upstream of this name is configured")]
     NoUpstream,
-    #[error("this path is no path")]
+    #[error("this path is none, or leaves the upstream's own")]
     Path,
     #[error("WebSockets are not spoken here; use HTTP")]
     Upgrade,
@@ -63,6 +75,10 @@ impl RequestRefusal {
             Self::Malformed(_) => (StatusCode::BAD_REQUEST, "malformed"),
             Self::NoKey => (StatusCode::UNAUTHORIZED, "no_key"),
             Self::Foreign => (StatusCode::FORBIDDEN, "foreign"),
+            Self::Framing => (StatusCode::BAD_REQUEST, "framing"),
+            Self::Operator => (StatusCode::FORBIDDEN, "operator"),
+            Self::Unredacted(_) => (StatusCode::BAD_REQUEST, "unredacted"),
+            Self::NotAllowed => (StatusCode::FORBIDDEN, "not_allowed"),
             Self::NoUpstream => (StatusCode::NOT_FOUND, "no_upstream"),
             Self::Path => (StatusCode::BAD_REQUEST, "path"),
             Self::Upgrade => (StatusCode::UPGRADE_REQUIRED, "upgrade"),
@@ -89,12 +105,7 @@ impl RequestRefusal {
     /// Makes the answer.
     pub(crate) fn response(&self, api: Api) -> Response<Body> {
         let status = self.status();
-        let wire = match api {
-            Api::Anthropic => Wire::AnthropicMessages,
-            Api::OpenAi => Wire::ChatCompletions,
-            Api::Gemini => Wire::Gemini,
-        };
-        let body = error_body(wire, status.as_u16(), &self.to_string());
+        let body = error_body(api.wire(), status.as_u16(), &self.to_string());
         let mut response = Response::new(whole(Bytes::from(body)));
         *response.status_mut() = status;
         let headers = response.headers_mut();

@@ -11,6 +11,7 @@ use http_body_util::{BodyExt as _, Full, StreamBody};
 use plimsoll_engine::Clock;
 use tokio::sync::watch;
 
+use crate::body::BodyShare;
 use crate::causes::causes;
 
 /// Why an answer ends before it is complete.
@@ -26,6 +27,8 @@ pub enum RelayError {
     NotKept(String),
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
+    #[error("the gateway has no room for this answer now")]
+    Busy,
 }
 
 /// The body of an answer.
@@ -61,6 +64,9 @@ pub(crate) struct Incoming {
     clock: Arc<dyn Clock>,
     idle: Duration,
     ending: watch::Receiver<bool>,
+    /// The memory that remembered bytes of it take.
+    share: BodyShare,
+    remembered: usize,
 }
 
 impl Incoming {
@@ -69,8 +75,20 @@ impl Incoming {
         clock: Arc<dyn Clock>,
         idle: Duration,
         ending: watch::Receiver<bool>,
+        share: BodyShare,
     ) -> Self {
-        Self { response, clock, idle, ending }
+        Self { response, clock, idle, ending, share, remembered: 0 }
+    }
+
+    /// Counts bytes that are remembered, of at most `most` of this answer.
+    ///
+    /// Errors: [`RelayError::TooLarge`], and [`RelayError::Busy`] where all answers together have no room.
+    pub(crate) fn remember(&mut self, bytes: usize, most: usize) -> Result<(), RelayError> {
+        self.remembered += bytes;
+        if self.remembered > most {
+            return Err(RelayError::TooLarge(most));
+        }
+        self.share.reach(self.remembered).map_err(|_| RelayError::Busy)
     }
 
     /// Returns the next piece, `None` at the proper end.
@@ -94,17 +112,14 @@ impl Incoming {
     pub(crate) async fn whole(&mut self, most: usize) -> Result<Bytes, RelayError> {
         let Some(first) = self.chunk().await else { return Ok(Bytes::new()) };
         let first = first?;
-        if first.len() > most {
-            return Err(RelayError::TooLarge(most));
-        }
+        self.remember(first.len(), most)?;
         let Some(second) = self.chunk().await else { return Ok(first) };
         let mut all = first.to_vec();
         let mut piece = Some(second);
         while let Some(bytes) = piece {
-            all.extend_from_slice(&bytes?);
-            if all.len() > most {
-                return Err(RelayError::TooLarge(most));
-            }
+            let bytes = bytes?;
+            self.remember(bytes.len(), most)?;
+            all.extend_from_slice(&bytes);
             piece = self.chunk().await;
         }
         Ok(Bytes::from(all))

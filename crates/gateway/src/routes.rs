@@ -9,6 +9,8 @@ pub enum RouteAccess {
     Open,
     /// Open to clients with a key, where keys are configured.
     Key,
+    /// Open to clients with a key of the operator, where keys are configured: the response tells of all tenants.
+    Operator,
 }
 
 /// The purpose of a request.
@@ -32,7 +34,7 @@ pub enum GatewayRoute {
 pub const ROUTES: [(&str, &str, GatewayRoute, RouteAccess); 8] = [
     ("GET", "/healthz", GatewayRoute::Health, RouteAccess::Open),
     ("GET", "/readyz", GatewayRoute::Ready, RouteAccess::Open),
-    ("GET", "/metrics", GatewayRoute::Metrics, RouteAccess::Key),
+    ("GET", "/metrics", GatewayRoute::Metrics, RouteAccess::Operator),
     ("HEAD", "/", GatewayRoute::Hello, RouteAccess::Open),
     ("GET", "/", GatewayRoute::Hello, RouteAccess::Open),
     ("HEAD", "/api/hello", GatewayRoute::Hello, RouteAccess::Open),

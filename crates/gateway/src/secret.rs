@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use http::HeaderValue;
 
 /// A key that is never printed.
@@ -19,6 +20,15 @@ impl Secret {
         let mut value = HeaderValue::try_from(format!("{prefix}{}", self.0)).ok()?;
         value.set_sensitive(true);
         Some(value)
+    }
+
+    /// Returns `bytes` with a mark in each place of the secret.
+    pub(crate) fn removed_from(&self, bytes: Bytes) -> Bytes {
+        let text = String::from_utf8_lossy(&bytes);
+        if self.0.is_empty() || !text.contains(&self.0) {
+            return bytes;
+        }
+        Bytes::from(text.replace(&self.0, "[redacted]"))
     }
 }
 

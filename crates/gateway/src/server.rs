@@ -4,8 +4,10 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use http::Response;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -13,11 +15,13 @@ use plimsoll_core::Tokenizer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::config::Timeouts;
+use crate::config::{Api, Timeouts};
+use crate::framing::Framed;
 use crate::gateway::Gateway;
 use crate::handle::handle;
 use crate::metrics::{Counter, GaugeGuard};
-use crate::relay::until;
+use crate::refusal::RequestRefusal;
+use crate::relay::{Body, until};
 use crate::timers::ServerTimer;
 
 /// The response to a connection above the limit.
@@ -131,11 +135,19 @@ fn connect(
 ) {
     let _ = stream.set_nodelay(true);
     let gateway = gateway.clone();
+    let stream = Framed::new(stream, gateway.clock.clone());
+    let is_ambiguous = stream.is_ambiguous();
     let service = {
         let gateway = gateway.clone();
         service_fn(move |request| {
             let gateway = gateway.clone();
-            async move { Ok::<_, Infallible>(handle(gateway, request).await) }
+            let refused = is_ambiguous.load(Ordering::Acquire).then(|| ambiguous(&gateway));
+            async move {
+                Ok::<_, Infallible>(match refused {
+                    Some(refused) => refused,
+                    None => handle(gateway, request).await,
+                })
+            }
         })
     };
     let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -153,4 +165,11 @@ fn connect(
         }
         drop((permit, held));
     });
+}
+
+/// Refuses a request with two lengths, before anybody knows for whom it is.
+fn ambiguous(gateway: &Gateway) -> Response<Body> {
+    let refusal = RequestRefusal::Framing;
+    gateway.metrics.add(Counter::Refusals, refusal.word());
+    refusal.response(Api::OpenAi)
 }

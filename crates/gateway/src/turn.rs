@@ -1,22 +1,29 @@
 //! A turn: the part of one request in its session, from its arrival until its answer is kept.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use plimsoll_core::safety::{handle_message, redact};
 use plimsoll_core::{Message, MillisSinceEpoch, Usage};
 use plimsoll_engine::live::{Bounded, Miss, Note};
 use plimsoll_engine::observe::MessageObserver;
 use plimsoll_engine::{Bill, HistoryBatch, MessageRecord, StoreError, TenantId};
 use plimsoll_wire::AnswerUsage;
 
+use crate::asked::{Asked, redacts};
+use crate::backlog::{WaitingTurn, catch_up};
 use crate::causes::causes;
-use crate::config::Durability;
+use crate::config::{Durability, StoreFailure};
 use crate::gateway::Gateway;
 use crate::lookup::LookupPlace;
 use crate::metrics::Counter;
 use crate::ports::Observation;
 use crate::sessions::{SessionBranch, read};
 use crate::warm::{self, SentRequest, WarmSession};
+
+/// How often a turn is appended that another gateway's turns were before (chosen: two such in a row are rare).
+const ATTEMPTS: usize = 4;
 
 /// A request in its session; it ends by [`SessionTurn::end`], or without an answer when it is dropped.
 #[derive(Debug)]
@@ -29,6 +36,7 @@ pub(crate) struct SessionTurn {
 struct OpenTurn {
     branch: SessionBranch,
     bounded: Bounded,
+    asked: Asked,
 }
 
 /// The outcome of a turn.
@@ -51,13 +59,18 @@ pub(crate) struct TurnOutcome {
 }
 
 impl SessionTurn {
-    pub(crate) fn new(gateway: Arc<Gateway>, branch: SessionBranch, bounded: Bounded) -> Self {
-        Self { gateway, open: Some(Box::new(OpenTurn { branch, bounded })) }
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        branch: SessionBranch,
+        bounded: Bounded,
+        asked: Asked,
+    ) -> Self {
+        Self { gateway, open: Some(Box::new(OpenTurn { branch, bounded, asked })) }
     }
 
     /// Returns where our own tools look things up for the turn.
     pub(crate) fn place(&self) -> Option<LookupPlace> {
-        let OpenTurn { branch, bounded } = &**self.open.as_ref()?;
+        let OpenTurn { branch, bounded, .. } = &**self.open.as_ref()?;
         let receipt = &bounded.receipt;
         let room = receipt.budget.map_or(u64::MAX, |budget| budget.saturating_sub(receipt.tokens));
         Some(LookupPlace { branch: branch.clone(), end: bounded.position, room })
@@ -117,10 +130,17 @@ impl OpenTurn {
         gateway: Arc<Gateway>,
         outcome: TurnOutcome,
     ) -> Result<(), StoreError> {
-        let Self { branch, bounded } = *self;
+        let Self { mut branch, mut bounded, asked } = *self;
         let now = gateway.clock.now();
         let usage = outcome.usage.map(|usage| usage.tokens);
         let message = outcome.message.map(|answer| Message { time: Some(now), usage, ..answer });
+        let ingestion = gateway.ingestion;
+        let message = message.map(|answer| handle_message(&answer, ingestion).0.unwrap_or(answer));
+        // A lookup that holds what may not be stored is forgotten: the next requests go without it.
+        let may_be_stored = |text: &Arc<str>| {
+            !redacts(ingestion) || matches!(redact(text, ingestion).0, Cow::Borrowed(_))
+        };
+        let carried = outcome.carried.into_iter().filter(may_be_stored).collect();
         let bill = usage.map(|usage| {
             let priced = gateway.prices_now(bounded.note.model.as_deref());
             let bill = Bill::of(&priced, &bounded, &usage, outcome.rounds);
@@ -133,46 +153,72 @@ impl OpenTurn {
             outcome.usage.unwrap_or_default();
         gateway.metrics.add_amount(Counter::Tokens, "thinking_dropped", dropped_thinking);
         gateway.metrics.add_amount(Counter::Tokens, "tool_uses_cleared", cleared_tool_uses);
-        let note = Note {
+        let mut note = Note {
             usage,
             bill,
             dropped_thinking,
             cleared_tool_uses,
-            carried: outcome.carried,
+            carried,
             cached: outcome.cached,
             late: outcome.late,
             ..bounded.note.clone()
         };
         let is_whole = message.is_some();
-        let SessionBranch { key, held, number } = branch;
-        let taken = {
-            let mut guard = read(held.clone(), &key, &*gateway.history).await?;
-            let conversation = guard.as_mut();
-            conversation.and_then(|all| {
-                let (number, batch) = all.answered(number, &bounded, message, &note, now)?;
-                let session = all.branch(number)?;
-                let repeated = batch.messages.iter().filter(|record| session.is_repetition(record));
-                let repeated = repeated.map(|record| record.position).collect();
-                Some((number, batch, repeated))
-            })
-        };
-        let Some((number, batch, repeated)) = taken else { return Ok(()) };
-        let branch = SessionBranch { key, held, number };
-        let appended = append(&gateway, &branch.key.0, batch.clone(), &repeated, now).await;
-        let result = match &appended {
-            Ok(()) => "kept",
-            Err(StoreError::Conflict { .. }) => "conflict",
-            Err(_) => "failed",
-        };
-        gateway.metrics.add(Counter::Store, result);
-        if let Err(error) = appended {
-            // Another gateway went on with this session: the copy in memory is not what the store has.
-            if matches!(error, StoreError::Conflict { .. }) {
-                gateway.sessions.forget(&branch.key);
+        let mut attempts = 0;
+        let (branch, batch) = loop {
+            attempts += 1;
+            let taken = answered(&gateway, branch, &bounded, message.clone(), &note, now).await?;
+            let Some(taken) = taken else { return Ok(()) };
+            let TakenTurn { branch: on, batch, repeated } = taken;
+            let tenant = on.key.0.clone();
+            let turn = WaitingTurn { tenant, batch, repeated };
+            if gateway.backlog.is_behind() {
+                let batch = wait(&gateway, turn, &on);
+                break (on, batch);
             }
-            return Err(error);
+            let WaitingTurn { tenant, batch, repeated } = &turn;
+            match append(&gateway, tenant, batch.clone(), repeated, now).await {
+                Ok(()) => {
+                    gateway.metrics.add(Counter::Store, "kept");
+                    break (on, Some(turn.batch));
+                }
+                // Another gateway went on with this session: what the store has now decides where this turn belongs.
+                Err(error @ StoreError::Conflict { .. }) => {
+                    gateway.metrics.add(Counter::Store, "conflict");
+                    gateway.sessions.forget(&on.key);
+                    if attempts == ATTEMPTS {
+                        return Err(error);
+                    }
+                    let Some(again) = align(&gateway, &on, &asked).await? else {
+                        return Err(error);
+                    };
+                    (branch, bounded) = again;
+                    // The model was sent something else than the session decides now.
+                    note = Note {
+                        usage,
+                        bill,
+                        dropped_thinking,
+                        cleared_tool_uses,
+                        carried: note.carried,
+                        cached: note.cached,
+                        late: true,
+                        ..bounded.note.clone()
+                    };
+                }
+                Err(error) => {
+                    gateway.metrics.add(Counter::Store, "failed");
+                    if gateway.config.on_store_failure == StoreFailure::Refuse {
+                        return Err(error);
+                    }
+                    tracing::error!(error = %causes(&error), "the store does not take a turn, which waits");
+                    let batch = wait(&gateway, turn, &on);
+                    break (on, batch);
+                }
+            }
+        };
+        if let Some(batch) = &batch {
+            note_kept(&gateway, &branch, batch).await;
         }
-        note_kept(&gateway, &branch, &batch).await;
         if let (Some(sent), Some(usage), true) = (outcome.sent, usage, is_whole) {
             keep_warm(&gateway, branch, note.model, *sent, &usage).await;
         }
@@ -180,8 +226,68 @@ impl OpenTurn {
     }
 }
 
+/// A turn as its session took it in.
+struct TakenTurn {
+    branch: SessionBranch,
+    batch: HistoryBatch,
+    /// The positions of messages that repeat earlier ones.
+    repeated: BTreeSet<u32>,
+}
+
+/// Takes an answer into its session; `None` where the session has no place for it.
+async fn answered(
+    gateway: &Gateway,
+    branch: SessionBranch,
+    bounded: &Bounded,
+    message: Option<Message>,
+    note: &Note,
+    now: MillisSinceEpoch,
+) -> Result<Option<TakenTurn>, StoreError> {
+    let SessionBranch { key, held, number } = branch;
+    let mut guard = read(held.clone(), &key, &*gateway.history).await?;
+    let taken = guard.as_mut().and_then(|all| {
+        let (number, batch) = all.answered(number, bounded, message, note, now)?;
+        let session = all.branch(number)?;
+        let repeated = batch.messages.iter().filter(|record| session.is_repetition(record));
+        let repeated = repeated.map(|record| record.position).collect();
+        Some((number, batch, repeated))
+    });
+    drop(guard);
+    Ok(taken.map(|(number, batch, repeated)| {
+        let branch = SessionBranch { key, held, number };
+        TakenTurn { branch, batch, repeated }
+    }))
+}
+
+/// Asks a session from the store the same again.
+async fn align(
+    gateway: &Gateway,
+    branch: &SessionBranch,
+    asked: &Asked,
+) -> Result<Option<(SessionBranch, Bounded)>, StoreError> {
+    let key = branch.key.clone();
+    let held = gateway.sessions.get(&key, || None);
+    let mut guard = read(held.clone(), &key, &*gateway.history).await?;
+    let asked = guard.as_mut().and_then(|all| all.ask(&asked.request(), &gateway.pricing));
+    drop(guard);
+    Ok(asked.map(|(number, bounded)| (SessionBranch { key, held, number }, bounded)))
+}
+
+/// Lets a turn wait for the store; returns its batch, which counts as kept, and `None` where there is no room for it.
+fn wait(gateway: &Arc<Gateway>, turn: WaitingTurn, branch: &SessionBranch) -> Option<HistoryBatch> {
+    let batch = turn.batch.clone();
+    if gateway.backlog.push(turn) {
+        catch_up(gateway);
+        return Some(batch);
+    }
+    // The client's next request has the messages, and the session takes them in then.
+    gateway.sessions.forget(&branch.key);
+    tracing::error!("a turn is not recorded: too many wait for the store");
+    None
+}
+
 /// Appends a batch, with cards where they are wanted; their jobs are queued behind the answer.
-async fn append(
+pub(crate) async fn append(
     gateway: &Arc<Gateway>,
     tenant: &TenantId,
     mut batch: HistoryBatch,

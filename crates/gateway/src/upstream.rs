@@ -14,6 +14,7 @@ use reqwest::{Client, Url};
 use crate::causes::causes;
 use crate::config::{Api, GatewayConfig, Timeouts};
 use crate::keys::{API_KEY, GOOGLE_KEY};
+use crate::paths::{self, is_version};
 use crate::refusal::RequestRefusal;
 use crate::secret::Secret;
 use crate::timers::ConnectWithin;
@@ -30,6 +31,8 @@ pub(crate) struct Upstream {
     /// Whether `base` ends with a version, which a path then leaves out.
     has_version: bool,
     key: Option<Secret>,
+    /// Patterns of further paths that our key may be used for.
+    paths: Vec<String>,
     client: Client,
 }
 
@@ -42,6 +45,8 @@ pub enum UpstreamError {
     Key { name: String, variable: String },
     #[error("the key of upstream `{name}` holds characters that no header may")]
     KeyCharacters { name: String },
+    #[error("`{pattern}` of upstream `{name}` is no path: write `/files` or `GET /files/*`")]
+    Path { name: String, pattern: String },
     #[error("no HTTP client")]
     Client(#[source] reqwest::Error),
 }
@@ -96,6 +101,10 @@ impl Upstreams {
                 "gemini" => Api::Gemini,
                 _ => Api::OpenAi,
             });
+            let paths = upstream.paths;
+            if let Some(pattern) = paths.iter().find(|pattern| !paths::is_pattern(pattern)) {
+                return Err(UpstreamError::Path { name, pattern: pattern.clone() });
+            }
             let key = upstream.key_env.map(|variable| {
                 environment(&variable)
                     .map(|text| Secret::new(&text))
@@ -109,7 +118,8 @@ impl Upstreams {
             let last = url.path().trim_end_matches('/').rsplit('/').next().unwrap_or("");
             let has_version = is_version(last);
             let client = if is_on_this_machine(&url) { inside.clone() } else { outside.clone() };
-            let upstream = Upstream { name: name.clone(), api, base, has_version, key, client };
+            let upstream =
+                Upstream { name: name.clone(), api, base, has_version, key, paths, client };
             all.insert(name, Arc::new(upstream));
         }
         Ok(Self(all))
@@ -123,7 +133,7 @@ impl Upstreams {
         path_and_query: &'p str,
         headers: &HeaderMap,
     ) -> Result<(Arc<Upstream>, &'p str), RequestRefusal> {
-        if !path_and_query.starts_with('/') {
+        if !path_and_query.starts_with('/') || !paths::stays_below(path_and_query) {
             return Err(RequestRefusal::Path);
         }
         if let Some(rest) = path_and_query.strip_prefix(NAMED) {
@@ -156,6 +166,19 @@ impl Upstream {
     /// Returns whether the gateway has the key, so that the client's key is not sent.
     pub(crate) fn has_key(&self) -> bool {
         self.key.is_some()
+    }
+
+    /// Returns whether a request may go to this path with the key that it will have.
+    pub(crate) fn opens(&self, method: &Method, path_and_query: &str) -> bool {
+        !self.has_key() || paths::is_open(self.api, method, path_and_query, &self.paths)
+    }
+
+    /// Returns `bytes` without our key, which an upstream may repeat in an error.
+    pub(crate) fn without_key(&self, bytes: Bytes) -> Bytes {
+        match &self.key {
+            Some(key) => key.removed_from(bytes),
+            None => bytes,
+        }
     }
 
     fn url(&self, path_and_query: &str) -> String {
@@ -233,14 +256,6 @@ impl UpstreamRequest {
     }
 }
 
-/// Returns whether a segment of a path is a version: `v1`, `v1beta`, `v2`.
-fn is_version(segment: &str) -> bool {
-    let mut characters = segment.bytes();
-    characters.next() == Some(b'v')
-        && characters.next().is_some_and(|digit| digit.is_ascii_digit())
-        && characters.all(|rest| rest.is_ascii_alphanumeric())
-}
-
 fn is_on_this_machine(url: &Url) -> bool {
     url.host_str().is_some_and(|host| {
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -258,7 +273,7 @@ mod tests {
     use crate::config::UpstreamConfig;
 
     fn upstreams(base_url: &str) -> Upstreams {
-        let upstream = UpstreamConfig { base_url: base_url.to_owned(), api: None, key_env: None };
+        let upstream = UpstreamConfig::at(base_url);
         let config = GatewayConfig {
             upstreams: [("openai".to_owned(), upstream)].into(),
             ..GatewayConfig::default()
@@ -313,7 +328,7 @@ mod tests {
     #[test]
     fn addresses_that_could_be_another_host_are_refused() {
         for bad in ["ftp://u", "u", "http://", "http://a@u", "http://u?x=1", "http://u#x"] {
-            let upstream = UpstreamConfig { base_url: bad.to_owned(), api: None, key_env: None };
+            let upstream = UpstreamConfig::at(bad);
             let config = GatewayConfig {
                 upstreams: [("x".to_owned(), upstream)].into(),
                 ..GatewayConfig::default()

@@ -43,6 +43,7 @@ fn main() {
     let mut index = RecallIndex::new(RecallSettings::default(), Some(Arc::new(BuiltInEmbedder)));
     index.add(turns.iter().map(|turn| IndexedMessage {
         session: &turn.session,
+        role: plimsoll_core::Role::User,
         speaker: turn.speaker.as_deref(),
         time: None,
         text: &turn.text,

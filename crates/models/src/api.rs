@@ -8,7 +8,7 @@ mod likelihood;
 mod responses;
 
 use plimsoll_core::{Block, Message, Role};
-use plimsoll_engine::{ChatRequest, ModelError};
+use plimsoll_engine::{ChatRequest, ModelError, ToolUse};
 use plimsoll_wire::Wire;
 use serde_json::value::RawValue;
 
@@ -83,6 +83,11 @@ fn text_in(block: &Block) -> Option<&str> {
         Block::Text(text) if !text.is_empty() => Some(text),
         _ => None,
     }
+}
+
+/// Returns whether the model may call none of the request's tools.
+fn forbids_tools(request: &ChatRequest) -> bool {
+    request.tool_use == ToolUse::Never && !request.tools.is_empty()
 }
 
 /// Splits the system messages off with which a conversation begins.

@@ -7,7 +7,7 @@ use plimsoll_core::ab::Likelihood;
 use plimsoll_core::{Block, Message, Role, json_form};
 use plimsoll_engine::{
     ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, ModelError, Response,
-    StopReason,
+    StopReason, UnfitJson,
 };
 
 /// A model whose answers in JSON are checked; one that is wrong is asked for once more.
@@ -25,6 +25,9 @@ impl ChatModel for JsonCheckedModel {
     async fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         let reply = self.inner.complete(request).await?;
         let Response::Json { schema } = &request.response else { return Ok(reply) };
+        if request.unfit_json == UnfitJson::Return {
+            return Ok(reply);
+        }
         let first = reply.usage;
         let problem = match check(reply.clone(), schema) {
             Ok(reply) => return Ok(reply),

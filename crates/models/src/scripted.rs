@@ -7,7 +7,7 @@
 //! {"expect": "weather", "calls": [{"name": "forecast", "arguments": {"place": "Ulm"}}]}
 //! {"expect": "rain", "text": "Take an umbrella.", "usage": {"input": 120, "output": 6}}
 //! {"fault": "unavailable", "retry_after_seconds": 3}
-//! {"text": "That is all.", "repeat": true}
+//! {"text": "That is all.", "by_schema": true, "repeat": true}
 //! ```
 
 use std::path::Path;
@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use plimsoll_core::ab::Likelihood;
-use plimsoll_core::{Block, Message, Thinking, ToolCall};
+use plimsoll_core::{Block, Message, Thinking, ToolCall, json_form};
 use plimsoll_engine::{
-    ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, ModelError, StopReason,
+    ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, ModelError, Response, StopReason,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -47,6 +47,9 @@ struct ScriptedTurn {
     /// A value that is written as the text.
     #[serde(default)]
     json: Option<Value>,
+    /// Where the request asks for JSON, the answer is the smallest value of its schema instead of the text.
+    #[serde(default)]
+    by_schema: bool,
     #[serde(default)]
     calls: Vec<ScriptedCall>,
     /// Without it a quarter of the characters that the request and the answer show.
@@ -153,8 +156,17 @@ impl ScriptedModel {
             }));
         }
         let json = turn.json.as_ref().map(Value::to_string);
-        blocks
-            .extend(turn.text.clone().into_iter().chain(json).map(|text| Block::Text(text.into())));
+        let by_schema = match &request.response {
+            Response::Json { schema } if turn.by_schema => {
+                serde_json::from_str(schema).ok().map(|schema| json_form::smallest(&schema))
+            }
+            _ => None,
+        };
+        let texts = match by_schema {
+            Some(value) => vec![value.to_string()],
+            None => turn.text.clone().into_iter().chain(json).collect(),
+        };
+        blocks.extend(texts.into_iter().map(|text| Block::Text(text.into())));
         for (index, call) in turn.calls.iter().enumerate() {
             let id = call.id.clone().unwrap_or_else(|| format!("call_{}_{index}", number + 1));
             let arguments = match &call.arguments {

@@ -77,6 +77,16 @@ pub async fn open_history(address: &StoreAddress) -> Result<Arc<dyn HistoryStore
     }
 }
 
+/// Returns whether a store is there already; of one that is reached over a network, only opening it tells.
+pub fn exists(address: &StoreAddress) -> bool {
+    let address = address.expose();
+    match address.split_once("://") {
+        Some(("sqlite", path)) => Path::new(path).exists(),
+        Some(_) => true,
+        None => Path::new(address).exists(),
+    }
+}
+
 fn unsupported<T>(what: &str) -> Result<T, StoreError> {
     Err(StoreError::Unsupported { what: what.to_owned() })
 }

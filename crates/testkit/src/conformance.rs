@@ -104,6 +104,8 @@ macro_rules! memory_conformance {
             records_are_stored_together_or_not_at_all,
             a_copy_is_brought_up_to_date_by_what_changed,
             a_source_is_forgotten_with_all_that_came_from_it,
+            a_change_is_stored_only_from_the_version_it_was_made_from,
+            what_was_forgotten_stays_so,
         });
     };
 }

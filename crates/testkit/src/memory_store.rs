@@ -9,7 +9,7 @@ mod knowledge;
 mod memories;
 mod ranking;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_engine::{
@@ -42,6 +42,8 @@ struct Records {
     memories: BTreeMap<String, MemoryHistory>,
     /// Counts the changes and the removals of memories.
     memory_version: MemoryVersion,
+    /// Keys of what was forgotten.
+    tombstones: BTreeSet<String>,
     jobs: Vec<Job>,
     last_job: i64,
     /// By server and tool.

@@ -66,31 +66,44 @@ impl ToolSource for Commands {
             return Err(unavailable("it names no program".to_owned()));
         };
         let mut process = Process::new(program);
-        process
-            .args(words)
-            .env_clear()
-            .envs(&command.environment)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A group of its own, so that what it starts ends with it.
-            .process_group(0)
-            .kill_on_drop(true);
+        process.args(words).env_clear().envs(&command.environment);
+        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = &command.folder {
             process.current_dir(folder);
         }
-        let child = process.spawn().map_err(|error| unavailable(format!("{program}: {error}")))?;
-        let mut running = Running(child);
-        let answer = tokio::select! {
-            biased;
-            answer = running.answer(arguments, command.output_limit) => answer.map_err(|error| unavailable(error.to_string())),
-            () = self.clock.sleep(command.timeout) => {
-                Err(unavailable(format!("it ran longer than {} s and was ended", command.timeout.as_secs_f64())))
-            }
-        };
-        running.end();
-        answer
+        let (limit, timeout) = (command.output_limit, command.timeout);
+        run(name, process, arguments, limit, timeout, None, &*self.clock).await
     }
+}
+
+/// Runs a program that is a tool to its end, within limits of time, output and memory.
+pub(crate) async fn run(
+    name: &str,
+    mut process: Process,
+    input: &str,
+    output_limit: usize,
+    timeout: Duration,
+    memory: Option<u64>,
+    clock: &dyn Clock,
+) -> Result<ToolAnswer, ToolError> {
+    let unavailable = |why: String| ToolError::Unavailable { name: name.to_owned(), why };
+    // A group of its own, so that what it starts ends with it.
+    process.process_group(0).kill_on_drop(true);
+    let program = process.as_std().get_program().to_string_lossy().into_owned();
+    let child = process.spawn().map_err(|error| unavailable(format!("{program}: {error}")))?;
+    let mut running = Running(child);
+    if let Some(memory) = memory {
+        running.limit_memory(memory);
+    }
+    let answer = tokio::select! {
+        biased;
+        answer = running.answer(input, output_limit) => answer.map_err(|error| unavailable(error.to_string())),
+        () = clock.sleep(timeout) => {
+            Err(unavailable(format!("it ran longer than {} s and was ended", timeout.as_secs_f64())))
+        }
+    };
+    running.end();
+    answer
 }
 
 /// Fills the places of a program's words with a call's arguments.
@@ -154,6 +167,20 @@ impl Running {
         let is_error = is_cut || !status.success();
         Ok(ToolAnswer { text, images: Vec::new(), is_error })
     }
+
+    /// Limits the memory of the program; it reads its input first, so it has done nothing yet.
+    #[cfg(target_os = "linux")]
+    fn limit_memory(&self, bytes: u64) {
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+        let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+        if let Some(pid) = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+            // One that ended already needs no limit.
+            let _ = prlimit(Some(pid), Resource::As, limit);
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn limit_memory(&self, _: u64) {}
 
     fn end(&mut self) {
         let group = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));

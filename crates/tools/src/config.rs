@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Command, McpServer, Reached};
+use crate::declared::{Environment, ToolConfigError, given, timeout};
+use crate::{Command, McpServer, Reached, StarterConfig};
 
 /// Tools that cascades may call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub struct ToolsConfig {
     pub commands: BTreeMap<String, CommandConfig>,
     /// MCP servers, by a name of their own.
     pub mcp: BTreeMap<String, McpConfig>,
+    /// The tools that come with Plimsoll, off by default.
+    pub starter: StarterConfig,
 }
 
 /// A program that is a tool.
@@ -75,31 +77,6 @@ fn output_limit() -> usize {
     100_000
 }
 
-/// Variables that every program gets: where programs are, where to write, which language.
-const GIVEN: [&str; 5] = ["PATH", "HOME", "LANG", "TMPDIR", "TERM"];
-
-/// Reads a variable of the environment.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// A tool that cannot be called as it is declared.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ToolConfigError {
-    #[error("`timeout_seconds` of the tool `{name}` is {seconds}")]
-    Timeout { name: String, seconds: f64 },
-    #[error("the MCP server `{0}` needs a command or a url; one of them, not both")]
-    Reached(String),
-}
-
-fn given(names: &[String], environment: Environment<'_>) -> BTreeMap<String, String> {
-    let all = GIVEN.into_iter().chain(names.iter().map(String::as_str));
-    all.filter_map(|name| Some((name.to_owned(), environment(name)?))).collect()
-}
-
-fn timeout(name: &str, seconds: f64) -> Result<Duration, ToolConfigError> {
-    let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
-    timeout.ok_or_else(|| ToolConfigError::Timeout { name: name.to_owned(), seconds })
-}
-
 impl ToolsConfig {
     /// Returns the path of each tool that cannot be called as it is declared, and why.
     pub fn faults(&self) -> Vec<([&str; 3], ToolConfigError)> {
@@ -110,7 +87,9 @@ impl ToolsConfig {
         let servers = self.mcp.iter().filter_map(|(name, server)| {
             Some((["tools", "mcp", name], server.declared(name, none).err()?))
         });
-        commands.chain(servers).collect()
+        let starter = self.starter.fault();
+        let starter = starter.map(|(key, error)| (["tools", "starter", key], error));
+        commands.chain(servers).chain(starter).collect()
     }
 
     /// Returns the commands by name, each with the variables that it gets of `environment`.

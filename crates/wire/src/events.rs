@@ -81,6 +81,11 @@ impl Events {
         }
     }
 
+    /// Returns the bytes of the event whose end has not come.
+    pub fn pending(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Returns what is left of a stream that ended: an event that is not complete, or nothing. Another stream may begin.
     pub fn rest(&mut self) -> Vec<u8> {
         std::mem::take(self).buffer

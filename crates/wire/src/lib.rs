@@ -11,6 +11,7 @@ mod document;
 mod events;
 mod failure;
 mod patch;
+mod redaction;
 mod reply;
 mod request;
 mod rewrite;
@@ -23,6 +24,7 @@ pub use check::{Violation, check, check_rewritten};
 pub use document::DEFAULT_DEPTH;
 pub use events::{Events, StreamEvent};
 pub use failure::{Failure, FailureKind, error_body, error_event};
+pub use redaction::redact_body;
 pub use reply::{Forward, Progress, Reply};
 pub use request::{CacheQuestion, Marks, OfferedTool, ProviderRequest, RequestError, RequestKind};
 pub use rewrite::{

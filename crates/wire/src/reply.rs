@@ -169,6 +169,11 @@ impl Reply {
         forward
     }
 
+    /// Returns the bytes of the event whose end has not come.
+    pub fn pending(&self) -> usize {
+        self.events.pending()
+    }
+
     /// Takes the end of the provider's stream; an event that is not complete stays so.
     pub fn end(&mut self) -> Forward {
         let rest = self.events.rest();

@@ -65,6 +65,16 @@ pub enum RequestError {
     Shape { what: &'static str },
 }
 
+impl RequestError {
+    pub(crate) fn of_scan(error: ScanError, depth: usize) -> Self {
+        match error {
+            ScanError::Syntax { at } => Self::NotJson { at },
+            ScanError::TooDeep => Self::TooDeep { depth },
+            ScanError::TooLong => Self::TooLong,
+        }
+    }
+}
+
 /// A request to a provider.
 ///
 /// Shape: [`ProviderRequest::messages`] is the conversation as core knows it, the system prompt first. It is canonical: a string is a
@@ -117,11 +127,8 @@ impl ProviderRequest {
     pub fn parse(wire: Wire, body: &[u8], path: &str, depth: usize) -> Result<Self, RequestError> {
         let text = str::from_utf8(body)
             .map_err(|error| RequestError::NotJson { at: error.valid_up_to() })?;
-        let document = Document::scan(Arc::from(text), depth).map_err(|error| match error {
-            ScanError::Syntax { at } => RequestError::NotJson { at },
-            ScanError::TooDeep => RequestError::TooDeep { depth },
-            ScanError::TooLong => RequestError::TooLong,
-        })?;
+        let document = Document::scan(Arc::from(text), depth)
+            .map_err(|error| RequestError::of_scan(error, depth))?;
         let root = document.root();
         refuse_repeated_keys(root)?;
         let mut conversation = MessageList::default();

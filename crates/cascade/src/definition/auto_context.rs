@@ -8,7 +8,7 @@ use crate::node::{Node, NodeKind};
 use crate::template::Template;
 
 words! {
-    /// How messages of earlier phases are chosen.
+    /// The strategy that selects messages of earlier phases.
     pub enum Strategy {
         Heuristic "heuristic",
         Semantic "semantic",
@@ -18,7 +18,7 @@ words! {
 }
 
 words! {
-    /// What is always seen.
+    /// The messages that are always seen.
     pub enum AnchorInclude {
         Output "output",
         Callouts "callouts",
@@ -38,9 +38,9 @@ record! {
 }
 
 record! {
-    /// What of a phase's own turns is seen, as written: what is not said is the cascade's, then the default.
+    /// Settings within a phase, as written. Missing fields inherit from the cascade, then use the default.
     pub struct IntraPhase short {
-        /// Off means that everything is sent.
+        /// Whether old messages may be shortened; off sends everything.
         enabled: Option<bool> = None,
         /// The last turns that stay whole (5).
         window: Option<u32> = None,
@@ -56,54 +56,54 @@ record! {
         preserve_errors: Option<PreserveErrors> = None,
         /// Results of fewer characters are never masked (200).
         min_masked_size: Option<u32> = None,
-        /// When old messages change their form: `cache_aware` or `every_turn`.
+        /// The times at which old messages change their form: `cache_aware` or `every_turn`.
         cadence: Option<Cadence> = None,
     }
 }
 
 words! {
-    /// When old messages change their form.
+    /// The times at which old messages change their form.
     pub enum Cadence {
         EveryTurn "every_turn",
         CacheAware "cache_aware",
     }
 }
 
-/// What is done for errors in old messages; the same as the engine's setting.
+/// The treatment of errors in old messages; the same as the engine's setting.
 pub type PreserveErrors = plimsoll_core::policy::PreserveErrors;
 
 record! {
-    /// How earlier phases are chosen from, as written: what a phase does not say is the cascade's, then the default.
+    /// Settings of the selection between phases, as written. Missing fields inherit from the cascade, then use the default.
     pub struct InterPhase short {
-        /// Off means that phases in mode `auto` see everything.
+        /// Whether messages are selected; off shows phases in mode `auto` everything.
         enabled: Option<bool> = None,
-        /// How messages are chosen (`hybrid`); that of `selection` goes before.
+        /// The strategy (`hybrid`); that of `selection` goes before.
         strategy: Option<Strategy> = None,
         /// The model that chooses; that of `selection` goes before.
         selector_model: Option<Template> = None,
-        /// What is always seen.
+        /// The messages that are always seen.
         anchors: Option<Anchors> = None,
-        /// How the rest is chosen.
+        /// The selection of the rest.
         selection: Option<Selection> = None,
     }
 }
 
 record! {
-    /// What is always seen, as written.
+    /// The anchors, as written.
     pub struct Anchors {
         /// The last turns of the phase before (3).
         window: Option<u32> = None,
         /// Phases whose output is seen, by name or `previous`, `first` or `all` (`previous`).
         from_phases | "from_cells": Option<Vec<String>> = None,
-        /// What is seen (`output`, `callouts`, `input`).
+        /// The kinds of messages (`output`, `callouts`, `input`).
         include: Option<Vec<AnchorInclude>> = None,
     }
 }
 
 record! {
-    /// How messages of earlier phases are chosen, as written.
+    /// The selection among messages of earlier phases, as written.
     pub struct Selection {
-        /// How they are chosen.
+        /// The strategy.
         strategy: Option<Strategy> = None,
         /// The most tokens of what is chosen (30,000).
         max_tokens: Option<u32> = None,
@@ -122,13 +122,15 @@ record! {
     }
 }
 
-/// How the context of one phase in mode `auto` is chosen: its own words over the cascade's over the defaults.
+/// The selection of one phase in mode `auto`: its own settings over the cascade's over the defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AutoSelection {
     pub enabled: bool,
     pub strategy: Strategy,
     pub selector_model: Option<Template>,
     pub window: u32,
+    /// The window where the cascade writes one.
+    pub written_window: Option<u32>,
     pub from_phases: Vec<String>,
     pub include: Vec<AnchorInclude>,
     pub max_tokens: u32,
@@ -143,13 +145,19 @@ impl Cascade {
     /// Returns the settings within `phase`: its own, then the cascade's, then the defaults; `None` where neither has any.
     pub fn intra_phase(&self, phase: &Phase) -> Option<plimsoll_core::policy::IntraPhase> {
         let own = phase.intra_context.as_ref();
-        let shared = self.auto_context.as_ref().and_then(|auto| auto.intra_phase.as_ref());
-        if own.is_none() && shared.is_none() {
+        // `auto_context: {}` means the defaults, within phases and between them.
+        if own.is_none() && self.auto_context.is_none() {
             return None;
         }
+        let shared = self.auto_context.as_ref().and_then(|auto| auto.intra_phase.as_ref());
         let mut settings = plimsoll_core::policy::IntraPhase::default();
         for written in [shared, own].into_iter().flatten() {
             written.over(&mut settings);
+        }
+        if let Some(window) = self.selection(phase).and_then(|auto| auto.written_window) {
+            // The last turns of the phase itself are anchors too.
+            settings.window = settings.window.max(window);
+            settings.mask_observations_after = settings.mask_observations_after.max(window);
         }
         Some(settings)
     }
@@ -184,6 +192,7 @@ impl Cascade {
                 .find_map(|selection| selection.selector_model.clone())
                 .or_else(|| shared?.selector_model.clone()),
             window: anchor().find_map(|anchors| anchors.window).unwrap_or(3),
+            written_window: anchor().find_map(|anchors| anchors.window),
             from_phases: anchor()
                 .find_map(|anchors| anchors.from_phases.clone())
                 .unwrap_or_else(|| vec!["previous".to_owned()]),

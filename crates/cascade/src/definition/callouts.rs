@@ -14,7 +14,7 @@ record! {
         output: Option<Template> = None,
         /// The name of each message.
         messages: Option<Template> = None,
-        /// Which messages get it.
+        /// The messages that get it.
         messages_filter | "filter": MessagesFilter = MessagesFilter::AssistantOnly,
     }
 }

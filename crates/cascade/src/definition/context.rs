@@ -9,7 +9,7 @@ use crate::problem::Kind;
 use crate::template::Template;
 
 words! {
-    /// Whether the sources are named or chosen.
+    /// Whether the sources are named or selected.
     pub enum ContextMode {
         Explicit "explicit" | "selective" | "manual",
         Auto "auto",
@@ -17,7 +17,7 @@ words! {
 }
 
 words! {
-    /// What is taken of a phase.
+    /// The part of a phase that is taken.
     pub enum Include {
         Images "images",
         Output "output",
@@ -27,7 +27,7 @@ words! {
 }
 
 words! {
-    /// Which images are taken.
+    /// The choice of images.
     pub enum ImagesFilter {
         All "all",
         Last "last",
@@ -36,7 +36,7 @@ words! {
 }
 
 words! {
-    /// Which messages are taken.
+    /// The choice of messages.
     pub enum MessagesFilter {
         All "all",
         AssistantOnly "assistant_only",
@@ -45,7 +45,7 @@ words! {
 }
 
 words! {
-    /// Who says what is injected.
+    /// The role of injected messages.
     pub enum AsRole {
         User "user",
         System "system",
@@ -53,14 +53,14 @@ words! {
 }
 
 words! {
-    /// What of a phase later ones see.
+    /// The part of a phase that later ones see.
     pub enum ContextRetention {
         Full "full",
         OutputOnly "output_only",
     }
 }
 
-/// Which phases a source means.
+/// The phases that a source means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourcePhase {
     Named(String),
@@ -73,21 +73,21 @@ pub enum SourcePhase {
 }
 
 record! {
-    /// What is seen of one phase; a name alone takes its images and output.
+    /// One source of a context; a name alone takes the images and the output of the phase.
     pub struct Source short {
         /// The phase, or `previous`, `first` or `all`.
         phase | "cell" | "name": SourcePhase,
-        /// What is taken of it.
+        /// The parts that are taken.
         include: Vec<Include> = vec![Include::Images, Include::Output],
-        /// Which images.
+        /// The choice of images.
         images_filter: ImagesFilter = ImagesFilter::All,
-        /// How many images, with `last_n`.
+        /// The number of images, with `last_n`.
         images_count: u32 = 1,
-        /// Which messages.
+        /// The choice of messages.
         messages_filter | "filter": MessagesFilter = MessagesFilter::All,
-        /// Who says it.
+        /// The role of the messages.
         as_role: AsRole = AsRole::User,
-        /// It is seen where this is true.
+        /// The condition under which the source is seen.
         condition | "if": Option<Template> = None,
     }
 }
@@ -95,25 +95,25 @@ record! {
 record! {
     /// The sources of a phase's context, in the order in which they are seen; a list alone is `from`.
     pub struct Context short {
-        /// Whether the sources are named or chosen.
+        /// Whether the sources are named or selected.
         mode: ContextMode = ContextMode::Explicit,
         /// The sources.
         from: Vec<Source> = Vec::new(),
-        /// What is taken of sources that are only named.
+        /// The parts that are taken of sources that are only named.
         include: Option<Includes> = None,
         /// Phases that `all` leaves out.
         exclude: Vec<String> = Vec::new(),
         /// Whether the cascade's input is seen.
         include_input: bool = true,
-        /// What is always seen where sources are chosen, over the cascade's setting.
+        /// The anchors in mode `auto`, over the cascade's setting.
         anchors: Option<Anchors> = None,
-        /// How they are chosen, over the cascade's setting.
+        /// The selection in mode `auto`, over the cascade's setting.
         selection: Option<Selection> = None,
     }
 }
 
 record! {
-    /// After how many turns a sort of content is no longer seen; nothing means never.
+    /// The turns after which kinds of content are no longer seen; nothing means never.
     pub struct ContextTtl {
         /// Turns after which results of tools are no longer seen.
         tool_results | "tool_result" | "tools": Option<u32> = None,
@@ -158,7 +158,7 @@ impl Source {
     }
 }
 
-/// What is taken of sources that are only named; what cannot be taken is passed over with a warning.
+/// The parts of sources that are only named; an unknown part is skipped with a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Includes(pub Vec<Include>);
 

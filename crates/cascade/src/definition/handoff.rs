@@ -14,7 +14,7 @@ record! {
     pub struct Handoff short {
         /// The phase.
         target | "phase" | "cell" | "to" | "name": Target,
-        /// When to go there: the model reads it.
+        /// The reason to go there, as the model reads it.
         description | "when": Option<String> = None,
         /// The handoff is offered where this is true.
         condition: Option<Template> = None,
@@ -35,15 +35,15 @@ impl PartialEq for Target {
     }
 }
 
-/// Where a result of a tool leads.
+/// The phase to which a result of a tool leads.
 pub type Routing = Target;
 
-/// What happens when a phase fails.
+/// The reaction to a failed phase.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OnError {
     /// Another phase takes over.
     Phase(Target),
-    /// A model is asked to do what the tool could not.
+    /// A model does the work of the tool that failed.
     Prompt(Box<ErrorPrompt>),
     /// A model mends the tool's inputs, so many times at most.
     AutoFix { max_attempts: u32, model: Option<Template>, prompt: Option<Template> },
@@ -54,15 +54,15 @@ pub enum OnError {
 }
 
 record! {
-    /// How a tool's inputs are mended.
+    /// The correction of a tool's inputs.
     pub(crate) struct AutoFix {
-        /// On, unless it says otherwise.
+        /// Whether inputs are corrected.
         enabled: bool = true,
         /// The most attempts.
         max_attempts: u32 = 2,
         /// The model, instead of the phase's.
         model: Option<Template> = None,
-        /// What the model is asked.
+        /// The instructions of the model.
         prompt: Option<Template> = None,
     }
 }
@@ -70,7 +70,7 @@ record! {
 record! {
     /// A prompt that stands in for a failed phase.
     pub struct ErrorPrompt {
-        /// What the model is asked to do.
+        /// The instructions of the model.
         instructions | "prompt": Template,
         /// The model, instead of the phase's.
         model: Option<Template> = None,

@@ -22,7 +22,7 @@ pub struct InputsSchema {
 pub struct Input {
     pub name: String,
     pub description: Option<String>,
-    /// What it is where a run does not say.
+    /// The value where a run gives none.
     pub default: Option<Value>,
     pub is_required: bool,
 }

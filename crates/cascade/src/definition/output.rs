@@ -7,7 +7,7 @@ use crate::node::{Node, NodeKind};
 use crate::problem::Kind;
 
 words! {
-    /// What the extracted text is read as.
+    /// The form of the extracted text.
     pub enum ExtractionFormat {
         Text "text",
         Json "json",
@@ -24,7 +24,7 @@ record! {
         store_as: String,
         /// Whether the phase fails where nothing matches.
         required: bool = false,
-        /// What the text is read as.
+        /// The form of the text.
         format: ExtractionFormat = ExtractionFormat::Text,
     }
 }
@@ -53,7 +53,7 @@ impl Decode for Pattern {
             Err(error) => {
                 let said = error.to_string();
                 let said = said.lines().last().unwrap_or_default().trim();
-                decoder.error(node, Kind::Shape, format!("this is no regular expression: {said}"));
+                decoder.error(node, Kind::Shape, format!("invalid regular expression: {said}"));
                 None
             }
         }
@@ -83,7 +83,7 @@ impl Decode for OutputSchema {
     }
 }
 
-/// Tells where `schema` is no JSON Schema.
+/// Reports the place at which `schema` is not a valid JSON Schema.
 pub(super) fn check(node: &Node, schema: &Value, decoder: &mut Decoder) -> Option<()> {
     // Nothing is fetched: a reference to elsewhere is an error here too.
     match jsonschema::validator_for(schema) {
@@ -92,7 +92,7 @@ pub(super) fn check(node: &Node, schema: &Value, decoder: &mut Decoder) -> Optio
             let at = error.instance_path().to_string();
             let at = if at.is_empty() { String::new() } else { format!(" at `{at}`") };
             let said = plimsoll_core::text::line(&error.to_string(), 160);
-            decoder.error(node, Kind::Schema, format!("this is no JSON Schema{at}: {said}"));
+            decoder.error(node, Kind::Schema, format!("invalid JSON Schema{at}: {said}"));
             None
         }
     }

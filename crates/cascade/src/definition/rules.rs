@@ -5,7 +5,7 @@ use super::validator::Validator;
 use crate::template::Template;
 
 record! {
-    /// How long a phase goes on, and until what.
+    /// The bounds of a phase, and the condition that ends its loop.
     pub struct Rules {
         /// The most turns of one attempt; where nothing is said, what the runner allows.
         max_turns: Option<Count> = None,
@@ -13,13 +13,13 @@ record! {
         max_attempts: Option<Count> = None,
         /// The validator that ends the loop.
         loop_until: Option<Validator> = None,
-        /// What the model is told of the validator; made from its name where nothing is said.
+        /// The announcement of the validator; made from its name where it is missing.
         loop_until_prompt: Option<Template> = None,
         /// The model is told nothing of the validator.
         loop_until_silent: bool = false,
-        /// What a further attempt is told.
+        /// The instructions of a further attempt.
         retry_instructions: Option<Template> = None,
-        /// What each turn after the first is told.
+        /// The prompt of each turn after the first.
         turn_prompt: Option<Template> = None,
     }
 }

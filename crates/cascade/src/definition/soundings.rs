@@ -3,13 +3,15 @@
 use serde_json::{Value, json};
 
 use super::count::Count;
+use super::evaluation::{CostAware, Evaluator, Pareto};
+use super::reforge::{MutationMode, Reforge};
 use super::validator::Validator;
 use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
 use crate::template::Template;
 
 words! {
-    /// What becomes of the attempts.
+    /// The use of the attempts.
     pub enum SoundingMode {
         /// The best is picked.
         Evaluate "evaluate",
@@ -19,7 +21,7 @@ words! {
 }
 
 words! {
-    /// How models are dealt to the attempts.
+    /// The way in which attempts get their models.
     pub enum ModelStrategy {
         RoundRobin "round_robin" | "round-robin",
         Random "random",
@@ -28,28 +30,46 @@ words! {
 }
 
 record! {
-    /// How often a phase or a cascade is tried at once, and how one attempt is picked.
+    /// Several attempts at a phase or a cascade, and the choice among them.
     pub struct Soundings {
         /// Attempts.
         factor: Count = Count::Fixed(1),
         /// The most attempts at the same time.
         max_parallel: u32 = 3,
-        /// What the evaluator is asked.
+        /// The instructions of the evaluator.
         evaluator_instructions: Option<Template> = None,
         /// The evaluator's model, instead of the phase's.
         evaluator_model: Option<Template> = None,
-        /// What must be valid before an attempt is evaluated.
+        /// The check that attempts pass before they are evaluated.
         validator: Option<Validator> = None,
-        /// What becomes of the attempts.
+        /// The use of the attempts.
         mode: SoundingMode = SoundingMode::Evaluate,
-        /// How the attempts are brought together; one after another where nothing is said.
+        /// The instructions for combining the attempts; without them they stand one after another.
         aggregator_instructions: Option<Template> = None,
-        /// The model that does so, instead of the phase's.
+        /// The model that combines them, instead of the phase's.
         aggregator_model: Option<Template> = None,
         /// The models of the attempts, instead of the phase's.
         models: SoundingModels = SoundingModels::default(),
-        /// How the models are dealt.
+        /// The way in which attempts get their models.
         model_strategy: ModelStrategy = ModelStrategy::RoundRobin,
+        /// Further rounds that improve the best attempt.
+        reforge: Option<Reforge> = None,
+        /// Whether attempts get different instructions, also where `mutations` are given; the first one keeps those of the phase.
+        mutate: Option<bool> = None,
+        /// The way in which attempts get different instructions.
+        mutation_mode: MutationMode = MutationMode::Rewrite,
+        /// The texts by which instructions change, instead of those that come with Plimsoll.
+        mutations: Vec<Template> = Vec::new(),
+        /// The evaluator.
+        evaluator: Evaluator = Evaluator::Llm,
+        /// The number of attempts that a model leaves for a person.
+        llm_prefilter: Option<u32> = None,
+        /// The instructions of that model.
+        llm_prefilter_instructions: Option<Template> = None,
+        /// A choice that weighs scores against costs.
+        cost_aware_evaluation: Option<CostAware> = None,
+        /// A choice among the attempts that no other one beats in both score and cost.
+        pareto_frontier: Option<Pareto> = None,
     }
 }
 
@@ -62,7 +82,7 @@ pub struct SoundingModel {
 }
 
 record! {
-    /// What a model of several is given.
+    /// The rules for one of several models.
     pub(crate) struct SoundingModelRules {
         /// Its attempts.
         factor: u32 = 1,

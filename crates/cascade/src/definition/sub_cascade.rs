@@ -9,9 +9,9 @@ use crate::node::{Node, NodeKind};
 record! {
     /// A cascade that runs inside a phase; a file name alone is its `ref`.
     pub struct SubCascade short {
-        /// Its file, from the folder of the cascade that names it, or its id.
+        /// The file, from the folder of the cascade that names it, or its id.
         reference as "ref" | "path" | "cascade" | "cascade_ref": String,
-        /// What it is given, by name.
+        /// The inputs, by name.
         input_map | "inputs" | "input": Vec<(String, Templated)> = Vec::new(),
         /// Whether it begins with the state of the cascade that calls it.
         context_in: bool = true,

@@ -22,7 +22,7 @@ impl Decode for Template {
     }
 }
 
-/// Tells what is wrong with a template, and notes what it asks for.
+/// Reports the problems of a template, and notes the inputs that it asks for.
 fn check(source: &str, node: &Node, decoder: &mut Decoder) -> Option<()> {
     let block = match &node.kind {
         NodeKind::Text(text) => text.block,
@@ -58,13 +58,13 @@ fn check(source: &str, node: &Node, decoder: &mut Decoder) -> Option<()> {
         Err(error) => {
             let at = place(error.line.unwrap_or(1), error.column.unwrap_or(1));
             let said = if block.is_some() { error.message.clone() } else { error.to_string() };
-            decoder.error_at(at, Kind::Template, format!("this is no template: {said}"));
+            decoder.error_at(at, Kind::Template, format!("invalid template: {said}"));
             None
         }
     }
 }
 
-/// A value whose texts are templates: what a tool is given.
+/// A value whose texts are templates: an input of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Templated {
     Text(Template),
@@ -78,11 +78,12 @@ impl Decode for Templated {
     fn decode(node: &Node, decoder: &mut Decoder) -> Option<Self> {
         match &node.kind {
             NodeKind::Text(text) => {
-                // What a tool is given may be a program, whose braces are its own.
+                // An input may be a program, whose braces are its own.
                 if text.text.contains('{')
                     && let Err(error) = uses(&text.text)
                 {
-                    let said = format!("this is no template, so it is passed on as it is: {error}");
+                    let said =
+                        format!("this is not a template, so it is passed on as it is: {error}");
                     decoder.warn(node, Kind::Template, said);
                     return Some(Self::Plain(node.json()));
                 }

@@ -8,12 +8,12 @@ use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
 use crate::template::Template;
 
-/// What answers `{valid, reason}` for an output.
+/// The judge of an output, which answers `{valid, reason}`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Validator {
     /// A validator of the cascade, a tool or a cascade of this name.
     Named(String),
-    /// A tool with what it is given.
+    /// A tool with its inputs.
     Tool { tool: String, inputs: Vec<(String, Templated)> },
     /// A program text.
     Code { language: Language, code: String },
@@ -22,7 +22,7 @@ pub enum Validator {
 }
 
 words! {
-    /// What a validator's program is written in.
+    /// The language of a validator's program.
     pub enum Language {
         Bash "bash" | "sh",
         Python "python",
@@ -35,7 +35,7 @@ words! {
 record! {
     /// A prompt whose answer is `{"valid": …, "reason": …}`.
     pub struct PromptValidator short {
-        /// What is asked; `input.content` is the output and `input.original_input` the cascade's input.
+        /// The question; `input.content` is the output and `input.original_input` the cascade's input.
         instructions | "prompt": Template,
         /// The model, instead of the phase's.
         model: Option<Template> = None,
@@ -49,7 +49,7 @@ record! {
     pub(crate) struct ToolValidator {
         /// The tool.
         tool: String,
-        /// What it is given.
+        /// The inputs of the tool.
         inputs: Vec<(String, Templated)> = Vec::new(),
     }
 }

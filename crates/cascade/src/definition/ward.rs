@@ -7,11 +7,11 @@ use crate::decode::{Decode, Decoder, Definitions};
 use crate::node::{Node, NodeKind};
 
 words! {
-    /// What a failed check does.
+    /// The effect of a failed check.
     pub enum WardMode {
-        /// It fails the phase.
+        /// The phase fails.
         Blocking "blocking",
-        /// It is noted.
+        /// The failure is noted.
         Advisory "advisory",
         /// The phase is tried again.
         Retry "retry",
@@ -21,9 +21,9 @@ words! {
 record! {
     /// One check.
     pub struct Ward short {
-        /// What checks.
+        /// The validator.
         validator: Validator,
-        /// What a failed check does.
+        /// The effect of a failed check.
         mode: WardMode = WardMode::Blocking,
         /// The most attempts, where the phase is tried again.
         max_attempts | "max_retries": u32 = 1,
@@ -33,11 +33,11 @@ record! {
 record! {
     /// The checks of a phase; a list alone is that of `post`.
     pub struct Wards short {
-        /// Before the first turn.
+        /// Checks before the first turn.
         pre: Vec<Ward> = Vec::new(),
-        /// After the last turn.
+        /// Checks after the last turn.
         post: Vec<Ward> = Vec::new(),
-        /// After each turn.
+        /// Checks after each turn.
         turn: Vec<Ward> = Vec::new(),
     }
 }

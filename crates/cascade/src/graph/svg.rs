@@ -140,7 +140,7 @@ impl Layout {
     }
 }
 
-/// Where an edge runs.
+/// The course of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lane {
     /// Straight down to the next layer.
@@ -173,7 +173,7 @@ fn layers(graph: &Graph) -> Vec<usize> {
                 && matches!(edge.kind, EdgeKind::Next | EdgeKind::Handoff)
         });
         let lowest = before.map(|edge| layers[edge.from] + 1).max();
-        // What nothing leads to stands below what stands before it in the file.
+        // A node without incoming edges stands below the one before it in the file.
         layers[to] = lowest.unwrap_or(if to == 0 { 0 } else { layers[to - 1] + 1 });
     }
     for edge in graph.edges.iter().filter(|edge| edge.kind == EdgeKind::Runs) {
@@ -202,7 +202,7 @@ fn longest_label(graph: &Graph, lanes: &[Lane]) -> (f64, f64) {
     (longest(Lane::Left), longest(Lane::Right))
 }
 
-/// Where the edges of each node meet it: apart from each other, those of the left first.
+/// Returns the places at which edges meet each node: apart from each other, those of the left first.
 struct Ports {
     total: Vec<usize>,
     used: Vec<usize>,
@@ -258,7 +258,7 @@ fn paths(
             }
             Lane::Down => {
                 let (a, b) = (leaving.next(edge.from, from), arriving.next(edge.to, to));
-                // What is nearly straight is drawn straight.
+                // A nearly straight edge is drawn straight.
                 let a = if (a - b).abs() < 16.0 { b } else { a };
                 let (top, bottom) = (from.y + from.height, to.y);
                 let middle = bottom - 16.0;

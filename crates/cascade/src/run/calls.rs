@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Block, Message, Role, Tokenizer, ToolCall, ToolResult};
-use plimsoll_engine::ToolAnswer;
 use plimsoll_engine::page::artefact_of;
+use plimsoll_engine::{ToolAnswer, ToolError};
 use serde_json::Value;
 
 use super::error::RunError;
 use super::event::RunEvent;
-use super::toolbox::{Caller, ROUTE_TO, SET_STATE, object};
+use super::toolbox::{Caller, ROUTE_TO, SET_STATE, is_own, object};
 use super::visit::Visit;
 
 /// The tokenizer that measures the views of artefacts.
@@ -28,10 +28,11 @@ impl Visit<'_> {
             let answer = self.steer(call, &mut target);
             self.journal.say(self.result(&call.id, answer)).await?
         } else if let Some(recorded) = self.journal.answer(Role::Tool)? {
+            self.keep_recorded(&call.name, &call.arguments, &recorded);
             recorded
         } else {
             let caller = self.caller();
-            let answer = self.run.toolbox.call(&caller, &call.name, &call.arguments).await;
+            let answer = self.call(&caller, &call.name, &call.arguments).await;
             let answer = answer.unwrap_or_else(|error| ToolAnswer::failed(error.to_string()));
             self.keep_artefact(&caller, call, &answer).await?;
             self.record_result(&call.id, answer).await?
@@ -46,6 +47,44 @@ impl Visit<'_> {
             });
         }
         Ok((message, target))
+    }
+
+    /// Calls a tool, or takes a result that serves again.
+    pub(crate) async fn call(
+        &self,
+        caller: &Caller,
+        tool: &str,
+        arguments: &str,
+    ) -> Result<ToolAnswer, ToolError> {
+        let cache = &self.run.tool_cache;
+        if let Some(answer) = cache.get(tool, arguments, caller.now) {
+            self.note(format!("`{tool}` was called so before: its result serves again"));
+            return Ok(answer);
+        }
+        self.name_in_flight(tool);
+        let answer = self.run.toolbox.call(caller, tool, arguments).await?;
+        if !is_own(tool) {
+            cache.put(tool, arguments, &answer, caller.now);
+        }
+        Ok(answer)
+    }
+
+    /// Keeps a recorded result for calls that follow.
+    pub(crate) fn keep_recorded(&self, tool: &str, arguments: &str, recorded: &Message) {
+        let Some(result) = recorded.results().next().filter(|_| !is_own(tool)) else { return };
+        let (text, images) = (result.text.to_string(), result.images.clone());
+        let answer = ToolAnswer { text, images, is_error: result.is_error };
+        let now = recorded.time.unwrap_or_else(|| self.run.runner.clock.now());
+        self.run.tool_cache.put(tool, arguments, &answer, now);
+    }
+
+    /// Notes that a tool runs again which may have run when an earlier run stopped.
+    pub(crate) fn name_in_flight(&self, tool: &str) {
+        if self.journal.is_at_break() {
+            self.note(format!(
+                "`{tool}` may have run already: the run stopped before its result was recorded, and it is called again"
+            ));
+        }
     }
 
     /// Sets a key of the state, or the next phase.

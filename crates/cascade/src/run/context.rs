@@ -19,6 +19,8 @@ use crate::template::Template;
 #[derive(Debug, Clone, Default)]
 pub struct PhaseContext {
     pub messages: Vec<Arc<Message>>,
+    /// The messages that it would see if nothing was selected, where a strategy selects.
+    pub everything: Option<Vec<Arc<Message>>>,
     /// A line for each source that is not there.
     pub notes: Vec<String>,
 }

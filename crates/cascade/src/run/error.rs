@@ -3,7 +3,7 @@
 use plimsoll_engine::{ModelError, StoreError, ToolError};
 use thiserror::Error;
 
-/// Why a run stopped before its end.
+/// The reason for which a run stopped before its end.
 #[derive(Debug, Error)]
 pub enum RunError {
     /// The run needs something that is not there; it has not begun.
@@ -25,6 +25,9 @@ pub enum RunError {
         #[source]
         source: ModelError,
     },
+    /// A person must answer before the run goes on.
+    #[error("phase `{phase}` waits for an answer: {question}")]
+    Waiting { phase: String, question: String },
     /// A failure that was recorded before the run was resumed; the run went on after it.
     #[error("{why}")]
     Recorded { why: String },

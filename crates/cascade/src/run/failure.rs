@@ -4,7 +4,8 @@ use plimsoll_core::text::shortened;
 use serde_json::Value;
 
 use super::error::RunError;
-use super::phase::PhaseEnd;
+use super::event::Purpose;
+use super::phase::{PhaseEnd, Trial};
 use super::visit::Visit;
 use crate::definition::{OnError, Phase};
 use crate::template::Template;
@@ -44,7 +45,7 @@ impl Visit<'_> {
                     ..self.phase.clone()
                 };
                 let mut visit = Visit::new(self.run, &instead, self.past, self.journal);
-                let (run, end) = Box::pin(visit.attempts(None)).await?;
+                let (run, end) = Box::pin(visit.attempts(Trial::default())).await?;
                 self.end(run).await?;
                 Ok(end)
             }
@@ -81,7 +82,8 @@ impl Visit<'_> {
                 Value::Object(inputs.clone())
             );
             let model = self.model_of(model)?;
-            let answer = self.ask(&model, question, r#"{"type":"object"}"#).await?;
+            let answer =
+                self.ask(Purpose::Repair, &model, question, r#"{"type":"object"}"#).await?;
             if let Value::Object(corrected) = answer {
                 inputs = corrected;
             }

@@ -18,7 +18,7 @@ use plimsoll_engine::{
 use super::Runner;
 use super::error::RunError;
 
-/// How the record of a failure begins, and that of attempts of which some failed.
+/// The beginning of the record of a failure, and of attempts of which some failed.
 const FAILED: &str = "[Failed]: ";
 const ENDED: &str = "[Soundings that ended]: ";
 
@@ -41,6 +41,8 @@ pub(crate) struct Journal {
     contents: HashSet<ContentHash>,
     /// The messages that are recorded and that the resumed run has not reached yet.
     recorded: VecDeque<MessageRecord>,
+    /// Whether the record of an earlier run ended, and nothing was added to it yet.
+    is_at_break: bool,
     /// The position of the next message.
     position: u32,
     turn: u32,
@@ -59,6 +61,7 @@ impl Journal {
             tenant: tenant.clone(),
             session,
             contents: recorded.iter().map(|record| record.hash).collect(),
+            is_at_break: !recorded.is_empty(),
             recorded: recorded.into(),
             position: 0,
             turn: 0,
@@ -81,6 +84,11 @@ impl Journal {
     /// Returns whether the next message is recorded already.
     pub(crate) fn is_recorded(&self) -> bool {
         !self.recorded.is_empty()
+    }
+
+    /// Returns whether an earlier run stopped here, so that it may have begun the next step.
+    pub(crate) fn is_at_break(&self) -> bool {
+        self.is_at_break && self.recorded.is_empty()
     }
 
     /// Records a message of the run itself; a recorded one must be the same.
@@ -138,6 +146,7 @@ impl Journal {
         mut message: Message,
         receipts: Vec<ReceiptRecord>,
     ) -> Result<Arc<Message>, RunError> {
+        self.is_at_break = false;
         let now = self.clock.now();
         message.time = message.time.or(Some(now));
         let record = MessageRecord {

@@ -1,20 +1,71 @@
 //! The tools and the handoffs that a phase's model is offered.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use plimsoll_core::Tokenizer;
 use plimsoll_engine::Tool;
 use serde_json::{Value, json};
 
 use super::ask::RequestedModel;
 use super::error::RunError;
+use super::event::Purpose;
 use super::toolbox::{EXPAND_REF, ROUTE_TO};
 use super::visit::Visit;
 use crate::definition::{Handoff, Tackle};
+
+/// The tools that a phase's model is offered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OfferedTools {
+    tools: Vec<Tool>,
+    /// The tool that looks up a ref: it is offered from the first ref on, since its schema costs in every request.
+    lookup: Option<Tool>,
+}
+
+impl OfferedTools {
+    /// Returns the tools of a request.
+    pub(crate) fn tools(&self, shows_refs: bool) -> Vec<Tool> {
+        self.tools.iter().chain(self.lookup.iter().filter(|_| shows_refs)).cloned().collect()
+    }
+
+    /// Returns the tokens of the tools that stand in every request.
+    pub(crate) fn tokens(&self, tokenizer: Tokenizer) -> u64 {
+        self.tools.iter().map(|tool| tokens_of(tool, tokenizer)).sum()
+    }
+
+    /// Returns the tokens of the tool that looks up a ref.
+    pub(crate) fn lookup_tokens(&self, tokenizer: Tokenizer) -> u64 {
+        self.lookup.iter().map(|tool| tokens_of(tool, tokenizer)).sum()
+    }
+
+    /// Returns whether there is a tool beside those that steer the run and look up refs.
+    pub(crate) fn has_own(&self) -> bool {
+        self.tools.iter().any(|tool| !matches!(&*tool.name, ROUTE_TO | EXPAND_REF))
+    }
+}
+
+fn tokens_of(tool: &Tool, tokenizer: Tokenizer) -> u64 {
+    let texts = [&tool.name, &tool.description, &tool.schema];
+    u64::from(texts.into_iter().map(|text| tokenizer.count(text)).sum::<u32>() + AROUND_TOOL)
+}
+
+/// Tokens of the braces and keys around a tool (measured on the bodies of the three wires: 9 to 14).
+const AROUND_TOOL: u32 = 14;
+
+/// Returns a digest of tools: another one is another prefix for a provider's cache.
+pub(crate) fn key_of(tools: &[Tool]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for tool in tools {
+        (&tool.name, &tool.description, &tool.schema).hash(&mut hasher);
+    }
+    hasher.finish()
+}
 
 impl<'r> Visit<'r> {
     /// Returns the tools that a phase's model is offered; with a manifest the model picks them first.
     pub(crate) async fn offered_tools(
         &mut self,
         model: &RequestedModel,
-    ) -> Result<Vec<Tool>, RunError> {
+    ) -> Result<OfferedTools, RunError> {
         let names = match &self.phase.tackle {
             Tackle::Names(names) => names.clone(),
             Tackle::Manifest => self.pick_tools(model).await?,
@@ -22,10 +73,8 @@ impl<'r> Visit<'r> {
         let mut tools: Vec<Tool> = Vec::new();
         let open = self.open_handoffs()?;
         let routes = (!open.is_empty()).then_some(ROUTE_TO);
-        // A ref is shown only where it can be expanded.
-        let refs = self.run.shows_refs(self.phase).then_some(EXPAND_REF);
         let named = names.iter().map(String::as_str).filter(|name| *name != ROUTE_TO);
-        for name in named.chain(refs).chain(routes) {
+        for name in named.chain(routes) {
             let Some(mut tool) = self.run.toolbox.find(name) else { continue };
             if name == ROUTE_TO {
                 tool.schema = targets(&open).into();
@@ -34,7 +83,11 @@ impl<'r> Visit<'r> {
                 tools.push(tool);
             }
         }
-        Ok(tools)
+        // A ref is shown only where it can be expanded.
+        let is_named = tools.iter().any(|tool| &*tool.name == EXPAND_REF);
+        let may_show_refs = self.run.shows_refs(self.phase) && !is_named;
+        let lookup = may_show_refs.then(|| self.run.toolbox.find(EXPAND_REF)).flatten();
+        Ok(OfferedTools { tools, lookup })
     }
 
     /// Returns the handoffs whose condition holds.
@@ -56,7 +109,7 @@ impl<'r> Visit<'r> {
             self.task()?
         );
         let schema = r#"{"type":"object","properties":{"tools":{"type":"array","items":{"type":"string"}}},"required":["tools"]}"#;
-        let answer = self.ask(model, question, schema).await?;
+        let answer = self.ask(Purpose::Manifest, model, question, schema).await?;
         let picked = answer.get("tools").and_then(Value::as_array).into_iter().flatten();
         let (known, unknown): (Vec<String>, Vec<String>) = picked
             .filter_map(Value::as_str)

@@ -26,7 +26,7 @@ impl Visit<'_> {
                 Some(text) => {
                     let value = match extraction.format {
                         ExtractionFormat::Json => serde_json::from_str(&text).map_err(|error| {
-                            self.failed(format!("what was extracted is no JSON: {error}"))
+                            self.failed(format!("the extracted text is not JSON: {error}"))
                         })?,
                         ExtractionFormat::Text | ExtractionFormat::Code => Value::String(text),
                     };
@@ -44,6 +44,7 @@ impl Visit<'_> {
         if let Some(name) = self.render_option(callout)? {
             self.call_out(&mut run, &name.into()).await?;
         }
+        self.remember(&run).await?;
         self.past.runs.push(run);
         Ok(())
     }

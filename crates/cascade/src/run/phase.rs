@@ -12,10 +12,20 @@ use super::error::RunError;
 use super::event::RunEvent;
 use super::failure::is_recoverable;
 use super::state::{PhaseRun, output_of};
+use super::validate::response_of;
 use super::visit::{Visit, phase_message};
 use crate::definition::Phase;
 
-/// Which phase comes after one.
+/// The model and the instructions that set an attempt apart from the others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Trial {
+    /// The model, instead of the phase's.
+    pub(crate) model: Option<String>,
+    /// The instructions, instead of the phase's.
+    pub(crate) instructions: Option<String>,
+}
+
+/// The phase that comes after one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PhaseEnd {
     /// The one that follows in the cascade.
@@ -26,9 +36,17 @@ pub(crate) enum PhaseEnd {
 impl Visit<'_> {
     /// Runs the phase and adds its run to the past.
     pub(crate) async fn run(&mut self) -> Result<PhaseEnd, RunError> {
+        let is_screen = self.phase.instructions.is_none()
+            && self.phase.sub_cascades.is_empty()
+            && self.phase.asks();
         let result = match self.phase.tool.as_deref() {
             Some(tool) => self.tool_phase(tool).await,
+            None if is_screen => self.screen_phase().await,
             None => self.model_phase().await,
+        };
+        let result = match result {
+            Ok(end) => self.ask_after(end).await,
+            failed => failed,
         };
         match (result, &self.phase.on_error) {
             (Err(error), Some(on_error)) if is_recoverable(&error) => {
@@ -43,7 +61,7 @@ impl Visit<'_> {
         let factor = self.count(soundings.map(|soundings| &soundings.factor))?.unwrap_or(1);
         let (run, end) = match soundings {
             Some(soundings) if factor > 1 => self.sound_phase(soundings, factor as usize).await?,
-            _ => self.attempts(None).await?,
+            _ => self.attempts(Trial::default()).await?,
         };
         self.end(run).await?;
         Ok(end)
@@ -52,7 +70,7 @@ impl Visit<'_> {
     /// Tries the phase until its output is valid.
     pub(crate) async fn attempts(
         &mut self,
-        model: Option<String>,
+        trial: Trial,
     ) -> Result<(PhaseRun, PhaseEnd), RunError> {
         let (phase, name) = (self.phase, self.name());
         let inside = self.sub_cascades().await?;
@@ -61,21 +79,29 @@ impl Visit<'_> {
             self.note(note);
         }
         let mut seen = context.messages;
-        seen.extend(inside);
-        let mut conversation = Conversation::new(self.run, phase, self.model(model)?, seen);
+        seen.extend(inside.iter().cloned());
+        let memory = self.recalled().await?;
+        seen.extend(memory.clone());
+        let everything = context.everything.map(|mut all| {
+            all.extend(inside.into_iter().chain(memory));
+            all
+        });
+        let mut conversation =
+            Conversation::new(self.run, phase, self.model(trial.model)?, seen, everything);
+        conversation.response = response_of(phase.output_schema.as_ref().map(|it| &it.0));
         let callout = phase.callouts.as_ref().and_then(|callouts| callouts.messages.as_ref());
         conversation.callout = self.render_option(callout)?.map(Into::into);
         self.run.tell(&RunEvent::PhaseBegan {
             phase: name.to_owned(),
             visit: self.past.visits(name) + 1,
             context_messages: conversation.context().len(),
-            context_tokens: conversation.tokens(),
+            context_tokens: conversation.context_tokens(),
         });
         let input = indented(&self.past.input);
         self.wards(&phase.wards.pre, &input).await?;
-        let tools = self.offered_tools(&conversation.model.clone()).await?;
+        conversation.offered = self.offered_tools(&conversation.model.clone()).await?;
         let mut prompts = Vec::new();
-        for message in prompts_of(phase, self.instructions()?) {
+        for message in prompts_of(phase, self.instructions(trial.instructions)?) {
             let message = self.journal.say(message).await?;
             conversation.push(message.clone());
             prompts.push(message);
@@ -84,8 +110,8 @@ impl Visit<'_> {
         let most = self.most_attempts()?;
         loop {
             let before = conversation.own_messages().len();
-            let end = self.turns(&mut conversation, &tools).await?;
-            let own = conversation.own_messages();
+            let end = self.turns(&mut conversation).await?;
+            let own = conversation.own_messages().to_vec();
             let output = output_of(&own[before..]);
             let number = failed.len() as u32 + 1;
             let validation = self.judge(&output, number).await?;
@@ -109,7 +135,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Tells the model why the attempt failed, and chooses which attempts it still sees.
+    /// Gives the model the reason for which the attempt failed, and chooses which attempts it still sees.
     async fn retry(
         &mut self,
         conversation: &mut Conversation,
@@ -136,16 +162,19 @@ impl Visit<'_> {
         let message = self.say(Role::User, text).await?;
         let intra = self.run.intra_phase(self.phase);
         let short = intra.and_then(|intra| retry_context(prompts, failed, &intra));
-        let Some(mut short) = short else {
-            conversation.push(message);
-            return Ok(());
-        };
-        conversation.push_unsent(message);
-        if let (Some(instructions), Some(ask)) = (instructions, short.last_mut()) {
-            *ask = Message::text(Role::User, format!("{}\n{instructions}", ask.shown()));
+        if let Some(mut short) = short {
+            if let (Some(instructions), Some(ask)) = (instructions, short.last_mut()) {
+                *ask = Message::text(Role::User, format!("{}\n{instructions}", ask.shown()));
+            }
+            let context = conversation.context().iter().cloned();
+            let short: Vec<_> = context.chain(short.into_iter().map(Arc::new)).collect();
+            if conversation.pays(&short, &message) {
+                conversation.push_unsent(message);
+                conversation.restart_from(short);
+                return Ok(());
+            }
         }
-        let context = conversation.context();
-        conversation.restart_from(context.into_iter().chain(short.into_iter().map(Arc::new)));
+        conversation.push(message);
         Ok(())
     }
 
@@ -161,8 +190,11 @@ impl Visit<'_> {
     }
 
     /// Returns the task of the model, and how it will be checked.
-    fn instructions(&self) -> Result<String, RunError> {
-        let mut text = self.task()?;
+    fn instructions(&self, instead: Option<String>) -> Result<String, RunError> {
+        let mut text = match instead {
+            Some(instead) => instead,
+            None => self.task()?,
+        };
         if let Some(about) = self.about_validator()? {
             text.push_str("\n\n");
             text.push_str(&about);

@@ -1,10 +1,35 @@
 //! Settings of runs: the limits of a phase, and the switches of `auto-context.md`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plimsoll_core::safety::Safety;
 use plimsoll_engine::cards::CardSettings;
 use serde::{Deserialize, Serialize};
+
+/// Models that a caller of a run names instead of those in the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelOverrides {
+    /// For every call.
+    pub all: Option<String>,
+    /// For the turns of phases by name; they go before all others.
+    pub phases: BTreeMap<String, String>,
+    /// For models by the name in the file.
+    pub renamed: BTreeMap<String, String>,
+}
+
+impl ModelOverrides {
+    /// Returns the model instead of `name`.
+    pub fn instead_of(&self, name: Option<String>) -> Option<String> {
+        let renamed = name.as_ref().and_then(|name| self.renamed.get(name));
+        renamed.or(self.all.as_ref()).cloned().or(name)
+    }
+
+    /// Returns the model of a phase for which the file names `name`.
+    pub(crate) fn name_of(&self, phase: &str, name: Option<String>) -> Option<String> {
+        self.phases.get(phase).cloned().or_else(|| self.instead_of(name))
+    }
+}
 
 /// Settings of `plimsoll run`.
 #[expect(clippy::struct_excessive_bools, reason = "feature flags, each of its own")]
@@ -32,9 +57,12 @@ pub struct RunSettings {
     /// Whether the messages of a run get cards and jobs as they are stored.
     #[serde(skip)]
     pub cards: CardSettings,
-    /// How personal data and secrets are handled in what a selecting model is sent.
+    /// The handling of personal data and secrets in what a selecting model is sent.
     #[serde(skip)]
     pub safety: Safety,
+    /// Models instead of those that the cascade names.
+    #[serde(skip)]
+    pub models: ModelOverrides,
     /// The folder below which images are saved, as `images/{session}/{phase}/`.
     #[serde(skip)]
     pub images: Option<PathBuf>,
@@ -58,6 +86,7 @@ impl Default for RunSettings {
             llm_selection_enabled: true,
             cards: CardSettings::default(),
             safety: Safety::default(),
+            models: ModelOverrides::default(),
             images: None,
             stubs: false,
         }

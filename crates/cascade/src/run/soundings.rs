@@ -1,27 +1,32 @@
 //! Soundings: several attempts at once, of which one is picked or all are combined.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use futures_util::{StreamExt as _, stream};
 use plimsoll_core::Role;
 use plimsoll_core::text::push_shortened;
 use serde_json::Value;
 
 use super::error::RunError;
-use super::event::RunEvent;
+use super::evaluation::{Tried, shown};
+use super::event::Purpose;
 use super::failure::is_recoverable;
-use super::phase::PhaseEnd;
+use super::phase::{PhaseEnd, Trial};
 use super::state::{PhaseRun, RunState};
 use super::visit::Visit;
 use super::{CascadeRun, RunOutcome, part_of};
-use crate::definition::{SoundingMode, Soundings};
+use crate::definition::{ModelStrategy, Reforge, SoundingMode, Soundings};
 
-/// Characters of an attempt that the evaluator sees (chosen: ten of them fit a small window).
-const SHOWN: usize = 8_000;
+/// Characters of the best output that a further round sees (chosen: as many as a judge sees).
+const REFORGED: usize = 20_000;
 
 /// An attempt that succeeded.
 struct Sounding {
     past: RunState,
     run: PhaseRun,
     end: PhaseEnd,
+    /// US dollars.
+    cost: f64,
 }
 
 impl Visit<'_> {
@@ -31,28 +36,17 @@ impl Visit<'_> {
         soundings: &Soundings,
         factor: usize,
     ) -> Result<(PhaseRun, PhaseEnd), RunError> {
-        let (phase, name) = (self.phase, self.name());
         let models = self.models(soundings, factor)?;
-        let visit = self.past.visits(name);
-        let mut parts = Vec::new();
-        for index in 0..factor {
-            let part = format!("{name}.{visit}.sounding_{index}");
-            parts.push(part_of(self.journal.session(), &part)?);
-        }
-        let attempts =
-            parts.into_iter().zip(models).enumerate().map(|(index, (session, model))| {
-                let run = CascadeRun { sounding: Some(index), ..self.run.clone() };
-                let mut past = self.past.clone();
-                let attempt = async move {
-                    let mut journal = run.journal(&session).await?;
-                    let mut visit = Visit::new(&run, phase, &mut past, &mut journal);
-                    let (phase_run, end) = Box::pin(visit.attempts(model)).await?;
-                    Ok(Sounding { past, run: phase_run, end })
-                };
-                (index, attempt)
-            });
-        let attempts = attempts.collect();
-        let mut ended = self.sound(soundings, attempts).await?;
+        let is_mutated = soundings.mutate.unwrap_or(!soundings.mutations.is_empty());
+        let instructions = if is_mutated {
+            let task = self.task()?;
+            self.mutated(soundings, &task, factor).await?
+        } else {
+            vec![None; factor]
+        };
+        let trials = models.into_iter().zip(instructions);
+        let trials = trials.map(|(model, instructions)| Trial { model, instructions });
+        let mut ended = self.trials(soundings, "sounding", trials.collect()).await?;
         let valid = self.valid_outputs(soundings, &ended).await?;
         if soundings.mode == SoundingMode::Aggregate {
             let output = self.aggregate(soundings, &valid).await?;
@@ -62,12 +56,84 @@ impl Visit<'_> {
             }
             return Ok((self.finished(output, vec![message]), PhaseEnd::Through));
         }
-        let winner = self.pick(soundings, &valid).await?;
+        let winner = self.pick(soundings, None, &valid).await?;
         let place = ended.iter().position(|(index, _)| *index == winner).unwrap_or(0);
-        let Sounding { past, run, end } = ended.swap_remove(place).1;
-        self.past.state = past.state;
-        self.say(Role::Assistant, run.output.clone()).await?;
-        Ok((run, end))
+        let mut best = ended.swap_remove(place).1;
+        if let Some(reforge) = &soundings.reforge {
+            best = self.reforge(soundings, reforge, best).await?;
+        }
+        self.past.state = best.past.state;
+        self.say(Role::Assistant, best.run.output.clone()).await?;
+        Ok((best.run, best.end))
+    }
+
+    /// Improves the best attempt in further rounds.
+    async fn reforge(
+        &mut self,
+        soundings: &Soundings,
+        reforge: &Reforge,
+        mut best: Sounding,
+    ) -> Result<Sounding, RunError> {
+        let task = self.task()?;
+        let factor = reforge.factor_per_step.max(1) as usize;
+        for step in 1..=reforge.steps {
+            let values = [
+                ("output".to_owned(), Value::String(best.run.output.clone())),
+                ("step".to_owned(), Value::from(step)),
+            ];
+            let honing = self.render(&reforge.honing_prompt, values)?;
+            let mut text = format!("{task}\n\nTHE BEST ANSWER SO FAR:\n");
+            push_shortened(&mut text, &best.run.output, REFORGED);
+            text.push_str("\n\nIMPROVE IT:\n");
+            text.push_str(&honing);
+            let mut instructions = vec![None; factor];
+            if reforge.mutate {
+                instructions = self.mutated(soundings, &text, factor).await?;
+            }
+            let trials = instructions.into_iter().map(|own| Trial {
+                model: None,
+                instructions: Some(own.unwrap_or_else(|| text.clone())),
+            });
+            let part = format!("reforge_{step}");
+            let mut ended = self.trials(soundings, &part, trials.collect()).await?;
+            let tried = tried(&ended);
+            let winner = self.pick(soundings, reforge.evaluator_override.as_ref(), &tried).await?;
+            let place = ended.iter().position(|(index, _)| *index == winner).unwrap_or(0);
+            best = ended.swap_remove(place).1;
+            if let Some(ward) = &reforge.threshold
+                && self.validate(&ward.validator, &best.run.output, step).await?.valid
+            {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Runs attempts of the phase in sessions of their own, named by `part` and their numbers.
+    async fn trials(
+        &mut self,
+        soundings: &Soundings,
+        part: &str,
+        trials: Vec<Trial>,
+    ) -> Result<Vec<(usize, Sounding)>, RunError> {
+        let (phase, name) = (self.phase, self.name());
+        let visit = self.past.visits(name);
+        let mut attempts = Vec::new();
+        for (index, trial) in trials.into_iter().enumerate() {
+            let part = format!("{name}.{visit}.{part}_{index}");
+            let session = part_of(self.journal.session(), &part)?;
+            let run = CascadeRun { sounding: Some(index), ..self.run.clone() };
+            let mut past = self.past.clone();
+            let attempt = async move {
+                let mut journal = run.journal(&session).await?;
+                let mut visit = Visit::new(&run, phase, &mut past, &mut journal);
+                let (phase_run, end) = Box::pin(visit.attempts(trial)).await?;
+                let cost = visit.spent;
+                Ok(Sounding { past, run: phase_run, end, cost })
+            };
+            attempts.push((index, attempt));
+        }
+        self.sound(soundings, attempts).await
     }
 
     /// Runs the whole cascade several times and picks one run; the visit is that of its first phase.
@@ -76,6 +142,9 @@ impl Visit<'_> {
         soundings: &Soundings,
         factor: u32,
     ) -> Result<RunOutcome, RunError> {
+        if soundings.reforge.is_some() || soundings.mutate == Some(true) {
+            self.note("`reforge` and `mutate` change attempts of phases, not of whole cascades");
+        }
         let mut runs = Vec::new();
         for index in 0..factor as usize {
             let session = part_of(self.journal.session(), &format!("sounding_{index}"))?;
@@ -85,9 +154,15 @@ impl Visit<'_> {
             runs.push((index, attempt));
         }
         let mut outcomes = self.sound(soundings, runs).await?;
-        let outputs: Vec<(usize, String)> =
-            outcomes.iter().map(|(index, outcome)| (*index, outcome.output.clone())).collect();
-        let winner = self.pick(soundings, &outputs).await?;
+        let outputs: Vec<Tried> = outcomes
+            .iter()
+            .map(|(index, outcome)| Tried {
+                index: *index,
+                output: outcome.output.clone(),
+                cost: 0.0,
+            })
+            .collect();
+        let winner = self.pick(soundings, None, &outputs).await?;
         let place = outcomes.iter().position(|(index, _)| *index == winner).unwrap_or(0);
         Ok(outcomes.swap_remove(place).1)
     }
@@ -129,99 +204,75 @@ impl Visit<'_> {
         Ok(ended)
     }
 
-    /// Assigns models to the attempts, one after another: random models would make a run that can't be resumed.
+    /// Assigns models to the attempts; chance comes from the session's id, so that a run can be resumed.
     fn models(
         &self,
         soundings: &Soundings,
         factor: usize,
     ) -> Result<Vec<Option<String>>, RunError> {
-        let mut names = Vec::new();
+        let (mut names, mut dealt) = (Vec::new(), Vec::new());
         for model in &soundings.models.0 {
             let name = self.render(&model.model, [])?;
-            names.extend(std::iter::repeat_n(name, model.factor.unwrap_or(1) as usize));
+            dealt.extend(std::iter::repeat_n(name.clone(), model.factor.unwrap_or(1) as usize));
+            names.push(name);
         }
-        Ok((0..factor).map(|index| names.get(index % names.len().max(1)).cloned()).collect())
+        let drawn = |from: &[String], index: usize| {
+            let mut hasher = DefaultHasher::new();
+            (self.journal.session().as_str(), self.name(), index).hash(&mut hasher);
+            let place = hasher.finish() % from.len().max(1) as u64;
+            from.get(place as usize).cloned()
+        };
+        let of = |index: usize| match soundings.model_strategy {
+            ModelStrategy::RoundRobin => dealt.get(index % dealt.len().max(1)).cloned(),
+            ModelStrategy::Random => drawn(&names, index),
+            ModelStrategy::Weighted => drawn(&dealt, index),
+        };
+        Ok((0..factor).map(of).collect())
     }
 
-    /// Returns number and output of the attempts that the validator accepts; of all attempts where it accepts none.
+    /// Returns the attempts that the validator accepts; all attempts where it accepts none.
     async fn valid_outputs(
         &mut self,
         soundings: &Soundings,
         ended: &[(usize, Sounding)],
-    ) -> Result<Vec<(usize, String)>, RunError> {
-        let mut all: Vec<(usize, String)> =
-            ended.iter().map(|(index, sounding)| (*index, sounding.run.output.clone())).collect();
+    ) -> Result<Vec<Tried>, RunError> {
+        let mut all = tried(ended);
         if let Some(validator) = &soundings.validator {
             let mut valid = Vec::new();
-            for (index, output) in &all {
-                if self.validate(validator, output, 1).await?.valid {
-                    valid.push(*index);
+            for one in &all {
+                if self.validate(validator, &one.output, 1).await?.valid {
+                    valid.push(one.index);
                 }
             }
             if !valid.is_empty() {
-                all.retain(|(index, _)| valid.contains(index));
+                all.retain(|one| valid.contains(&one.index));
             }
         }
         Ok(all)
-    }
-
-    /// Lets a model pick one of several attempts; without a usable answer the first is taken.
-    async fn pick(
-        &mut self,
-        soundings: &Soundings,
-        outputs: &[(usize, String)],
-    ) -> Result<usize, RunError> {
-        let first = outputs.first().map_or(0, |(index, _)| *index);
-        if outputs.len() < 2 {
-            return Ok(first);
-        }
-        let instructions = self.render_option(soundings.evaluator_instructions.as_ref())?;
-        let question = format!(
-            "{}\n\n{}\n\nAnswer with JSON: {{\"winner\": the number of the attempt, \"reason\": \"…\"}}.",
-            instructions.as_deref().unwrap_or("Pick the best attempt."),
-            shown(outputs)
-        );
-        let model = self.model_of(soundings.evaluator_model.as_ref())?;
-        let schema = r#"{"type":"object","properties":{"winner":{"type":"integer"},"reason":{"type":"string"}},"required":["winner"]}"#;
-        let answer = self.ask(&model, question, schema).await?;
-        let number = answer.get("winner").and_then(Value::as_u64).map(|number| number as usize);
-        let winner = number.filter(|number| outputs.iter().any(|(index, _)| index == number));
-        if winner.is_none() {
-            self.note("the evaluator picked none of the attempts: the first is taken");
-        }
-        let winner = winner.unwrap_or(first);
-        let reason = answer.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.run.tell(&RunEvent::SoundingsEvaluated {
-            phase: self.name().to_owned(),
-            winner,
-            of: outputs.len(),
-            reason,
-        });
-        Ok(winner)
     }
 
     /// Combines all attempts: by a model where the cascade has instructions for it, else one after another.
     async fn aggregate(
         &mut self,
         soundings: &Soundings,
-        outputs: &[(usize, String)],
+        outputs: &[Tried],
     ) -> Result<String, RunError> {
         let instructions = self.render_option(soundings.aggregator_instructions.as_ref())?;
         let Some(instructions) = instructions else {
-            let outputs: Vec<&str> = outputs.iter().map(|(_, output)| output.as_str()).collect();
+            let outputs: Vec<&str> = outputs.iter().map(|one| one.output.as_str()).collect();
             return Ok(outputs.join("\n\n"));
         };
-        let question = format!("{instructions}\n\n{}", shown(outputs));
+        let question = format!("{instructions}\n\n{}", shown(outputs, false));
         let model = self.model_of(soundings.aggregator_model.as_ref())?;
-        self.ask_text(&model, question).await
+        self.ask_text(Purpose::Aggregator, &model, question).await
     }
 }
 
-fn shown(outputs: &[(usize, String)]) -> String {
-    let attempts = outputs.iter().map(|(index, output)| {
-        let mut text = format!("ATTEMPT {index}:\n");
-        push_shortened(&mut text, output, SHOWN);
-        text
+fn tried(ended: &[(usize, Sounding)]) -> Vec<Tried> {
+    let tried = ended.iter().map(|(index, sounding)| Tried {
+        index: *index,
+        output: sounding.run.output.clone(),
+        cost: sounding.cost,
     });
-    attempts.collect::<Vec<_>>().join("\n\n")
+    tried.collect()
 }

@@ -6,6 +6,7 @@ use plimsoll_core::{Message, Role};
 use serde_json::Map;
 
 use super::error::RunError;
+use super::tool_cache::ToolCache;
 use super::visit::Visit;
 use super::{CascadeRun, part_of};
 use crate::definition::Cascade;
@@ -57,6 +58,7 @@ impl CascadeRun {
             );
             return Err(RunError::Missing { what });
         }
-        Ok(Self { cascade, depth, sounding: None, ..self.clone() })
+        let tool_cache = Arc::new(ToolCache::new(cascade.tool_caching.as_ref()));
+        Ok(Self { cascade, tool_cache, depth, sounding: None, ..self.clone() })
     }
 }

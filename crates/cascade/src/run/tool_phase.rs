@@ -70,27 +70,29 @@ impl Visit<'_> {
         tool: &str,
         inputs: &Map<String, Value>,
     ) -> Result<Arc<Message>, RunError> {
+        let arguments = Value::Object(inputs.clone()).to_string();
         if let Some(recorded) = self.journal.answer(Role::Tool)? {
+            self.keep_recorded(tool, &arguments, &recorded);
             return Ok(recorded);
         }
         let caller = self.caller();
-        let arguments = Value::Object(inputs.clone()).to_string();
-        let call = std::pin::pin!(self.run.toolbox.call(&caller, tool, &arguments));
-        let answer = match self.phase.timeout.as_deref() {
-            None => call.await,
-            Some(text) => {
-                let limit = duration(text).ok_or_else(|| {
-                    self.failed(format!(
-                        "`timeout` is `{text}`, not a time such as 30s, 5m or 1h30m"
-                    ))
-                })?;
-                match select(call, self.run.runner.clock.sleep(limit)).await {
+        let limit = match self.phase.timeout.as_deref() {
+            Some(text) => Some(duration(text).ok_or_else(|| {
+                self.failed(format!("`timeout` is `{text}`, not a time such as 30s, 5m or 1h30m"))
+            })?),
+            None => None,
+        };
+        let answer = {
+            let call = std::pin::pin!(self.call(&caller, tool, &arguments));
+            match limit {
+                None => call.await,
+                Some(limit) => match select(call, self.run.runner.clock.sleep(limit)).await {
                     Either::Left((answer, _)) => answer,
                     Either::Right(_) => Err(ToolError::Unavailable {
                         name: tool.to_owned(),
                         why: format!("it ran longer than {} s", limit.as_secs()),
                     }),
-                }
+                },
             }
         };
         let phase = self.name();

@@ -1,24 +1,26 @@
 //! The tools of a run: its own, and those of its sources.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use plimsoll_core::MillisSinceEpoch;
+use plimsoll_core::{Message, MillisSinceEpoch};
 use plimsoll_engine::expand::{ContentPart, ExpandOptions, Originals, expand};
 use plimsoll_engine::{
-    HistoryStore, KnowledgeStore, MemoryId, MemoryKind, MemoryRecord, MemoryState, Scope,
-    SearchQuery, SessionId, StoreError, TenantId, Tool, ToolAnswer, ToolError, ToolSource,
+    HistoryStore, Hit, KnowledgeStore, MemoryId, MemoryKind, MemoryRecord, MemoryState,
+    MessageRecord, Scope, SearchQuery, SessionId, StoreError, TenantId, Tool, ToolAnswer,
+    ToolError, ToolSource,
 };
 use serde_json::{Map, Value, json};
 
 use super::Runner;
+use super::bank::tag;
 
 /// Asks a person.
 #[async_trait]
 pub trait Human: Send + Sync + std::fmt::Debug {
-    /// Returns the answer; `None` where nobody is there.
-    async fn ask(&self, question: &str) -> Option<String>;
+    /// Returns the answer to a question of a phase; `None` where nobody is there.
+    async fn ask(&self, phase: &str, question: &str) -> Option<String>;
 }
 
 /// Answers no question.
@@ -27,7 +29,7 @@ pub struct Nobody;
 
 #[async_trait]
 impl Human for Nobody {
-    async fn ask(&self, _: &str) -> Option<String> {
+    async fn ask(&self, _: &str, _: &str) -> Option<String> {
         None
     }
 }
@@ -42,6 +44,16 @@ const SEARCH_CONTEXT: &str = "search_context";
 const REMEMBER: &str = "remember";
 const ASK_HUMAN: &str = "ask_human";
 
+/// Returns whether a tool is one that every run has.
+pub(crate) fn is_own(tool: &str) -> bool {
+    own_tools().contains(&tool)
+}
+
+/// Returns the names of the tools that every run has.
+pub fn own_tools() -> [&'static str; 6] {
+    [ROUTE_TO, SET_STATE, EXPAND_REF, SEARCH_CONTEXT, REMEMBER, ASK_HUMAN]
+}
+
 /// Hits of a search that a model sees, and characters of each (chosen).
 const HITS: usize = 5;
 const HIT_WIDTH: usize = 500;
@@ -54,16 +66,21 @@ pub(crate) struct Toolbox {
     history: Arc<dyn HistoryStore>,
     knowledge: Arc<dyn KnowledgeStore>,
     human: Arc<dyn Human>,
+    /// The sessions of this run: its own, and those of its attempts and inner cascades.
+    sessions: Mutex<Vec<SessionId>>,
     /// Whether a stub answers calls of tools that no source has.
     stubs: bool,
 }
 
-/// Who calls, and when.
+/// The caller of a tool, and the time.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) tenant: TenantId,
     pub(crate) session: SessionId,
     pub(crate) cascade: String,
+    pub(crate) phase: String,
+    /// The memory bank of the cascade.
+    pub(crate) bank: Option<String>,
     pub(crate) now: MillisSinceEpoch,
     /// Differs for each call of a session.
     pub(crate) number: u32,
@@ -84,8 +101,17 @@ impl Toolbox {
             history: runner.history.clone(),
             knowledge: runner.knowledge.clone(),
             human: runner.human.clone(),
+            sessions: Mutex::default(),
             stubs: runner.settings.stubs,
         })
+    }
+
+    /// Takes note of a session of the run.
+    pub(crate) fn know(&self, session: &SessionId) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if !sessions.contains(session) {
+            sessions.push(session.clone());
+        }
     }
 
     /// Returns a tool by name.
@@ -161,35 +187,14 @@ impl Toolbox {
         };
         match name {
             EXPAND_REF => self.expand(caller, text("ref")?, &arguments).await,
-            SEARCH_CONTEXT => {
-                let query = SearchQuery {
-                    text: Some(text("query")?.to_owned()),
-                    embedding: None,
-                    limit: HITS,
-                };
-                let session = Some(&caller.session);
-                let hits = self.history.search(&caller.tenant, session, &query).await;
-                let lines = hits.map_err(unavailable)?.into_iter().map(|hit| {
-                    let shown = hit.item.message.shown();
-                    let mut cut = String::new();
-                    plimsoll_core::text::push_shortened(&mut cut, &shown, HIT_WIDTH);
-                    format!(
-                        "[ref:message:{}] {}: {cut}",
-                        hit.item.hash,
-                        hit.item.message.role.as_str()
-                    )
-                });
-                let found: Vec<String> = lines.collect();
-                let none = "nothing was said with these words".to_owned();
-                Ok(ToolAnswer::text(if found.is_empty() { none } else { found.join("\n\n") }))
-            }
+            SEARCH_CONTEXT => self.search(caller, text("query")?).await.map_err(unavailable),
             REMEMBER => {
                 let record = remembered(caller, text("text")?, &arguments);
                 self.knowledge.put_memory(&record).await.map_err(unavailable)?;
                 Ok(ToolAnswer::text(format!("remembered as {}", record.id.0)))
             }
             ASK_HUMAN => {
-                let answer = self.human.ask(text("question")?).await;
+                let answer = self.human.ask(&caller.phase, text("question")?).await;
                 Ok(answer.map_or_else(
                     || ToolAnswer::failed("nobody is there to answer"),
                     ToolAnswer::text,
@@ -197,6 +202,31 @@ impl Toolbox {
             }
             _ => Err(ToolError::Unknown { name: name.to_owned() }),
         }
+    }
+
+    /// Searches everything that was said in this run, also in attempts and inner cascades, apart from searches themselves.
+    async fn search(&self, caller: &Caller, text: &str) -> Result<ToolAnswer, StoreError> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut hits: Vec<Hit<MessageRecord>> = Vec::new();
+        for session in &sessions {
+            // Searches are among the hits, and are left out.
+            let query =
+                SearchQuery { text: Some(text.to_owned()), embedding: None, limit: HITS * 3 };
+            hits.extend(self.history.search(&caller.tenant, Some(session), &query).await?);
+        }
+        hits.retain(|hit| !is_search(&hit.item.message));
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let mut seen = BTreeSet::new();
+        hits.retain(|hit| seen.insert(hit.item.hash.short()));
+        let lines = hits.into_iter().take(HITS).map(|hit| {
+            let shown = hit.item.message.shown();
+            let mut cut = String::new();
+            plimsoll_core::text::push_shortened(&mut cut, &shown, HIT_WIDTH);
+            format!("{HIT}{}] {}: {cut}", hit.item.hash, hit.item.message.role.as_str())
+        });
+        let found: Vec<String> = lines.collect();
+        let none = "nothing was said with these words".to_owned();
+        Ok(ToolAnswer::text(if found.is_empty() { none } else { found.join("\n\n") }))
     }
 
     async fn expand(
@@ -220,12 +250,21 @@ impl Toolbox {
     }
 }
 
+/// The beginning of a hit.
+const HIT: &str = "[ref:message:";
+
+/// Returns whether a message is a search, or its result.
+fn is_search(message: &Message) -> bool {
+    message.calls().any(|call| &*call.name == SEARCH_CONTEXT)
+        || message.results().any(|result| result.text.starts_with(HIT))
+}
+
 /// Reads a call's arguments.
 pub(crate) fn object(name: &str, arguments: &str) -> Result<Map<String, Value>, ToolError> {
     let text = if arguments.trim().is_empty() { "{}" } else { arguments };
     serde_json::from_str(text).map_err(|error| ToolError::Invalid {
         name: name.to_owned(),
-        why: format!("its arguments are no JSON object: {error}"),
+        why: format!("its arguments are not a JSON object: {error}"),
     })
 }
 
@@ -256,13 +295,17 @@ fn options(arguments: &Map<String, Value>) -> Result<ExpandOptions, String> {
 fn remembered(caller: &Caller, text: &str, arguments: &Map<String, Value>) -> MemoryRecord {
     let kind = arguments.get("kind").cloned().and_then(|kind| serde_json::from_value(kind).ok());
     let tags = arguments.get("tags").and_then(Value::as_array);
-    let tags = tags.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    let tags = tags.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    // A note in a bank is for all later runs.
+    let bank = caller.bank.as_deref().map(tag);
+    let session = if bank.is_some() { None } else { Some(caller.session.clone()) };
+    let tags = tags.chain(bank).collect();
     MemoryRecord {
         tenant: caller.tenant.clone(),
         id: MemoryId(format!("{}:{}", caller.session, caller.number)),
         kind: kind.unwrap_or(MemoryKind::Fact),
         state: MemoryState::New,
-        scope: Scope { session: Some(caller.session.clone()), ..Scope::default() },
+        scope: Scope { session, ..Scope::default() },
         micro: text.to_owned(),
         summary: None,
         full: None,

@@ -2,26 +2,28 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Message, Role};
-use plimsoll_engine::{Caching, ChatRequest, ReceiptRecord, Tool};
+use plimsoll_core::{Block, Message, Role};
+use plimsoll_engine::{Caching, ChatRequest, ModelError, ReceiptRecord, ToolUse, UnfitJson};
 use serde_json::Value;
 
 use super::conversation::{BoundedContext, Conversation};
 use super::error::RunError;
-use super::event::RunEvent;
+use super::event::{Purpose, RunEvent};
 use super::phase::PhaseEnd;
-use super::toolbox::{EXPAND_REF, ROUTE_TO};
-use super::visit::Visit;
+use super::toolbox::{EXPAND_REF, ROUTE_TO, SET_STATE};
+use super::visit::{Visit, phase_message};
 
 impl Visit<'_> {
     /// Runs turns until the model is done, goes on to another phase, or has no turns left.
+    ///
+    /// A turn is an answer that may call tools. Results of the last turn are used: the model is asked once more, for its answer
+    /// without tools.
     pub(crate) async fn turns(
         &mut self,
         conversation: &mut Conversation,
-        tools: &[Tool],
     ) -> Result<PhaseEnd, RunError> {
         let rules = &self.phase.rules;
-        let has_own_tools = tools.iter().any(|tool| !matches!(&*tool.name, ROUTE_TO | EXPAND_REF));
+        let has_own_tools = conversation.offered.has_own();
         let given = self.count(rules.max_turns.as_ref())?;
         let usual = if has_own_tools { self.run.runner.settings.max_turns } else { 1 };
         let most = given.unwrap_or(usual);
@@ -30,28 +32,36 @@ impl Visit<'_> {
         // A turn that only looks up content counts for none.
         let mut expansions = 0;
         for turn in 0.. {
-            conversation.expect_calls(expected(turn, most + expansions));
-            let answer = self.turn(conversation, tools).await?;
+            let answer = self.turn(conversation, Purpose::Turn).await?;
             let mut calls = 0;
-            let mut only_expands = true;
+            let mut only_steers = true;
             let mut target = None;
+            let is_lookup = is_lookup(&answer);
             for call in answer.calls() {
                 let (result, goes_to) = self.answer_call(call).await?;
-                conversation.push(result);
+                if is_lookup {
+                    conversation.push_lookup(result);
+                } else {
+                    conversation.push(result);
+                }
                 target = goes_to.or(target);
                 calls += 1;
-                only_expands &= &*call.name == EXPAND_REF;
+                only_steers &= matches!(&*call.name, ROUTE_TO | SET_STATE);
             }
             self.turn_wards(conversation).await?;
             if let Some(target) = target {
                 return Ok(PhaseEnd::GoTo(target));
             }
-            if calls > 0 && only_expands && expansions < EXPANSIONS {
+            if is_lookup && expansions < EXPANSIONS {
                 expansions += 1;
             }
             let is_last = turn + 1 >= most + expansions;
-            if is_last && calls > 0 && given.is_none() {
-                self.note(format!("ended after {most} turns"));
+            if is_last && calls > 0 && !only_steers {
+                self.note(format!(
+                    "turn {most} of {most} called tools: the model is asked for its answer without them"
+                ));
+                conversation.push(self.say(Role::User, ANSWER).await?);
+                self.turn(conversation, Purpose::FinalAnswer).await?;
             }
             if is_last || (calls == 0 && !is_repeated) {
                 break;
@@ -77,13 +87,11 @@ impl Visit<'_> {
     async fn turn(
         &mut self,
         conversation: &mut Conversation,
-        tools: &[Tool],
+        purpose: Purpose,
     ) -> Result<Arc<Message>, RunError> {
+        self.summarise(conversation).await?;
         let mut bounded = conversation.bound();
-        let over = bounded.receipt.over_budget;
-        if over > 0 {
-            self.note(format!("the smallest context passes the budget by {over} tokens"));
-        }
+        self.check_budget(&bounded)?;
         let turn = self.journal.turn();
         let recorded = self.journal.answer(Role::Assistant)?;
         let is_recorded = recorded.is_some();
@@ -94,34 +102,73 @@ impl Visit<'_> {
         } else {
             let receipt = self.turn_receipt(conversation, &bounded);
             let mut request = ChatRequest::new(std::mem::take(&mut bounded.messages));
-            request.tools = tools.to_vec();
+            request.tools = std::mem::take(&mut bounded.tools);
+            request.response = conversation.response.clone();
+            // The phase judges the answer itself, and asks again with its own words.
+            request.unfit_json = UnfitJson::Return;
+            if purpose == Purpose::FinalAnswer {
+                request.tool_use = ToolUse::Never;
+            }
             // The next turn begins with the same messages.
             request.caching = Caching::Prefix;
             request.max_tokens = runner.settings.max_tokens;
             let reply = conversation.model.model.complete(&request).await;
-            let mut reply = reply.map_err(|error| self.no_answer(error))?.message;
+            let mut reply = match reply {
+                Ok(reply) => reply.message,
+                Err(ModelError::Unusable(why)) => self.unusable(&why),
+                Err(error) => return Err(self.no_answer(error)),
+            };
+            conversation.rename_calls(&mut reply);
+            if purpose == Purpose::FinalAnswer {
+                self.drop_calls(&mut reply);
+            }
             reply.phase = Some(self.name().into());
             reply.callout.clone_from(&conversation.callout);
             self.journal.append(reply, vec![receipt]).await?
         };
+        let is_lookup = is_lookup(&answer);
         let prices = &conversation.terms.prices;
         let output_tokens = answer.usage.map_or(0, |usage| usage.output_tokens);
         let output_cost = prices.output_ratio() * output_tokens as f64;
+        self.spent += prices.dollars(bounded.cost + output_cost);
+        let full = if is_lookup { 0.0 } else { bounded.full.cost + output_cost };
         self.run.tell(&RunEvent::Turn {
             phase: self.name().to_owned(),
             turn,
+            purpose: if is_lookup { Purpose::Lookup } else { purpose },
             model: conversation.model.model.model().to_owned(),
-            full_tokens: bounded.full.tokens,
+            full_tokens: if is_lookup { 0 } else { bounded.full_tokens },
             sent_tokens: bounded.sent_tokens,
             output_tokens,
-            cost: prices.dollars(bounded.receipt.cost + output_cost),
-            full_cost: prices.dollars(bounded.full.cost + output_cost),
+            reported_tokens: answer.usage.map(|usage| usage.prompt_tokens),
+            cost: prices.dollars(bounded.cost + output_cost),
+            full_cost: prices.dollars(full),
+            priced_as: conversation.priced_as.clone(),
             estimate: conversation.is_estimate,
             calls: answer.calls().map(|call| call.name.to_string()).collect(),
             is_recorded,
         });
-        conversation.push(answer.clone());
+        if is_lookup {
+            conversation.push_lookup(answer.clone());
+        } else if !answer.shown().is_empty() || answer.calls().next().is_some() {
+            conversation.push(answer.clone());
+        }
         Ok(answer)
+    }
+
+    /// Returns the record of an answer that was paid for and has another form than the request asks for.
+    pub(crate) fn unusable(&self, why: &str) -> Message {
+        self.note(format!("an answer of the model can't be used: {why}"));
+        phase_message(self.phase, Role::Assistant, format!("{UNUSABLE}{why}]"))
+    }
+
+    /// Leaves out the calls of an answer that was asked for without any.
+    fn drop_calls(&self, reply: &mut Message) {
+        let called: Vec<String> = reply.calls().map(|call| call.name.to_string()).collect();
+        if !called.is_empty() {
+            self.note(format!("not called, since no turn is left: {}", called.join(", ")));
+            reply.blocks.retain(|block| !matches!(block, Block::ToolCall(_)));
+        }
     }
 
     fn turn_receipt(&self, conversation: &Conversation, bounded: &BoundedContext) -> ReceiptRecord {
@@ -137,22 +184,26 @@ impl Visit<'_> {
         .with_turn(self.journal.turn());
         record.cascade_id = Some(self.run.cascade.cascade_id.to_string());
         record.full_history_size = bounded.full.full_messages as u32;
-        record.tokens_saved = bounded.full.tokens.cast_signed() - bounded.sent_tokens.cast_signed();
+        record.tokens_saved = bounded.full_tokens.cast_signed() - bounded.sent_tokens.cast_signed();
         record
     }
 }
 
-/// Returns the calls that a phase expects after a turn, where its rules limit them.
-///
-/// A change has to pay back before the phase ends; but contexts that shrink late leave long ones to be sent. Measured on the
-/// examples of 10 and 16 turns: with all calls still open the short one saves half its tokens and costs 15 % more than it would
-/// whole, with the calls really left the long one saves a seventh; this saves 47 and 69 % at 2 % more and 4 % less cost.
-fn expected(turn: u32, most: u32) -> u32 {
-    most.saturating_sub(turn).saturating_mul(most) / 2
+/// Returns whether an answer only looks up content that was left out.
+fn is_lookup(answer: &Message) -> bool {
+    let mut calls = answer.calls().peekable();
+    calls.peek().is_some() && calls.all(|call| &*call.name == EXPAND_REF)
 }
+
+/// The beginning of the record of an answer that can't be used.
+pub(crate) const UNUSABLE: &str = "[unusable: ";
 
 /// Turns of one attempt that only look up content and count for none (chosen).
 const EXPANSIONS: u32 = 5;
 
 /// The user's message of a turn without a prompt of its own.
 const CONTINUE: &str = "Continue.";
+
+/// The user's message that asks for the answer of a phase whose turns are used up.
+const ANSWER: &str =
+    "No turn is left for tools. Give your answer now, with what the tools returned.";

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use plimsoll_core::text::{push_shortened, shortened};
+use plimsoll_engine::Response;
 use serde_json::{Map, Value, json};
 
 use super::ask::{RequestedModel, json_in};
 use super::error::RunError;
-use super::event::RunEvent;
+use super::event::{Purpose, RunEvent};
+use super::starter_validators::starter_validator;
+use super::turns::UNUSABLE;
 use super::visit::Visit;
 use super::{CascadeRun, part_of};
 use crate::definition::{Cascade, Phase, PromptValidator, Validator};
@@ -97,13 +100,9 @@ impl Visit<'_> {
         if let Some(prompt) = &rules.loop_until_prompt {
             return self.render(prompt, []).map(Some);
         }
-        let name = validator.name();
-        let about = self.run.toolbox.find(name).map(|tool| format!(" ({})", tool.description));
-        let most = self.most_attempts()?;
-        Ok(Some(format!(
-            "Your answer will be checked by `{name}`{}. You have {most} attempts.",
-            about.unwrap_or_default()
-        )))
+        let about = self.run.toolbox.find(validator.name());
+        let about = about.as_ref().map(|tool| &*tool.description);
+        Ok(Some(announcement(validator, about, self.most_attempts()?)))
     }
 
     /// Asks one validator.
@@ -129,6 +128,9 @@ impl Visit<'_> {
                     Validation::valid()
                 } else if let Some(prompt) = &self.phase.rules.loop_until_prompt {
                     let question = with_output(&self.render(prompt, [])?, output);
+                    self.by_model(&self.model(None)?, question).await?
+                } else if let Some(criterion) = starter_validator(name) {
+                    let question = with_output(criterion, output);
                     self.by_model(&self.model(None)?, question).await?
                 } else {
                     return Err(RunError::Missing {
@@ -227,7 +229,7 @@ impl Visit<'_> {
         model: &RequestedModel,
         question: String,
     ) -> Result<Validation, RunError> {
-        let answer = self.ask(model, question, VERDICT_SCHEMA).await?;
+        let answer = self.ask(Purpose::Judge, model, question, VERDICT_SCHEMA).await?;
         Ok(Validation::read(&answer.to_string()))
     }
 }
@@ -244,6 +246,7 @@ impl CascadeRun {
                     let is_there = self.cascade.validators.iter().any(|(known, _)| known == name)
                         || self.toolbox.has(name)
                         || self.runner.library.cascade(name).is_ok()
+                        || starter_validator(name).is_some()
                         || (rules.loop_until.as_ref() == Some(validator)
                             && rules.loop_until_prompt.is_some());
                     (name.clone(), is_there)
@@ -277,13 +280,47 @@ fn with_output(criterion: &str, output: &str) -> String {
     format!("{criterion}\n\nCONTENT:\n{shown}\n\n{VERDICT}")
 }
 
+/// Returns the announcement of a validator whose loop has no words of its own.
+pub(crate) fn announcement(validator: &Validator, about: Option<&str>, most: u32) -> String {
+    let about = about.map(|about| format!(" ({about})")).unwrap_or_default();
+    format!(
+        "Your answer will be checked by `{}`{about}. You have {most} attempts.",
+        validator.name()
+    )
+}
+
+const NO_JSON: &str = "the output holds no JSON; `output_schema` asks for a JSON value";
+
+/// Returns the form of answers that a schema asks for: a text where the schema allows one.
+pub(crate) fn response_of(schema: Option<&Value>) -> Response {
+    match schema.filter(|schema| !accepts(schema, "text")) {
+        Some(schema) => Response::Json { schema: schema.to_string().into() },
+        None => Response::Text,
+    }
+}
+
+/// Returns whether a schema allows a text as it is; one that only names fields or items means an object or a list.
+fn accepts(schema: &Value, text: &str) -> bool {
+    let has = |key: &str| schema.get(key).is_some();
+    let means_other = !has("type") && (has("properties") || has("required") || has("items"));
+    !means_other
+        && jsonschema::validator_for(schema).is_ok_and(|validator| validator.is_valid(&json!(text)))
+}
+
 /// Checks the JSON of an output against its schema; no reference is fetched.
 fn check_schema(schema: &Value, output: &str) -> Validation {
-    let Some(value) = json_in(output) else {
-        return Validation::invalid("the output holds no JSON");
-    };
     let Ok(validator) = jsonschema::validator_for(schema) else {
-        return Validation::invalid("`output_schema` is no JSON Schema");
+        return Validation::invalid("`output_schema` is not a valid JSON Schema");
+    };
+    if let Some(why) = output.strip_prefix(UNUSABLE) {
+        return Validation::invalid(why.trim_end_matches(']'));
+    }
+    // A text is its own value: no model puts it into quotation marks.
+    if accepts(schema, output) {
+        return Validation::valid();
+    }
+    let Some(value) = json_in(output) else {
+        return Validation::invalid(NO_JSON);
     };
     let errors: Vec<String> = validator
         .iter_errors(&value)

@@ -22,6 +22,10 @@ pub(crate) struct Visit<'r> {
     pub(crate) journal: &'r mut Journal,
     /// The keys of the state that the visit set, with their values.
     pub(crate) changes: Map<String, Value>,
+    /// US dollars that its calls of models cost.
+    pub(crate) spent: f64,
+    /// Whether it warned of its budget.
+    pub(crate) is_warned: bool,
 }
 
 impl<'r> Visit<'r> {
@@ -31,7 +35,7 @@ impl<'r> Visit<'r> {
         past: &'r mut RunState,
         journal: &'r mut Journal,
     ) -> Self {
-        Self { run, phase, past, journal, changes: Map::new() }
+        Self { run, phase, past, journal, changes: Map::new(), spent: 0.0, is_warned: false }
     }
 
     /// Returns the name of the phase.
@@ -39,7 +43,7 @@ impl<'r> Visit<'r> {
         self.phase.name.as_str()
     }
 
-    /// Tells the observer something that stops nothing.
+    /// Informs the observer of something that stops nothing.
     pub(crate) fn note(&self, note: impl Into<String>) {
         self.run.tell(&RunEvent::Noted { phase: self.name().to_owned(), note: note.into() });
     }
@@ -76,6 +80,8 @@ impl<'r> Visit<'r> {
             tenant: self.journal.tenant().clone(),
             session: self.journal.session().clone(),
             cascade: self.run.cascade.cascade_id.to_string(),
+            phase: self.name().to_owned(),
+            bank: self.run.cascade.memory.clone(),
             now: self.run.runner.clock.now(),
             number: self.journal.turn(),
         }

@@ -40,7 +40,7 @@ impl Visit<'_> {
         if self.phase.wards.turn.is_empty() {
             return Ok(());
         }
-        let text = output_of(&conversation.own_messages());
+        let text = output_of(conversation.own_messages());
         let validation = self.wards(&self.phase.wards.turn, &text).await?;
         if !validation.valid {
             let text = format!("[Validation Failed]\n{}", validation.reason);

@@ -1,5 +1,7 @@
 //! What templates can call, each within the allowance of the rendering.
 
+mod more;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +19,7 @@ pub(super) const PLAIN: &str = "the plain";
 
 pub(super) const TOO_MUCH: &str = "it makes more than 2 MiB of values and output";
 
-/// What a value costs beside its text: the engine's own size of one.
+/// The cost of a value beside its text: the engine's own size of one.
 const VALUE: usize = 24;
 /// Levels of a value: what is deeper could not be dropped without recursion as deep.
 const DEEPEST: usize = 64;
@@ -37,7 +39,7 @@ impl Allowance {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn pay(&self, bytes: usize) -> Result<(), Error> {
+    pub(super) fn pay(&self, bytes: usize) -> Result<(), Error> {
         let left = self.left().checked_sub(bytes).ok_or_else(too_much)?;
         self.0.store(left, Ordering::Relaxed);
         Ok(())
@@ -52,7 +54,7 @@ impl Allowance {
     }
 
     /// Prints a value, at most as long as the allowance; what is printed is not yet paid.
-    fn print(&self, value: &Value) -> Result<String, Error> {
+    pub(super) fn print(&self, value: &Value) -> Result<String, Error> {
         let mut text = BoundedText { text: String::new(), left: self.left() };
         match (write!(text, "{value}"), text.left) {
             (Ok(()), _) => Ok(text.text),
@@ -114,7 +116,7 @@ fn measure(value: &Value, left: &mut usize, depth: usize) -> Result<(), Error> {
 
 pub(super) fn add(environment: &mut Environment<'_>, allowance: &Arc<Allowance>) {
     operators(environment, allowance);
-    // It shows everything there is.
+    // That function shows everything there is.
     environment.remove_global("debug");
     environment.remove_filter("pprint");
     let paid = allowance.clone();
@@ -173,9 +175,39 @@ pub(super) fn add(environment: &mut Environment<'_>, allowance: &Arc<Allowance>)
     environment.add_filter("wordcount", |text: &Value| {
         text.as_str().map_or(0, |text| text.split_whitespace().count())
     });
+    environment.add_filter("int", int);
+    more::add(environment, allowance);
     environment.add_filter("fromjson", |text: &Value| parsed(text));
     environment.add_filter("from_json", |text: &Value| parsed(text));
     methods(environment, allowance);
+}
+
+/// Reads a whole number out of a value as Jinja does: what is none is the default.
+#[expect(clippy::needless_pass_by_value, reason = "the engine hands it over")]
+fn int(
+    value: &Value,
+    default: Option<i64>,
+    base: Option<u32>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
+    let default = default.or_else(|| kwargs.get("default").ok()).unwrap_or(0);
+    let base = base.or_else(|| kwargs.get("base").ok()).unwrap_or(10);
+    kwargs.assert_all_used()?;
+    if let Some(text) = value.as_str() {
+        let text = text.trim();
+        let whole =
+            if (2..=36).contains(&base) { i64::from_str_radix(text, base).ok() } else { None };
+        let real = || text.parse::<f64>().ok().filter(|it| it.is_finite()).map(|it| it as i64);
+        return Ok(Value::from(whole.or_else(real).unwrap_or(default)));
+    }
+    if value.kind() == ValueKind::Bool {
+        return Ok(Value::from(i64::from(value.is_true())));
+    }
+    if value.is_integer() {
+        return Ok(value.clone());
+    }
+    let real = f64::try_from(value.clone()).ok().filter(|it| it.is_finite());
+    Ok(Value::from(real.map_or(default, |it| it as i64)))
 }
 
 fn operators(environment: &mut Environment<'_>, allowance: &Arc<Allowance>) {
@@ -349,8 +381,8 @@ fn methods(environment: &mut Environment<'_>, allowance: &Arc<Allowance>) {
     });
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the engine hands it over")]
 /// Shortens a text as Jinja does: at a space, unless `killwords`, and only if it is longer by more than `leeway`.
+#[expect(clippy::needless_pass_by_value, reason = "the engine hands it over")]
 fn truncate(
     text: &Value,
     length: Option<usize>,

@@ -36,17 +36,13 @@ fn a_loop_without_a_bound_says_which_it_gets() {
 fn schemas_are_json_schemas() {
     let text = phase("instructions: x\noutput_schema: {type: objekt}");
     assert!(
-        said(&text).starts_with("5:20: error: phases[0].output_schema: this is no JSON Schema"),
+        said(&text).starts_with("5:20: error: phases[0].output_schema: invalid JSON Schema"),
         "{}",
         said(&text)
     );
     let text = "inputs_schema: {type: object, properties: {a: {type: strng}}}\n".to_owned()
         + &phase("instructions: x");
-    assert!(
-        said(&text).contains("error: inputs_schema: this is no JSON Schema"),
-        "{}",
-        said(&text)
-    );
+    assert!(said(&text).contains("error: inputs_schema: invalid JSON Schema"), "{}", said(&text));
 }
 
 #[test]
@@ -54,7 +50,7 @@ fn patterns_are_regular_expressions() {
     let text = phase("instructions: x\noutput_extraction: {pattern: '(a', store_as: s}");
     assert_eq!(
         said(&text),
-        "5:34: error: phases[0].output_extraction.pattern: this is no regular expression: error: unclosed group"
+        "5:34: error: phases[0].output_extraction.pattern: invalid regular expression: error: unclosed group"
     );
     let cascade = crate::cascade(&phase(
         "instructions: x\noutput_extraction: {pattern: '<a>(.*?)</a>', store_as: s}",

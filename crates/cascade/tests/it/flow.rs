@@ -75,7 +75,8 @@ fn a_phase_has_something_to_do() {
         said(&phases(&["name: a"])),
         "3:5: error: phases[0]: a phase has `instructions` for a model, or a `tool`"
     );
-    assert!(said(&phases(&["name: a, hitl: '<p>'"])).contains("it does nothing"));
+    assert_eq!(said(&phases(&["name: a, hitl: '<p>'"])), "", "a person answers");
+    assert!(said(&phases(&["name: a, rag: {directory: d}"])).contains("it does nothing"));
     assert!(
         said(&phases(&["name: a, instructions: x, tool: t"]))
             .contains("the tool is called, and no model")

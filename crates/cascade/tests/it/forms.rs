@@ -88,7 +88,7 @@ fn unknown_keys_warn_with_the_nearest_known_one() {
     let text = phase("instructions: x\nrules: {max_turn: 3}");
     assert_eq!(
         said(&text),
-        "5:13: warning: phases[0].rules: `max_turn` is no key of rules; did you mean `max_turns`?"
+        "5:13: warning: phases[0].rules: `max_turn` is not a key of rules; did you mean `max_turns`?"
     );
     let (_, problems) = plimsoll_cascade::parse(&text, "c.yaml");
     let strict: Vec<_> = problems.into_iter().map(plimsoll_cascade::Problem::strict).collect();
@@ -98,10 +98,10 @@ fn unknown_keys_warn_with_the_nearest_known_one() {
 #[test]
 fn keys_without_support_warn_by_name_unless_they_are_off() {
     let text = phase(
-        "instructions: x\nbrowser: {url: u}\nsoundings: {factor: 2, mutate: true, reforge: null}",
+        "instructions: x\nbrowser: {url: u}\nsoundings: {factor: 2, downstream_model: m, human_eval: null}\nmetadata: {a: 1}",
     );
     assert_eq!(
         said(&text),
-        "5:5: warning: phases[0]: `browser` is known but not supported: a browser is a tool, as an MCP server\n6:28: warning: phases[0].soundings: `mutate` is known but not supported: every attempt has the same instructions"
+        "5:5: warning: phases[0]: `browser` is known but not supported: a browser is a tool, as an MCP server\n6:28: warning: phases[0].soundings: `downstream_model` is known but not supported: tools have models of their own"
     );
 }

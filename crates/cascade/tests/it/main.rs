@@ -2,6 +2,7 @@
 
 mod bounds;
 mod contexts;
+mod features;
 mod flow;
 mod forms;
 mod harness;
@@ -12,8 +13,10 @@ mod robustness;
 mod running;
 mod schema;
 mod settings;
+mod sweep;
 mod syntax;
 mod templates;
+mod turns;
 
 use plimsoll_cascade::{Cascade, Severity, parse};
 

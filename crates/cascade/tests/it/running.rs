@@ -90,12 +90,16 @@ phases:
 
 #[tokio::test]
 async fn a_loop_goes_on_until_it_is_valid_and_retries_are_short() {
-    let script = r#"{"text": "try one"}
-{"expect": "Attempt #2", "text": "try two"}
-{"expect": "Attempt #3", "text": "try three"}"#;
+    // Attempts must be longer than what a retry shows of them, else going on costs less than beginning again.
+    let long = "The quay is long. ".repeat(100);
+    let script = format!(
+        r#"{{"text": "try one {long}"}}
+{{"expect": "Attempt #2", "text": "try two {long}"}}
+{{"expect": "Attempt #3", "text": "try three"}}"#
+    );
     let bad = r#"{"valid": false, "reason": "too short"}"#;
     let answers = format!("{bad}\n{bad}\n{{\"valid\": true, \"reason\": \"\"}}");
-    let harness = Harness::new(script).with_tool("check", &answers);
+    let harness = Harness::new(&script).with_tool("check", &answers);
     let cascade = "
 cascade_id: c
 auto_context: {intra_phase: {}}
@@ -106,7 +110,8 @@ phases:
 ";
     let outcome = harness.run(cascade, "{}").await.expect("it runs");
     assert_eq!(outcome.output, "try three");
-    insta::assert_snapshot!(harness.model.context(2), @"
+    let context = harness.model.context(2);
+    insta::assert_snapshot!(context.replace("The quay is long. ", ""), @"
     system: Write.
 
     Your answer will be checked by `check` (Does check.). You have 5 attempts.
@@ -115,13 +120,13 @@ phases:
     Carry out the phase `write`.
     ---
     assistant: [Attempt #1]
-    try one
+    try one The qu...
     ---
     user: [Validation Failed]
     too short
     ---
     assistant: [Attempt #2]
-    try two
+    try two The qu...
     ---
     user: [Validation Failed]
     too short
@@ -133,17 +138,16 @@ phases:
 #[tokio::test]
 async fn settings_of_loops_change_what_a_retry_sees() {
     let bad = r#"{"valid": false, "reason": "too short"}"#;
+    let long = "The quay is long. ".repeat(100);
     for (setting, header, first) in [
         ("{}", true, true),
         ("{compress_loops: no}", false, true),
         ("{loop_history_limit: 1}", true, false),
     ] {
-        let harness =
-            Harness::new("{\"text\": \"one\"}\n{\"text\": \"two\"}\n{\"text\": \"three\"}")
-                .with_tool(
-                    "check",
-                    &format!("{bad}\n{bad}\n{{\"valid\": true, \"reason\": \"\"}}"),
-                );
+        let harness = Harness::new(&format!(
+            "{{\"text\": \"one {long}\"}}\n{{\"text\": \"two {long}\"}}\n{{\"text\": \"three\"}}"
+        ))
+        .with_tool("check", &format!("{bad}\n{bad}\n{{\"valid\": true, \"reason\": \"\"}}"));
         let cascade = format!(
             "
 cascade_id: c
@@ -387,7 +391,8 @@ async fn what_is_missing_is_said_before_anything_is_done() {
     let harness = Harness::new("");
     let cascade = "{cascade_id: c, phases: [{name: a, instructions: A, tackle: [set_sate]}]}";
     let error = harness.run(cascade, "{}").await.expect_err("missing");
-    let said = "phase `a` needs the tool `set_sate`, and there is none, the nearest is `set_state`";
+    let said =
+        "phase `a` needs the tool `set_sate`, and no source has it, the nearest is `set_state`";
     assert_eq!(error.to_string(), said);
     let cascade =
         "{cascade_id: c, phases: [{name: a, instructions: A, rules: {loop_until: judge}}]}";
@@ -432,7 +437,9 @@ async fn what_is_left_out_can_be_looked_up_and_that_takes_no_turn() {
     let long = lines.join("\n");
     let look = r#"{"calls": [{"name": "look"}]}"#;
     let expand = r#"{"calls": [{"name": "expand_ref", "arguments": {"ref": "REF", "first_line": 200, "last_line": 200}}]}"#;
-    let first = Harness::new(&[look; 8].join("\n")).with_tool("look", &long);
+    let answer = r#"{"text": "seen all"}"#;
+    let first = [[look; 8].join("\n"), answer.to_owned()].join("\n");
+    let first = Harness::new(&first).with_tool("look", &long);
     let cascade = "
 cascade_id: c
 auto_context: {intra_phase: {cadence: every_turn, mask_observations_after: 1}}
@@ -450,7 +457,10 @@ phases: [{name: a, instructions: A, tackle: [look], rules: {max_turns: 8}}]
     let cascade = cascade.replace("max_turns: 8", "max_turns: 6");
     assert_eq!(again.run(&cascade, "{}").await.expect("it runs").output, "x");
     let asked = again.model.asked.lock().expect("kept");
-    assert!(asked[0].tools.iter().any(|tool| &*tool.name == "expand_ref"));
+    let offers =
+        |request: usize| asked[request].tools.iter().any(|tool| &*tool.name == "expand_ref");
+    // The tool costs in every request, so it is offered from the first ref on.
+    assert!(!offers(0) && offers(5));
 }
 
 #[tokio::test]

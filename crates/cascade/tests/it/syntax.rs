@@ -6,7 +6,7 @@ fn mistakes_of_syntax_have_their_place() {
         told("{\"cascade_id\": \"c\",\n \"phases\": [}", "c.json").split(": ").next(),
         Some("2:13")
     );
-    assert!(said("cascade_id: [\nphases: }").contains("this is no YAML"), "{}", said("a: [\nb: }"));
+    assert!(said("cascade_id: [\nphases: }").contains("invalid YAML"), "{}", said("a: [\nb: }"));
     assert_eq!(said(""), "1:1: error: the file is empty");
     assert_eq!(told("", "c.json"), "1:1: error: the file is empty");
     assert_eq!(said("- a"), "1:1: error: expected a map, found a list");
@@ -27,7 +27,7 @@ fn a_key_that_stands_twice_is_an_error() {
     let text = phase("instructions: x\nname: b");
     assert_eq!(
         said(&text),
-        "5:5: error: the key `name` stands here twice\n5:5: error: phases[0]: `name` says again what `name` says"
+        "5:5: error: the key `name` stands here twice\n5:5: error: phases[0]: `name` repeats `name`"
     );
     let json = r#"{"cascade_id": "c", "cascade_id": "d", "phases": []}"#;
     assert!(told(json, "c.json").contains("1:21: error: the key `cascade_id` stands here twice"));

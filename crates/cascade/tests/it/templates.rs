@@ -8,14 +8,14 @@ fn mistakes_in_templates_have_the_place_in_the_file() {
     // A literal block: line and column of the file.
     let text = phase("instructions: |\n  Hello\n  you {{ input.x + }}");
     assert!(
-        said(&text).starts_with("6:24: error: phases[0].instructions: this is no template: "),
+        said(&text).starts_with("6:24: error: phases[0].instructions: invalid template: "),
         "{}",
         said(&text)
     );
     // Else the place of the text, and the line in it.
     let text = phase("instructions: \"Hello\\n{% if x %}\"");
     assert!(
-        said(&text).starts_with("4:19: error: phases[0].instructions: this is no template: "),
+        said(&text).starts_with("4:19: error: phases[0].instructions: invalid template: "),
         "{}",
         said(&text)
     );

@@ -13,7 +13,7 @@ const SHOWN: usize = 600;
 const COLUMN: usize = 38;
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Report<'a> {
+pub(crate) struct AbReport<'a> {
     pub(crate) model: &'a str,
     pub(crate) policy: &'a str,
     /// The measure of similarity.
@@ -40,7 +40,7 @@ fn counts<S: Serializer>(sample: &&SampledTurns, serializer: S) -> Result<S::Ok,
     Counts { eligible, same, too_long }.serialize(serializer)
 }
 
-impl Report<'_> {
+impl AbReport<'_> {
     pub(crate) fn text(&self) -> String {
         let sums = &self.summary;
         let SampledTurns { eligible, same, too_long, .. } = self.sample;

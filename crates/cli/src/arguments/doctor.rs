@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::StoreArguments;
+use super::StorePlaceArguments;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 all is fine, 1 something is not.")]
 pub(crate) struct DoctorArguments {
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) store: StorePlaceArguments,
     /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

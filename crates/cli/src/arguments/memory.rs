@@ -29,19 +29,23 @@ pub(crate) enum MemoryCommand {
     Confirm(OneArguments),
     /// Mark a fact as core
     Mark(OneArguments),
-    /// Mark a fact as wrong: it is no longer shown
+    /// Correct what a record says; its earlier states stay
+    Edit(EditArguments),
+    /// Mark a record as wrong: it is no longer shown, nor extracted again
     Disprove(OneArguments),
     /// Record that a procedure was used, or that a censor triggered
     Used(UsedArguments),
-    /// Retire a procedure or a censor
+    /// Take a record out of use
     Retire(OneArguments),
+    /// Go through new records one by one: keep, edit or drop each
+    Review(ReviewArguments),
     /// Replace an old record by a new one
     Supersede(SupersedeArguments),
     /// Record the outcome of a decision
     Outcome(OutcomeArguments),
     /// Age the records: old episodes are summarized and archived
     Age(PlainArguments),
-    /// Remove all records of a user, session, workspace or agent, or from a source
+    /// Remove records by id, or all of a user, session, workspace or agent, or from a source; they are not extracted again
     Forget(ForgetArguments),
     /// Write all records as lines of JSON
     Export(ExportArguments),
@@ -238,7 +242,40 @@ pub(crate) struct OutcomeArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct EditArguments {
+    pub(crate) id: String,
+    /// The new text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+    /// The new name of a procedure, or the pattern of a censor
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// A reason of a decision or a step of a procedure, instead of all before; once for each
+    #[arg(long = "point", value_name = "TEXT")]
+    pub(crate) points: Vec<String>,
+    /// A tag, instead of all before; once for each
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewArguments {
+    /// The most records
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArguments,
+    #[command(flatten)]
+    pub(crate) plain: PlainArguments,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ForgetArguments {
+    /// The ids of records
+    #[arg(value_name = "ID", conflicts_with_all = ["workspace", "user", "session", "agent", "source"])]
+    pub(crate) ids: Vec<String>,
     #[command(flatten)]
     pub(crate) scope: ScopeArguments,
     /// The ref of a source: every record from it is removed

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{PolicyArguments, StoreArguments};
+use super::{PolicyArguments, StorePlaceArguments};
 
 #[derive(Debug, Args)]
 #[command(
@@ -12,7 +12,7 @@ pub(crate) struct RunAgentArguments {
     #[command(flatten)]
     pub(crate) settings: PolicyArguments,
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) store: StorePlaceArguments,
     /// The client and its arguments
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<String>,

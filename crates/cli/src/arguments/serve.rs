@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{PolicyArguments, StoreArguments};
+use super::{PolicyArguments, StorePlaceArguments};
 
 #[derive(Debug, Args)]
 #[command(
@@ -21,5 +21,5 @@ pub(crate) struct ServeArguments {
     #[command(flatten)]
     pub(crate) settings: PolicyArguments,
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) store: StorePlaceArguments,
 }

@@ -15,6 +15,9 @@ pub(crate) struct ValidateArguments {
     /// Treat unknown keys as errors
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -139,7 +139,7 @@ fn called(layer: Layer) -> &'static str {
 pub(super) fn told(warning: MemoryWarning) -> String {
     match warning {
         MemoryWarning::Cut(layer) => format!("the {} layer was cut to its room", called(layer)),
-        MemoryWarning::CensorLeftOut => "a constraint found no room".to_owned(),
+        MemoryWarning::CensorLeftOut => "a constraint that only warns found no room".to_owned(),
         MemoryWarning::OverRoom => "what must stay is larger than the room".to_owned(),
     }
 }

@@ -20,6 +20,7 @@ pub(super) fn run(arguments: &AddArguments) -> Result<(), CommandError> {
             Novelty::New => {}
             Novelty::Confirmed => output::note("it was known; it is confirmed"),
             Novelty::Known => output::note("it was known; nothing changed"),
+            Novelty::Forgotten => output::note("it was forgotten, and stays so"),
         }
     }
     list::print(&record, arguments.plain.json)

@@ -42,7 +42,14 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<(), CommandError> {
     if arguments.plain.json {
         return output::json(&Printed::of(&record, None));
     }
-    output::data(&page(&record))
+    let source = desk
+        .ask(async |history, _, tenant| super::review::source(history, tenant, &record).await)?
+        .map_err(|error| refused(error.into()))?;
+    let mut page = page(&record);
+    if let Some(source) = source {
+        let _ = writeln!(page, "{:12} {source}", "message");
+    }
+    output::data(&page)
 }
 
 /// A record as JSON shows it: its vector is a count of numbers, its details are fields.
@@ -125,7 +132,7 @@ pub(super) fn print_found(found: &[(MemoryRecord, f64)], json: bool) -> Result<(
 }
 
 /// Writes a record on two lines: what it is, and what it says.
-fn line(record: &MemoryRecord, similarity: Option<f64>) -> String {
+pub(super) fn line(record: &MemoryRecord, similarity: Option<f64>) -> String {
     let mut out = output::line(&record.id.0, 40);
     if let Some(similarity) = similarity {
         let _ = write!(out, "  {similarity:.2}");

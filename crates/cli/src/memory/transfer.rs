@@ -18,7 +18,7 @@ const TOGETHER: usize = 500;
 
 pub(super) fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     let scope = scope(&arguments.scope)?;
-    let store = Store::open(&arguments.store, None)?;
+    let store = Store::open_existing(&arguments.store, None)?;
     let changes = store.knowledge(async |knowledge, tenant| {
         knowledge.memory_changes(tenant, MemoryVersion::default()).await
     })?;

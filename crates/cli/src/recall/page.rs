@@ -67,7 +67,13 @@ fn parts(why: &ScoreParts) -> String {
         .map(|(name, value)| format!("{name} {value:.2}"))
         .collect();
     let mut text = format!("({})", sums.join(" + "));
-    for (name, factor) in [("speaker", why.speaker), ("question", why.question)] {
+    let factors = [
+        ("speaker", why.speaker),
+        ("question", why.question),
+        ("role", why.role),
+        ("size", why.size),
+    ];
+    for (name, factor) in factors {
         if (factor - 1.0).abs() >= 0.005 {
             let _ = write!(text, " × {name} {factor:.2}");
         }

@@ -94,13 +94,16 @@ fn cards(out: &mut String, loaded: &Loaded, full: &Replay, replay: &Replay) {
             "of the work",
             format!(
                 "the cost with {} fetched back",
-                counted(u64::from(replay.score.expansions), "message")
+                counted(u64::from(replay.score.fetches), "message")
             ),
         ),
         (
-            format!("{:.1}%", 100.0 * replay.score.reuse()),
-            "of names kept",
-            format!("that were needed; {:.1}% of passages", 100.0 * replay.score.run_reuse()),
+            format!("{:.1}%", 100.0 * replay.score.names.share()),
+            "of names shown",
+            format!(
+                "that were needed; {:.1}% of lines around edits",
+                100.0 * replay.score.places.share()
+            ),
         ),
     ];
     out.push_str(&html::cards(cards));
@@ -109,7 +112,7 @@ fn cards(out: &mut String, loaded: &Loaded, full: &Replay, replay: &Replay) {
 /// The table of all policies against the full history.
 fn figures(out: &mut String, loaded: &Loaded, full: &Replay, runs: &[Run]) {
     out.push_str("<section>\n<h2>Figures</h2>\n");
-    let columns = "<th scope=\"col\">policy</th><th scope=\"col\">cost</th><th scope=\"col\" colspan=\"2\">of full</th><th scope=\"col\">tokens sent</th><th scope=\"col\">of full</th><th scope=\"col\">largest</th><th scope=\"col\"><abbr title=\"cost of doing the same work: what was needed and hidden is fetched back; full history = 1\">work</abbr></th><th scope=\"col\"><abbr title=\"names that the next steps copied from earlier messages and that the context still showed\">names</abbr></th><th scope=\"col\"><abbr title=\"the same for runs of eight words\">passages</abbr></th><th scope=\"col\"><abbr title=\"turns at which the cached prefix broke while it was warm\">breaks</abbr></th><th scope=\"col\"><abbr title=\"messages that had to be fetched back\">fetches</abbr></th>";
+    let columns = "<th scope=\"col\">policy</th><th scope=\"col\">cost</th><th scope=\"col\" colspan=\"2\">of full</th><th scope=\"col\">tokens sent</th><th scope=\"col\">of full</th><th scope=\"col\">largest</th><th scope=\"col\"><abbr title=\"cost of doing the same work: what was needed and hidden is fetched back; full history = 1\">work</abbr></th><th scope=\"col\"><abbr title=\"names that the next steps copied from earlier messages and that the context showed in a line of an original\">names</abbr></th><th scope=\"col\"><abbr title=\"the same for runs of eight words\">passages</abbr></th><th scope=\"col\"><abbr title=\"the same for the lines around a text that an edit replaces\">places</abbr></th><th scope=\"col\"><abbr title=\"turns at which something was needed and hidden\">blind</abbr></th><th scope=\"col\"><abbr title=\"turns at which the cached prefix broke while it was warm\">breaks</abbr></th><th scope=\"col\"><abbr title=\"messages that had to be fetched back\">fetches</abbr></th>";
     out.push_str(&html::table("figures", "Figures of each policy", columns));
     let rows = std::iter::once(("full history", full)).chain(
         runs.iter().filter(|run| run.policy != "full").map(|run| (&*run.policy, &run.replay)),
@@ -127,7 +130,7 @@ fn figures(out: &mut String, loaded: &Loaded, full: &Replay, runs: &[Run]) {
         };
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td{class}>{:.0}%</td>{}<td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.1}%</td><td>{:.1}%</td><td>{}</td><td>{}</td></tr>",
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td{class}>{:.0}%</td>{}<td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.1}%</td><td>{:.1}%</td><td>{:.1}%</td><td>{:.1}%</td><td>{}</td><td>{}</td></tr>",
             escaped(&output::line(name, 60)),
             cost(loaded.terms.prices.dollars(totals.cost), loaded.estimate),
             100.0 * share,
@@ -136,10 +139,12 @@ fn figures(out: &mut String, loaded: &Loaded, full: &Replay, runs: &[Run]) {
             percent(totals.tokens as f64, totals.full_tokens as f64),
             thousands(totals.peak),
             ratio(score.work, full.score.work),
-            100.0 * score.reuse(),
-            100.0 * score.run_reuse(),
+            100.0 * score.names.share(),
+            100.0 * score.passages.share(),
+            100.0 * score.places.share(),
+            100.0 * score.blind_share(),
             totals.breaks,
-            score.expansions,
+            score.fetches,
         );
     }
     let _ = writeln!(out, "{TABLE_END}</section>");
@@ -191,7 +196,12 @@ fn missed(out: &mut String, loaded: &Loaded, run: &Run) {
         if missed.copied.len() > 4 {
             let _ = write!(out, "and {} more passages", missed.copied.len() - 4);
         }
-        if missed.names.is_empty() && missed.copied.is_empty() {
+        if !missed.places.is_empty() {
+            let lines = counted(missed.places.len() as u64, "line");
+            let first = escaped(&output::line(&missed.places[0], 80));
+            let _ = write!(out, "{lines} around an edit: <q>{first}</q> ");
+        }
+        if missed.first {
             out.push_str("just arrived, and not shown whole");
         }
         out.push_str("</td></tr>\n");

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::need::Score;
 use plimsoll_core::replay::{PolicyFigures, Replay, Totals, ratio};
-use plimsoll_core::reuse::Score;
 use plimsoll_core::text::plural;
 use serde::Serialize;
 
@@ -61,8 +61,8 @@ pub(super) fn table(
 ) {
     let _ = writeln!(
         out,
-        "{BOLD}{:16}{:>12}{:>5}{:>9}{:>5}{:>6}{:>6}{:>6}{:>7}{:>8}{RESET}",
-        "policy", "tokens sent", "%", "cost $", "%", "work", "reuse", "runs", "breaks", "fetches"
+        "{BOLD}{:16}{:>12}{:>5}{:>9}{:>5}{:>6}{:>6}{:>7}{:>6}{:>8}{RESET}",
+        "policy", "tokens sent", "%", "cost $", "%", "work", "shown", "places", "blind", "fetches"
     );
     let bill = &full.totals.dollars;
     if bill.of_bill().is_some() {
@@ -161,16 +161,16 @@ fn row(out: &mut String, full: &ReplayRow<'_>, run: &ReplayRow<'_>, estimate: bo
     }
     let _ = writeln!(
         out,
-        "{name:16}{:>12}{:>4.0}%{:>9}{colour}{:>4.0}%{RESET}{:>6.3}{:>6.1}{:>6.1}{:>7}{:>8}",
+        "{name:16}{:>12}{:>4.0}%{:>9}{colour}{:>4.0}%{RESET}{:>6.3}{:>6.1}{:>7.1}{:>6.1}{:>8}",
         thousands(totals.tokens),
         100.0 * ratio(totals.tokens as f64, totals.full_tokens as f64),
         dollars(mark(estimate), cost),
         100.0 * share,
         ratio(score.work, full.score.work),
-        100.0 * score.reuse(),
-        100.0 * score.run_reuse(),
-        totals.breaks,
-        score.expansions,
+        100.0 * score.names.share(),
+        100.0 * score.places.share(),
+        100.0 * score.blind_share(),
+        score.fetches,
     );
     if totals.over_budget > 0 {
         let _ = writeln!(
@@ -200,7 +200,12 @@ pub(crate) fn missed(loaded: &Loaded, run: &Run) -> String {
         );
         let mut parts: Vec<String> = missed.names.iter().map(|name| output::plain(name)).collect();
         parts.extend(missed.copied.iter().map(|words| format!("“{}”", output::line(words, 101))));
-        if parts.is_empty() {
+        if !missed.places.is_empty() {
+            let lines = missed.places.len();
+            let first = output::line(&missed.places[0], 60);
+            parts.push(format!("{lines} {} around an edit: “{first}”", plural(lines, "line")));
+        }
+        if missed.first {
             parts.push("just arrived, and not shown whole".to_owned());
         }
         out.push_str(&parts.join(", "));
@@ -235,8 +240,6 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<(), C
         /// The part of the bill that is left, where usage was reported.
         bill_ratio: Option<f64>,
         work_ratio: f64,
-        reuse: f64,
-        run_reuse: f64,
         #[serde(flatten)]
         replay: &'a Replay,
     }
@@ -247,8 +250,6 @@ pub(crate) fn json(loaded: &Loaded, full: &Replay, runs: &[Run]) -> Result<(), C
             cost_ratio: ratio(replay.totals.cost, full.totals.cost),
             bill_ratio: replay.totals.dollars.of_bill(),
             work_ratio: ratio(replay.score.work, full.score.work),
-            reuse: replay.score.reuse(),
-            run_reuse: replay.score.run_reuse(),
             replay,
         }
     }

@@ -9,14 +9,14 @@ use plimsoll_cascade::{Cascade, Severity};
 
 /// The folder of a cascade; cascades in it serve as tools and validators.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     itself: PathBuf,
     known: Mutex<HashMap<String, Result<Arc<Cascade>, String>>>,
 }
 
 impl Folder {
-    pub(super) fn new(folder: &Path, itself: &Path) -> Self {
+    pub(crate) fn new(folder: &Path, itself: &Path) -> Self {
         Self { path: folder.to_owned(), itself: itself.to_owned(), known: Mutex::default() }
     }
 

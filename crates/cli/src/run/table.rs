@@ -1,6 +1,8 @@
 //! The account of a run: the turns, tokens and cost of each phase.
 
-use plimsoll_cascade::run::RunEvent;
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_cascade::run::{Purpose, RunEvent};
 use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::SessionId;
 use serde::Serialize;
@@ -8,18 +10,29 @@ use serde::Serialize;
 use crate::figures::{cost, thousands};
 use crate::output::{BOLD, DIM, RESET};
 
-/// One phase, all its turns together.
+/// One phase, all its calls of models together.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Row {
     phase: String,
     turns: u32,
+    /// Calls of models by their purpose, the turns among them.
+    calls: BTreeMap<Purpose, u32>,
     full_tokens: u64,
     sent_tokens: u64,
     output_tokens: u64,
+    /// Tokens of all prompts as the providers report them.
+    reported_tokens: u64,
     cost: f64,
     full_cost: f64,
+    /// The cost of calls that only managed contexts need; `cost` holds it.
+    overhead: f64,
+    /// Entries of the price table.
+    priced_as: BTreeSet<String>,
     /// Whether a model in it is priced as another one.
     estimate: bool,
+    /// Tokens of what earlier phases said, and of the part that was selected.
+    earlier_tokens: u64,
+    selected_tokens: u64,
     anchored: Vec<String>,
     selected: Vec<String>,
 }
@@ -40,16 +53,25 @@ impl Table {
         match event {
             RunEvent::Turn {
                 phase,
+                purpose,
                 full_tokens,
                 sent_tokens,
                 output_tokens,
+                reported_tokens,
                 cost,
                 full_cost,
+                priced_as,
                 estimate,
                 ..
             } => {
                 let row = self.row(phase);
-                row.turns += 1;
+                row.turns += u32::from(purpose.is_turn());
+                *row.calls.entry(*purpose).or_default() += 1;
+                row.reported_tokens += reported_tokens.unwrap_or(0);
+                row.priced_as.insert(priced_as.clone());
+                if purpose.is_overhead() {
+                    row.overhead += cost;
+                }
                 row.full_tokens += full_tokens;
                 row.sent_tokens += sent_tokens;
                 row.output_tokens += output_tokens;
@@ -57,8 +79,17 @@ impl Table {
                 row.full_cost += full_cost;
                 row.estimate |= estimate;
             }
-            RunEvent::ContextSelected { phase, anchored, selected, .. } => {
+            RunEvent::ContextSelected {
+                phase,
+                anchored,
+                selected,
+                full_tokens,
+                selected_tokens,
+                ..
+            } => {
                 let row = self.row(phase);
+                row.earlier_tokens += full_tokens;
+                row.selected_tokens += selected_tokens;
                 row.anchored.extend(anchored.iter().cloned());
                 row.selected.extend(selected.iter().cloned());
             }
@@ -84,6 +115,14 @@ impl Table {
             total.cost += row.cost;
             total.full_cost += row.full_cost;
             total.estimate |= row.estimate;
+            total.reported_tokens += row.reported_tokens;
+            total.overhead += row.overhead;
+            total.priced_as.extend(row.priced_as.iter().cloned());
+            total.earlier_tokens += row.earlier_tokens;
+            total.selected_tokens += row.selected_tokens;
+            for (purpose, calls) in &row.calls {
+                *total.calls.entry(*purpose).or_default() += calls;
+            }
         }
         total
     }
@@ -125,15 +164,40 @@ impl Table {
                     hashes.iter().map(|hash| &hash[..hash.len().min(8)]).collect();
                 (!short.is_empty()).then(|| format!("  {DIM}{what}: {}{RESET}", short.join(" ")))
             };
+            lines.extend(beside(row));
             lines.extend(hashes("anchored", &row.anchored));
             lines.extend(hashes("selected", &row.selected));
         }
         if self.0.len() > 1 {
             lines.push(shown(&self.total()));
         }
+        let total = self.total();
+        let calls: u32 = total.calls.values().sum();
+        let names: Vec<&str> = total.priced_as.iter().map(String::as_str).collect();
+        lines.push(format!(
+            "{DIM}{}, at the prices of {}{RESET}",
+            crate::figures::counted(u64::from(calls), "call"),
+            crate::output::plain(&names.join(", ")),
+        ));
         lines.push(format!(
             "{DIM}session {session}; `plimsoll log --session {session}` tells more{RESET}"
         ));
         lines
     }
+}
+
+/// Returns the line on calls beside the turns, and on what selection left out; `None` where there is nothing to say.
+fn beside(row: &Row) -> Option<String> {
+    let others = row.calls.iter().filter(|(purpose, _)| **purpose != Purpose::Turn);
+    let mut parts: Vec<String> = others
+        .map(|(purpose, calls)| format!("{} {calls}", purpose.as_str().replace('_', " ")))
+        .collect();
+    if row.earlier_tokens > 0 {
+        let (selected, earlier) = (thousands(row.selected_tokens), thousands(row.earlier_tokens));
+        parts.push(format!("selected {selected} of {earlier} earlier tokens"));
+    }
+    if row.overhead > 0.0 {
+        parts.push(format!("{} for lookups and selection", cost(row.overhead, row.estimate)));
+    }
+    (!parts.is_empty()).then(|| format!("  {DIM}{}{RESET}", parts.join(", ")))
 }

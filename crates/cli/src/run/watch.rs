@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use plimsoll_cascade::run::{Observer, RunEvent};
+use plimsoll_cascade::run::{Observer, Purpose, RunEvent};
 use plimsoll_engine::SessionId;
 
 use super::table::Table;
@@ -64,6 +64,7 @@ fn line(event: &RunEvent) -> Option<String> {
             )
         }
         RunEvent::Turn {
+            purpose,
             sent_tokens,
             full_tokens,
             output_tokens,
@@ -79,9 +80,13 @@ fn line(event: &RunEvent) -> Option<String> {
             } else {
                 format!(" → {}", clean(&calls.join(", ")))
             };
+            let purpose = match purpose {
+                Purpose::Turn => String::new(),
+                other => format!("{}: ", other.as_str().replace('_', " ")),
+            };
             let kept = if *is_recorded { " (recorded)" } else { "" };
             format!(
-                "  {sent_tokens} of {full_tokens} tokens, {output_tokens} out, {cost}{calls}{DIM}{kept}{RESET}"
+                "  {purpose}{sent_tokens} of {full_tokens} tokens, {output_tokens} out, {cost}{calls}{DIM}{kept}{RESET}"
             )
         }
         RunEvent::ToolEnded { tool, is_error, characters, .. } => {

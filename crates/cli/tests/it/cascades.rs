@@ -29,7 +29,7 @@ fn problems_are_one_line_each() {
     assert_eq!(ran.code, 1);
     insta::assert_snapshot!(ran.stdout, @r"
     bad.yaml:6:16: error: phases[0].handoffs: there is no phase `reviw`; did you mean `review`?
-    bad.yaml:13:5: warning: phases[1]: `soundngs` is no key of a phase; did you mean `soundings`?
+    bad.yaml:13:5: warning: phases[1]: `soundngs` is not a key of a phase; did you mean `soundings`?
     ");
     insta::assert_snapshot!(ran.stderr, @"note: 2 cascades, 1 error and 1 warning");
 }

@@ -37,6 +37,15 @@ impl Environment {
     /// Writes a file below the folder in which the binary runs.
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         write(&self.work().join(name), content.as_ref());
+        if name == "plimsoll.toml" {
+            // As a user does who wrote it; what cannot be read needs no trust.
+            self.run(&["trust"]);
+        }
+    }
+
+    /// Writes a file below the folder in which the binary runs, as one that came with the folder.
+    pub(crate) fn write_foreign(&self, name: &str, content: impl AsRef<[u8]>) {
+        write(&self.work().join(name), content.as_ref());
     }
 
     /// Writes a file below the home.

@@ -58,6 +58,12 @@ fn settings(folder: &TempDir, upstream: &str) {
         "[gateway]\nlisten = \"127.0.0.1:0\"\n\n[gateway.upstreams.openai]\nbase_url = \"{upstream}\"\n"
     );
     std::fs::write(folder.path().join("plimsoll.toml"), text).expect("written");
+    trust(folder);
+}
+
+/// Trusts the settings, as a user does who wrote them.
+fn trust(folder: &TempDir) {
+    assert!(plimsoll(folder).arg("trust").output().expect("it runs").status.success());
 }
 
 const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"type":"object"}}}]}"#;
@@ -120,6 +126,7 @@ fn set(folder: &TempDir, more: &str) {
     let file = folder.path().join("plimsoll.toml");
     let text = std::fs::read_to_string(&file).expect("the settings");
     std::fs::write(&file, format!("{text}\n{more}\n")).expect("written");
+    trust(folder);
 }
 
 #[test]
@@ -215,6 +222,7 @@ fn log_lines_are_json_where_that_is_asked_for() {
         let text = std::fs::read_to_string(&file).expect("the settings");
         let text = text.replace("[gateway]\n", &format!("[gateway]\nlog_json = {asked}\n"));
         std::fs::write(&file, text).expect("written");
+        trust(&folder);
         let told = std::fs::File::create(folder.path().join("told")).expect("a file");
         let (gateway, answer) = served_telling(&folder, BODY, told.into());
         assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
@@ -307,13 +315,67 @@ fn the_doctor_says_what_is_in_the_way() {
     };
     let (code, text) = doctor(&["--offline"]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("store") && text.contains("can be written"), "{text}");
+    assert!(text.contains("store") && text.contains("not there yet"), "{text}");
+    assert!(text.contains("`plimsoll serve` takes them"), "{text}");
     std::fs::write(
         folder.path().join("plimsoll.toml"),
         "[gateway]\nlisten = \"0.0.0.0:7433\"\npolicy = \"no\"\n",
     )
     .expect("written");
+    trust(&folder);
     let (code, text) = doctor(&["--offline", "--json"]);
+    let serve = plimsoll(&folder).arg("serve").output().expect("it ends");
+    assert!(
+        !serve.status.success() && serve.stdout.is_empty(),
+        "it says nothing before it refuses"
+    );
     assert_eq!(code, Some(1));
     assert!(text.contains("there are no keys") && text.contains("unknown policy"), "{text}");
+}
+
+#[test]
+fn what_serve_would_refuse_the_doctor_finds() {
+    for (more, told) in [
+        ("[gateway.upstreams.x]\nbase_url = \"http://u\"\nkey_env = \"NOT_SET\"", "NOT_SET"),
+        ("[gateway.upstreams.x]\nbase_url = \"ftp://u\"", "base_url"),
+        ("[gateway.upstreams.x]\nbase_url = \"http://u\"\npaths = [\"files\"]", "is no path"),
+        ("[gateway.keys.a]\nsha256 = \"abc\"", "SHA-256"),
+    ] {
+        let folder = TempDir::new().expect("a folder");
+        settings(&folder, "http://127.0.0.1:9");
+        set(&folder, more);
+        for command in [&["doctor", "--offline"][..], &["serve"]] {
+            let output = plimsoll(&folder).args(command).output().expect("it ends");
+            assert!(!output.status.success(), "{more}");
+            let all = [output.stdout, output.stderr].concat();
+            assert!(String::from_utf8_lossy(&all).contains(told), "{command:?} {more}");
+        }
+    }
+    let folder = TempDir::new().expect("a folder");
+    std::fs::write(folder.path().join("plimsoll.toml"), "budget = 10\n").expect("written");
+    let output = plimsoll(&folder).arg("serve").output().expect("it ends");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("budget of 10"));
+}
+
+#[test]
+fn a_foreign_folders_settings_are_refused_by_what_sends() {
+    let folder = TempDir::new().expect("a folder");
+    let text = "[gateway.upstreams.openai]\nbase_url = \"http://127.0.0.1:9\"\nkey_env = \"GITHUB_TOKEN\"\n";
+    std::fs::write(folder.path().join("plimsoll.toml"), text).expect("written");
+    for command in [&["serve"][..], &["run-agent", "--", "true"], &["work", "--once"], &["models"]]
+    {
+        let output = plimsoll(&folder).args(command).output().expect("it ends");
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains("not trusted") && told.contains("gateway.upstreams"), "{told}");
+    }
+}
+
+#[test]
+fn the_sdks_have_their_variables() {
+    let folder = TempDir::new().expect("a folder");
+    for (client, variable) in [("openai", "OPENAI_BASE_URL"), ("anthropic", "ANTHROPIC_BASE_URL")] {
+        let output = plimsoll(&folder).args(["env", client]).output().expect("it runs");
+        assert!(String::from_utf8_lossy(&output.stdout).contains(variable), "{client}");
+    }
 }

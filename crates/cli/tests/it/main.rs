@@ -26,5 +26,7 @@ mod runs;
 mod sessions;
 mod settings;
 mod store;
+mod tenants;
 mod tools;
 mod trim;
+mod trust;

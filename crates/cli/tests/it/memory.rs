@@ -166,8 +166,8 @@ fn messages_are_extracted_and_a_session_is_assembled_and_forgotten() {
     environment.write("talk.jsonl", talk);
     environment.data(&["import", "talk.jsonl", "--store", "kept.db"]);
     let told = memory(&environment, &["extract", "--user", "ann"]);
-    assert!(told.starts_with("2 messages: 2 facts new"), "{told}");
-    assert!(memory(&environment, &["extract", "--user", "ann"]).contains("0 facts new"));
+    assert!(told.starts_with("2 messages: 2 records new"), "{told}");
+    assert!(memory(&environment, &["extract", "--user", "ann"]).contains("0 records new"));
     let assemble = |more: &[&str]| {
         let mut all = vec!["assemble", "--session", "s", "--user", "ann", "--store", "kept.db"];
         all.extend(more);
@@ -182,8 +182,84 @@ fn messages_are_extracted_and_a_session_is_assembled_and_forgotten() {
     assert!(stats.contains("assemblies             2"), "{stats}");
     let told = memory(&environment, &["forget", "--session", "s"]);
     assert!(told.starts_with("removed: 2 records, 2 messages"), "{told}");
-    let seen = assemble(&["--turn", "Which database has the harbour log?"]);
+    let gone = ["assemble", "--turn", "What?", "--session", "s", "--store", "kept.db"];
+    let refused = environment.run(&gone);
+    assert_eq!(refused.code, 2, "an unknown session is an error");
+    assert!(refused.stderr.contains("there is no session `s`"), "{}", refused.stderr);
+    let seen = environment.data(&[
+        "assemble",
+        "--turn",
+        "Which database has the harbour log?",
+        "--user",
+        "ann",
+        "--store",
+        "kept.db",
+    ]);
     assert!(!seen.contains("Postgres"), "{seen}");
+    // What was forgotten does not come back with the messages.
+    environment.data(&["import", "talk.jsonl", "--store", "kept.db"]);
+    let told = memory(&environment, &["extract", "--user", "ann"]);
+    assert!(told.contains("0 records new") && told.contains("2 forgotten"), "{told}");
+}
+
+#[test]
+fn constraints_stand_in_a_small_budget_and_a_turn_is_the_focus() {
+    let environment = seeded();
+    let assemble = |more: &[&str]| {
+        let mut all = vec!["assemble", "--turn", REDIS, "--memory-only", "--store", "kept.db"];
+        all.extend(more);
+        environment.run(&all)
+    };
+    let text = assemble(&["--budget", "500"]).stdout;
+    assert!(text.contains("- BLOCK: Don't add infrastructure"), "{text}");
+    assert!(text.contains("## Current Focus") && text.contains(REDIS), "{text}");
+    let refused = assemble(&["--budget", "60"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("blocking constraints"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_record_is_corrected_and_forgotten_by_its_id() {
+    let environment = seeded();
+    let added = memory(&environment, &["add", "decision", "Use Redis for the harbour log"]);
+    let id = id(&added).to_owned();
+    let edited = memory(&environment, &["edit", &id, "--text", "Use Postgres for the harbour log"]);
+    assert!(edited.contains("Postgres"), "{edited}");
+    assert!(memory(&environment, &["disprove", &id]).contains("inactive"));
+    let told = memory(&environment, &["forget", &id]);
+    assert!(told.starts_with("removed: 1 records"), "{told}");
+    let unknown = environment.run(&["memory", "forget", &id, "--store", "kept.db"]);
+    assert_eq!(unknown.code, 2);
+}
+
+/// The walk of the page on memory, as it stands there.
+#[test]
+fn the_walk_runs_on_the_example_session() {
+    let environment = Environment::new();
+    environment.write("session.jsonl", include_str!("../../../../examples/session.jsonl"));
+    let page = include_str!("../../../../docs/memory.md");
+    let walk = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next());
+    let mut printed = Vec::new();
+    for line in walk.expect("a walk").lines().filter(|line| line.starts_with("plimsoll ")) {
+        let mut words: Vec<&str> = Vec::new();
+        for (at, part) in line["plimsoll ".len()..].split('"').enumerate() {
+            if at % 2 == 1 {
+                words.push(part);
+            } else {
+                words.extend(part.split_whitespace());
+            }
+        }
+        // The example holds an address, of which importing warns.
+        let ran = environment.run(&words);
+        assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
+        printed.push(ran.stdout);
+    }
+    let said = printed.join("\n");
+    for expected in ["records new", "Keep the public types", "works in this workspace", "- BLOCK: "]
+    {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert!(printed.len() >= 6);
 }
 
 #[test]

@@ -60,7 +60,8 @@ fn every_score_is_explained() {
     let best = &json["hits"][0];
     let part = |name: &str| best["why"][name].as_f64().expect("a number");
     let sum: f64 = ["text", "vector", "neighbours", "passage", "date"].map(part).iter().sum();
-    let score = sum * part("speaker") * part("question");
+    let factors = part("speaker") * part("question") * part("role") * part("size");
+    let score = sum * factors;
     assert!((score - best["score"].as_f64().expect("a score")).abs() < 1e-3, "{best}");
     assert_eq!((best["id"].as_str(), best["session"].as_str()), (Some("5"), Some("quay")));
     let reference = best["ref"].as_str().expect("a ref");

@@ -9,12 +9,12 @@ use crate::choose::{Candidate, Form, Forms, Level, Reason, Room, pack};
 use crate::memory::MemoryKind;
 use crate::memory::calibration::{CalibrationSettings, ConfidenceCalibration};
 use crate::memory::frame::Frame;
-use crate::memory::layers::{ComplexitySettings, Layer, LayerBudget, complexity};
+use crate::memory::layers::{ComplexitySettings, Layer, complexity};
+use crate::memory::lifecycle::Severity;
 use crate::memory::quote;
 use crate::memory::refresh::RefreshSettings;
 use crate::memory::score::{MemoryCandidate, Scoring, rank};
 use crate::memory::select::{Item, RecordForms, fill, tokens};
-use crate::text::{Limit, head};
 use crate::tokens::Tokenizer;
 
 /// Settings of a memory context.
@@ -57,13 +57,23 @@ pub struct MemorySection {
     pub items: Vec<Item>,
 }
 
+/// The parts that must stand exceed the ceiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "identity, blocking constraints, frame and focus need {needed} tokens, and memory may have {limit}"
+)]
+pub struct MemoryTooLarge {
+    pub needed: u64,
+    pub limit: u64,
+}
+
 /// Something that did not go as it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryWarning {
-    /// A layer that is always there is larger than its room; it was cut.
+    /// A layer lost items to the ceiling.
     Cut(Layer),
-    /// A constraint found no room.
+    /// A constraint that only warns found no room.
     CensorLeftOut,
     /// The fixed parts are larger than the room.
     OverRoom,
@@ -86,30 +96,33 @@ pub struct MemoryContext {
 
 /// Makes the system prompt of `input`.
 ///
-/// Shape: the same input gives the same bytes, and the order of the candidates does not matter.
-/// Text by anyone but the operator is quoted with its origin (`DESIGN` 2, law 9).
-pub fn assemble(input: &MemoryInput<'_>, settings: &MemorySettings) -> MemoryContext {
+/// Shape: the same input gives the same bytes, and the order of the candidates does not matter. Identity, blocking constraints,
+/// frame and focus stand whole; then constraints that warn and the calibration note; then records by relevance. Room that a
+/// layer does not use flows to the others. Text by anyone but the operator is quoted with its origin (`DESIGN` 2, law 9).
+/// Errors: [`MemoryTooLarge`] if the parts that must stand exceed the ceiling.
+pub fn assemble(
+    input: &MemoryInput<'_>,
+    settings: &MemorySettings,
+) -> Result<MemoryContext, MemoryTooLarge> {
     let mut budget = input.frame.budget.clone();
     budget.total = settings.budget.unwrap_or(budget.total);
     let budget =
         budget.adjusted(complexity(input.question, &settings.complexity), &settings.complexity);
-    let allocated = budget.allocated();
     let mut warnings = Vec::new();
     let mut left_out = Vec::new();
-    let fixed = fixed_sections(input, settings, &allocated, &mut warnings, &mut left_out);
+    let fixed = fixed_sections(input, settings, budget.total, &mut warnings, &mut left_out)?;
     let candidates = flexible(input, settings, budget.total, &mut left_out);
+    let of_fixed = |layer: Layer| {
+        let own = fixed.iter().filter(|section| section.layer == layer);
+        own.fold(0, |sum, section| sum + section_tokens(section, input.tokenizer))
+    };
     let wanted = |layer: Layer| match candidates.get(&layer) {
         Some(written) if !written.is_empty() => written
             .iter()
             .fold(heading_tokens(layer, input.tokenizer), |sum, one| sum + one.source.wanted()),
-        _ => fixed.iter().filter(|section| section.layer == layer).fold(0, |sum, section| {
-            section
-                .items
-                .iter()
-                .fold(sum + heading_of(section, input.tokenizer), |sum, item| sum + item.tokens)
-        }),
+        _ => of_fixed(layer),
     };
-    let given = budget.flowed(wanted, &input.frame.priorities);
+    let given = budget.with_at_least(of_fixed).flowed(wanted, &input.frame.priorities);
 
     let mut sections = fixed;
     for (layer, records) in candidates {
@@ -131,8 +144,8 @@ pub fn assemble(input: &MemoryInput<'_>, settings: &MemorySettings) -> MemoryCon
         left_out,
         warnings,
     };
-    context.enforce(input.tokenizer);
-    context
+    context.enforce(input.tokenizer)?;
+    Ok(context)
 }
 
 impl MemoryContext {
@@ -178,25 +191,22 @@ impl MemoryContext {
     }
 }
 
-/// Returns the sections that are there whatever is asked, each within its room.
+/// Returns the sections that are there whatever is asked: those that must stand, then what else fits of them.
 fn fixed_sections<'a>(
     input: &MemoryInput<'a>,
     settings: &MemorySettings,
-    budget: &LayerBudget,
+    limit: u64,
     warnings: &mut Vec<MemoryWarning>,
     left_out: &mut Vec<(&'a str, Reason)>,
-) -> Vec<MemorySection> {
+) -> Result<Vec<MemorySection>, MemoryTooLarge> {
     let tokenizer = input.tokenizer;
     let mut sections = Vec::new();
     let mut lines = |layer: Layer, heading: String, lines: Vec<(String, bool)>| {
-        if lines.is_empty() {
-            return;
-        }
-        let room = budget.of(layer).saturating_sub(u64::from(tokenizer.count(&heading)) + BETWEEN);
-        let (items, whole) = within(lines, room, tokenizer);
-        if !whole {
-            warnings.push(MemoryWarning::Cut(layer));
-        }
+        let item = |(text, quoted): (String, bool)| Item {
+            tokens: tokens(&text, tokenizer),
+            ..Item::line(text, quoted)
+        };
+        let items: Vec<Item> = lines.into_iter().map(item).collect();
         if !items.is_empty() {
             sections.push(MemorySection { layer, heading, items });
         }
@@ -223,26 +233,43 @@ fn fixed_sections<'a>(
             if quoted { vec![(quote::quoted_line(working, origin), true)] } else { plain(working) };
         lines(Layer::Working, "## Current Focus".into(), text);
     }
-    if let Some(calibration) = input.calibration {
-        let advice = calibration.advice(&settings.calibration);
-        lines(Layer::Calibration, "## Note".into(), vec![(advice, false)]);
-    }
-
-    let room = budget.censors.saturating_sub(heading_tokens(Layer::Censors, tokenizer));
-    let items = censors(input, room, left_out);
+    let needed = sections.iter().fold(0, |sum, section| sum + section_tokens(section, tokenizer));
+    let heading = heading_tokens(Layer::Censors, tokenizer);
+    let room = limit.saturating_sub(needed);
+    let items = censors(input, room.saturating_sub(heading), left_out)
+        .map_err(|blocks| MemoryTooLarge { needed: needed + heading + blocks, limit })?;
     if left_out.iter().any(|(_, why)| *why == Reason::OverBudget) {
         warnings.push(MemoryWarning::CensorLeftOut);
     }
     push_items(&mut sections, Layer::Censors, items);
-    sections
+    let needed = sections.iter().fold(0, |sum, section| sum + section_tokens(section, tokenizer));
+    if needed > limit && sections.iter().all(|section| section.items.iter().all(|i| i.required)) {
+        return Err(MemoryTooLarge { needed, limit });
+    }
+    if let Some(calibration) = input.calibration {
+        let advice = calibration.advice(&settings.calibration);
+        let note = Item { required: false, ..Item::line(advice, false) };
+        let note = Item { tokens: tokens(&note.text, tokenizer), ..note };
+        let note = MemorySection {
+            layer: Layer::Calibration,
+            heading: "## Note".into(),
+            items: vec![note],
+        };
+        if needed + section_tokens(&note, tokenizer) <= limit {
+            sections.push(note);
+        }
+    }
+    Ok(sections)
 }
 
-/// Returns the constraints that hold, blocks first, then by id; a reason is left off before a constraint is.
+/// Returns the constraints that hold, blocks first, then by id.
+///
+/// All blocks stand; a reason is left off before a constraint is. Errors: the tokens that the blocks need, if they exceed `room`.
 fn censors<'a>(
     input: &MemoryInput<'a>,
     room: u64,
     left_out: &mut Vec<(&'a str, Reason)>,
-) -> Vec<Item> {
+) -> Result<Vec<Item>, u64> {
     let mut censors: Vec<&MemoryCandidate> =
         input.candidates.iter().filter(|candidate| candidate.kind == MemoryKind::Censor).collect();
     censors.sort_by(|a, b| {
@@ -258,14 +285,37 @@ fn censors<'a>(
         } else if !ids.insert(&*censor.id) {
             left_out.push((&censor.id, Reason::Twice));
         } else {
-            current.push(Candidate::in_order(CensorForms { censor, tokenizer: input.tokenizer }));
+            current.push(censor);
         }
     }
-    let choice = pack(current, &Room::new(room));
+    let tokenizer = input.tokenizer;
+    let forms = |most: Level| {
+        let forms = move |censor| CensorForms { censor, tokenizer, most };
+        pack(current.iter().map(move |censor| Candidate::in_order(forms(censor))), &Room::new(room))
+    };
+    let blocks = |left_out: &[(Candidate<CensorForms<'a>>, Reason)]| {
+        left_out.iter().any(|(one, _)| one.source.censor.severity == Severity::Block)
+    };
+    let mut choice = forms(Level::Summary);
+    if blocks(&choice.left_out) {
+        choice = forms(Level::Micro);
+    }
+    if blocks(&choice.left_out) {
+        let all = current.iter().filter(|censor| censor.severity == Severity::Block);
+        let shortest = all.filter_map(|censor| {
+            CensorForms { censor, tokenizer, most: Level::Micro }.form(u64::MAX)
+        });
+        return Err(shortest.fold(0, |sum, form| sum + form.tokens));
+    }
     let ids = |(one, why): &(Candidate<CensorForms<'a>>, Reason)| (&*one.source.censor.id, *why);
     left_out.extend(choice.left_out.iter().map(ids));
     let picks = choice.picks.into_iter();
-    picks.map(|pick| Item::of(pick.candidate.source.censor, pick.form, 1.0)).collect()
+    let item = |pick: crate::choose::Pick<CensorForms<'a>, String>| {
+        let censor = pick.candidate.source.censor;
+        let required = censor.severity == Severity::Block;
+        Item { required, ..Item::of(censor, pick.form, 1.0) }
+    };
+    Ok(picks.map(item).collect())
 }
 
 /// A constraint with its forms: with its reason, and without.
@@ -273,6 +323,8 @@ fn censors<'a>(
 struct CensorForms<'a> {
     censor: &'a MemoryCandidate,
     tokenizer: Tokenizer,
+    /// The fullest level that may stand.
+    most: Level,
 }
 
 impl Forms for CensorForms<'_> {
@@ -280,8 +332,8 @@ impl Forms for CensorForms<'_> {
 
     fn form(&self, room: u64) -> Option<Form<String>> {
         let severity = match self.censor.severity {
-            crate::memory::lifecycle::Severity::Warn => "WARN",
-            crate::memory::lifecycle::Severity::Block => "BLOCK",
+            Severity::Warn => "WARN",
+            Severity::Block => "BLOCK",
         };
         let form = |level, text: &str| {
             let value = format!("- {severity}: {}", quote::quoted_line(text, &self.censor.origin));
@@ -295,7 +347,12 @@ impl Forms for CensorForms<'_> {
                 form(Level::Micro, pattern),
             ],
         };
-        forms.into_iter().find(|form| form.tokens <= room)
+        let shortest = forms.len() - 1;
+        let mut allowed = forms
+            .into_iter()
+            .enumerate()
+            .filter(|(at, form)| form.level <= self.most || *at == shortest);
+        allowed.find(|(_, form)| form.tokens <= room).map(|(_, form)| form)
     }
 }
 
@@ -348,8 +405,12 @@ fn heading_tokens(layer: Layer, tokenizer: Tokenizer) -> u64 {
     tokens(heading(layer), tokenizer) + tokens(quote::QUOTED, tokenizer) + BETWEEN
 }
 
-fn heading_of(section: &MemorySection, tokenizer: Tokenizer) -> u64 {
-    tokens(&section.heading, tokenizer) + tokens(quote::QUOTED, tokenizer) + BETWEEN
+/// Returns the tokens of a section with its heading and the sentence on quoted lines.
+fn section_tokens(section: &MemorySection, tokenizer: Tokenizer) -> u64 {
+    let heading = tokens(&section.heading, tokenizer) + BETWEEN;
+    let quotes = section.items.iter().any(|item| item.quoted);
+    let heading = heading + if quotes { tokens(quote::QUOTED, tokenizer) } else { 0 };
+    section.items.iter().fold(heading, |sum, item| sum + item.tokens)
 }
 
 /// Adds `items` as a section of `layer`, procedures as a section each.
@@ -363,48 +424,6 @@ fn push_items(sections: &mut Vec<MemorySection>, layer: Layer, items: Vec<Item>)
     } else if !items.is_empty() {
         sections.push(MemorySection { layer, heading: heading(layer).to_owned(), items });
     }
-}
-
-/// A line that stands whole; the first line of a section may be cut instead.
-#[derive(Debug)]
-struct LineForms {
-    text: String,
-    quoted: bool,
-    is_first: bool,
-    tokenizer: Tokenizer,
-}
-
-impl Forms for LineForms {
-    type Value = String;
-
-    fn form(&self, room: u64) -> Option<Form<String>> {
-        let (level, tokens) = (Level::Summary, tokens(&self.text, self.tokenizer));
-        if tokens <= room {
-            return Some(Form { level, tokens, value: self.text.clone() });
-        }
-        let most = room.saturating_sub(self::tokens("", self.tokenizer));
-        let head = head(&self.text, Limit::Tokens(self.tokenizer, most)).trim_end();
-        // A line that was cut takes all the room: nothing stands behind it.
-        let cut = Form { level, tokens: room, value: head.to_owned() };
-        (self.is_first && !head.is_empty()).then_some(cut)
-    }
-}
-
-/// Returns the lines that fit `room`, and whether that is all; of a first line that does not fit, its beginning.
-fn within(lines: Vec<(String, bool)>, room: u64, tokenizer: Tokenizer) -> (Vec<Item>, bool) {
-    let lines = lines.into_iter().enumerate().map(|(at, (text, quoted))| {
-        Candidate::in_order(LineForms { text, quoted, is_first: at == 0, tokenizer })
-    });
-    let choice = pack(lines, &Room::until_full(room));
-    let mut whole = choice.left_out.is_empty();
-    let mut items = Vec::new();
-    for pick in choice.picks {
-        let (line, Form { level, tokens, value: text }) = (pick.candidate.source, pick.form);
-        whole &= text.len() == line.text.len();
-        let quoted = line.quoted;
-        items.push(Item { id: String::new(), level, text, tokens, score: 1.0, quoted });
-    }
-    (items, whole)
 }
 
 /// Returns a frame's name as a title: `deep_analysis` as `Deep analysis`.

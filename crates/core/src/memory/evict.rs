@@ -1,24 +1,23 @@
 //! Evicting: making an assembled context smaller with the least change to it.
 
 use crate::choose::{Reason, shrink};
-use crate::memory::assemble::{MemoryContext, MemoryWarning};
+use crate::memory::assemble::{MemoryContext, MemoryTooLarge, MemoryWarning};
 use crate::memory::layers::Layer;
 use crate::tokens::Tokenizer;
 
-/// The layers that lose items after the records, first to last, if a ceiling leaves no other way.
-const LAST_RESORT: [Layer; 5] =
-    [Layer::Calibration, Layer::Working, Layer::Frame, Layer::Identity, Layer::Censors];
+/// The layers that lose what need not stand after the records, first to last.
+const LAST_RESORT: [Layer; 2] = [Layer::Calibration, Layer::Censors];
 
 impl MemoryContext {
     /// Returns the same with the least relevant records taken out, until it has at most `room` tokens.
     ///
-    /// Identity, constraints and frame stay, and nothing that stays changes its text or its place. Of equal scores the
+    /// Identity, blocking constraints, frame and focus stay, and nothing that stays changes its text or its place. Of equal scores the
     /// one that stands later goes first, so that more of the prefix stays alike. If the fixed parts are larger than
     /// `room`, that is a warning.
     #[must_use]
     pub fn evicted(&self, room: u64, tokenizer: Tokenizer) -> Self {
         let mut context = self.clone();
-        let over = context.fit(room, &LAST_RESORT[..2], tokenizer);
+        let over = context.fit(room, tokenizer);
         if over > 0 && !context.warnings.contains(&MemoryWarning::OverRoom) {
             context.warnings.push(MemoryWarning::OverRoom);
         }
@@ -39,19 +38,20 @@ impl MemoryContext {
     }
 
     /// Enforces the limit on the whole text: the layers count parts, and the provider bills the whole.
-    pub(super) fn enforce(&mut self, tokenizer: Tokenizer) {
-        self.fit(self.limit, &LAST_RESORT, tokenizer);
+    pub(super) fn enforce(&mut self, tokenizer: Tokenizer) -> Result<(), MemoryTooLarge> {
+        let over = self.fit(self.limit, tokenizer);
+        if over > 0 { Err(MemoryTooLarge { needed: self.used, limit: self.limit }) } else { Ok(()) }
     }
 
-    /// Takes out records, then the last items of `layers`, until the text has at most `room` tokens; returns the rest above it.
-    fn fit(&mut self, room: u64, layers: &[Layer], tokenizer: Tokenizer) -> u64 {
+    /// Takes out records, then what else need not stand, until the text has at most `room` tokens; returns the rest above it.
+    fn fit(&mut self, room: u64, tokenizer: Tokenizer) -> u64 {
         self.measure(tokenizer);
         shrink(
             self,
             room,
             |context| context.used,
             |context| {
-                let has_less = context.evict_least() || context.pop(layers);
+                let has_less = context.evict_least() || context.pop();
                 context.measure(tokenizer);
                 has_less
             },
@@ -78,11 +78,12 @@ impl MemoryContext {
         least.is_some_and(|(section, item, _)| self.take(section, item))
     }
 
-    /// Takes out the last item of the first of `layers` that has one; false if none has.
-    fn pop(&mut self, layers: &[Layer]) -> bool {
-        let found = layers.iter().find_map(|layer| {
+    /// Takes out the last item that need not stand; false if there is none.
+    fn pop(&mut self) -> bool {
+        let found = LAST_RESORT.iter().find_map(|layer| {
             let section = self.sections.iter().rposition(|section| section.layer == *layer)?;
-            Some((section, self.sections[section].items.len().checked_sub(1)?, *layer))
+            let item = self.sections[section].items.iter().rposition(|item| !item.required)?;
+            Some((section, item, *layer))
         });
         found.is_some_and(|(section, item, layer)| {
             if !self.warnings.contains(&MemoryWarning::Cut(layer)) {

@@ -184,6 +184,24 @@ impl LayerBudget {
         self.with(&allocate(self.total, &self.shares(&Priorities::default())))
     }
 
+    /// Returns the same with at least `needed` tokens for each layer that is not filled by relevance.
+    #[must_use]
+    pub fn with_at_least(&self, needed: impl Fn(Layer) -> u64) -> Self {
+        let mut raised = self.clone();
+        for layer in Layer::ALL.into_iter().filter(|layer| !layer.is_flexible()) {
+            // What a fixed layer does not need is free for all others, fixed ones too.
+            raised.set(layer, needed(layer));
+        }
+        let freed = self.sum().saturating_sub(raised.sum());
+        let flexible = Layer::FLEXIBLE.iter().fold(0, |sum, &layer| sum + self.of(layer));
+        for layer in Layer::FLEXIBLE {
+            let share =
+                u128::from(freed) * u128::from(self.of(layer)) / u128::from(flexible.max(1));
+            raised.set(layer, self.of(layer).saturating_add(u64::try_from(share).unwrap_or(0)));
+        }
+        raised
+    }
+
     /// Returns the same for an input of `complexity`.
     ///
     /// A short question halves the flexible layers; a complex one gives more to decisions and procedures.

@@ -77,7 +77,7 @@ pub enum Event {
     Marked,
     /// A newer record, by its id, contradicts or replaces it.
     SupersededBy(String),
-    /// A fact was proven wrong.
+    /// A record was proven wrong.
     Disproved,
     /// A procedure was used.
     Activated { worked: bool },
@@ -85,7 +85,7 @@ pub enum Event {
     Triggered,
     /// A censor was triggered wrongly.
     FalsePositive,
-    /// Somebody took a procedure or a censor out of use.
+    /// Somebody took a record out of use.
     Retired,
     /// A decision was carried out.
     WorkDone,
@@ -128,6 +128,41 @@ impl Lifecycle {
         now: MillisSinceEpoch,
         numbers: &LifecycleSettings,
     ) -> Result<Self, TransitionError> {
+        let own = |event| self.after_own(event, now, numbers);
+        let is_out = matches!(self.state(), MemoryState::Inactive | MemoryState::Retired);
+        let has_disproved = matches!(self, Self::Fact(_));
+        let has_retired = matches!(self, Self::Procedure(_) | Self::Censor(_));
+        let is_own = match self.state() {
+            MemoryState::Inactive => has_disproved,
+            MemoryState::Retired => has_retired,
+            _ => true,
+        };
+        let out_of_use = || TransitionError {
+            kind: self.kind(),
+            state: self.state(),
+            why: "it is out of use".to_owned(),
+        };
+        // A correction is for every kind: each may be wrong, and each may be of no use any more.
+        let corrected = match event {
+            Event::Disproved if !has_disproved => Some(MemoryState::Inactive),
+            Event::Retired if !has_retired => Some(MemoryState::Retired),
+            _ => None,
+        };
+        match (event, corrected) {
+            (Event::TimePassed, _) if is_out && !is_own => Ok(self.clone()),
+            (_, Some(_)) if is_out => Err(out_of_use()),
+            (_, Some(state)) => own(&Event::TimePassed).map(|_| self.with_state(state)),
+            _ if is_out && !is_own => Err(out_of_use()),
+            _ => own(event),
+        }
+    }
+
+    fn after_own(
+        &self,
+        event: &Event,
+        now: MillisSinceEpoch,
+        numbers: &LifecycleSettings,
+    ) -> Result<Self, TransitionError> {
         Ok(match self {
             Self::Fact(fact) => Self::Fact(fact.after(event, now, numbers)?),
             Self::Episode(episode) => Self::Episode(episode.after(event, now, numbers)?),
@@ -135,6 +170,28 @@ impl Lifecycle {
             Self::Censor(censor) => Self::Censor(censor.after(event, numbers)?),
             Self::Decision(decision) => Self::Decision(decision.after(event, now)?),
         })
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Fact(_) => "fact",
+            Self::Episode(_) => "episode",
+            Self::Procedure(_) => "procedure",
+            Self::Censor(_) => "censor",
+            Self::Decision(_) => "decision",
+        }
+    }
+
+    fn with_state(&self, state: MemoryState) -> Self {
+        let mut life = self.clone();
+        *match &mut life {
+            Self::Fact(fact) => &mut fact.state,
+            Self::Episode(episode) => &mut episode.state,
+            Self::Procedure(procedure) => &mut procedure.state,
+            Self::Censor(censor) => &mut censor.state,
+            Self::Decision(decision) => &mut decision.state,
+        } = state;
+        life
     }
 
     /// Returns the state of the record.
@@ -212,6 +269,14 @@ mod tests {
             ("fact", New | Confirmed | Core | Superseded, "disproved") => Inactive,
             ("procedure", Active | Effective | Ineffective, "retired" | "superseded")
             | ("censor", Created | Active | Escalated, "retired" | "superseded") => Retired,
+            ("procedure", Active | Effective | Ineffective, "disproved")
+            | ("censor", Created | Active | Escalated, "disproved")
+            | ("decision", Recorded | Pending | Reviewed, "disproved")
+            | ("episode", Active | Summarized | Archived, "disproved") => Inactive,
+            ("fact", New | Confirmed | Core | Superseded, "retired")
+            | ("decision", Recorded | Pending | Reviewed, "retired")
+            | ("episode", Active | Summarized | Archived, "retired") => Retired,
+            (_, Inactive | Retired, "time") => from,
             ("decision", Recorded, "work done") => Pending,
             ("decision", Pending, "reviewed") => Reviewed,
             // Counted, or nothing but time.
@@ -219,10 +284,10 @@ mod tests {
             | ("procedure", Active | Effective | Ineffective, "activated")
             | ("censor", Created | Active | Escalated, "triggered" | "false positive")
             | ("decision", Recorded | Pending | Reviewed, "superseded" | "time")
-            | ("fact", New | Confirmed | Core | Superseded | Inactive, "time")
+            | ("fact", New | Confirmed | Core | Superseded, "time")
             | ("episode", Active | Summarized | Archived, "time")
-            | ("procedure", Active | Effective | Ineffective | Retired, "time")
-            | ("censor", Created | Active | Escalated | Retired, "time") => from,
+            | ("procedure", Active | Effective | Ineffective, "time")
+            | ("censor", Created | Active | Escalated, "time") => from,
             _ => return None,
         })
     }
@@ -250,11 +315,11 @@ mod tests {
 
     #[test]
     fn a_refusal_says_why() {
-        let decision = in_state("decision", Recorded);
+        let decision = in_state("decision", Retired);
         let refused = decision.after(&Event::Disproved, NOW, &LifecycleSettings::default());
         assert_eq!(
-            refused.expect_err("permanent").to_string(),
-            "a decision that is recorded: decisions are permanent; record a newer one that supersedes it"
+            refused.expect_err("out of use").to_string(),
+            "a decision that is retired: it is out of use"
         );
     }
 

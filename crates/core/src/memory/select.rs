@@ -71,6 +71,9 @@ pub struct Item {
     pub score: f64,
     /// Whether it is a quotation.
     pub quoted: bool,
+    /// Whether it stands whatever is asked: identity, blocking constraints, frame and focus.
+    #[serde(default)]
+    pub required: bool,
 }
 
 impl Item {
@@ -78,7 +81,13 @@ impl Item {
     pub(super) fn of(candidate: &MemoryCandidate, form: Form<String>, score: f64) -> Self {
         let Form { level, tokens, value: text } = form;
         let quoted = !quote::is_operator(&candidate.origin);
-        Self { id: candidate.id.clone(), level, text, tokens, score, quoted }
+        Self { id: candidate.id.clone(), level, text, tokens, score, quoted, required: false }
+    }
+
+    /// Makes a line that must stand and comes from no record; its tokens are not counted yet.
+    pub(super) fn line(text: String, quoted: bool) -> Self {
+        let (id, level) = (String::new(), Level::Summary);
+        Self { id, level, text, tokens: 0, score: 1.0, quoted, required: true }
     }
 }
 

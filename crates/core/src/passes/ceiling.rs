@@ -1,8 +1,12 @@
 //! The ceiling: reductions, least lossy first, for a context that exceeds its budget.
 
+use std::sync::Arc;
+
 use crate::choose::{Reason, shrink};
+use crate::excerpt::{Content, Cut, Source, excerpt, excerpt_writing};
+use crate::hash::Ref;
 use crate::message::Role;
-use crate::plan::{Plan, Treatment, newest};
+use crate::plan::{Plan, Sent, Treatment, newest};
 use crate::policy::PreserveErrors;
 use crate::transcript::{Position, Transcript};
 
@@ -17,11 +21,21 @@ const AFTER_BATCH: f64 = 0.5;
 /// Tokens of the smallest message that is worth a stub; the stub's own ref and figures take about 40.
 const LEAST_STUBBED: u32 = 40;
 
+/// The share of an old result, or of a text that the model wrote, that its excerpt keeps; as in [`crate::policy::Settle`].
+const KEPT: f64 = 0.1;
+
 /// Brings the plan to at most `budget` tokens if it can.
 ///
-/// Old results become stubs in one batch, oldest first; then old exchanges and messages are left out. System messages, the
-/// task and what the model waits for stay: they are the smallest context that means anything.
-pub(crate) fn fit(transcript: &Transcript, end: Position, budget: u64, plan: &mut Plan) {
+/// In one batch, oldest first: old results become excerpts, then stubs; then the model's own long writing is cut; then old
+/// exchanges and messages are left out. System messages, the task and what the model waits for stay: they are the smallest
+/// context that means anything. `lookups` returns whether the model can look up the original behind a ref.
+pub(crate) fn fit(
+    transcript: &Transcript,
+    end: Position,
+    budget: u64,
+    lookups: bool,
+    plan: &mut Plan,
+) {
     if plan.tokens() <= budget {
         return;
     }
@@ -33,12 +47,28 @@ pub(crate) fn fit(transcript: &Transcript, end: Position, budget: u64, plan: &mu
         let decision = &plan.decisions()[at];
         decision.treatment < Treatment::Stub && decision.form.tokens > LEAST_STUBBED
     };
-    let results = (0..fresh).filter(|at| transcript.entries()[*at].message.role == Role::Tool);
-    give_up(plan, target, results, |plan, position| {
+    let of_role =
+        |role| (0..fresh).filter(move |at| transcript.entries()[*at].message.role == role);
+    let original = |at: Position| lookups.then(|| Ref::message(transcript.entries()[at].hash));
+    give_up(plan, target, of_role(Role::Tool), |plan, position| {
+        if plan.decisions()[position].treatment < Treatment::Excerpt
+            && let Some(form) = old_form(transcript, position, original(position))
+        {
+            plan.reduce(transcript, position, Treatment::Excerpt, Reason::Ceiling, form);
+        }
+    });
+    give_up(plan, target, of_role(Role::Tool), |plan, position| {
         if is_long(plan, position)
             && let Some(form) = stub_of(transcript, position, PreserveErrors::Lines)
         {
             plan.reduce(transcript, position, Treatment::Stub, Reason::Ceiling, form);
+        }
+    });
+    give_up(plan, target, of_role(Role::Assistant), |plan, position| {
+        let message = &transcript.entries()[position].message;
+        if let Some(form) = excerpt_writing(message, KEPT, original(position)) {
+            let form = Arc::new(Sent::rendered(Some(position), form, transcript.tokenizer()));
+            plan.reduce(transcript, position, Treatment::Excerpt, Reason::Ceiling, form);
         }
     });
     if plan.tokens() <= budget {
@@ -50,6 +80,26 @@ pub(crate) fn fit(transcript: &Transcript, end: Position, budget: u64, plan: &mu
     // The model's messages go before those of the user, and these only as far as they must.
     give_up(plan, target, (0..fresh).filter(|at| !is_asked(at)), omit);
     give_up(plan, budget, (0..fresh).filter(is_asked), omit);
+}
+
+/// Returns the excerpt of an old result on which nothing is decided yet.
+fn old_form(
+    transcript: &Transcript,
+    position: Position,
+    original: Option<Ref>,
+) -> Option<Arc<Sent>> {
+    let message = &transcript.entries()[position].message;
+    let text = message.results().next().map_or("", |result| &result.text);
+    let source = Source {
+        message,
+        content: Content::of(transcript.call_answered(position), text),
+        original,
+        must: &|_| None,
+        stands: &|_| false,
+        reads_on: false,
+    };
+    let form = excerpt(&source, |bytes| Cut::old(bytes, KEPT, true))?;
+    Some(Arc::new(Sent::rendered(Some(position), form, transcript.tokenizer())))
 }
 
 /// Makes the messages at `positions` smaller, one after the other, until the plan has at most `budget` tokens.

@@ -77,7 +77,14 @@ fn shrunk(transcript: &Transcript, position: Position, settings: &IntraPhase) ->
     }
     let original = Ref::message(entry.hash);
     let message = if entry.message.calls().next().is_some() {
-        render::shorten_arguments(&entry.message, ARGUMENT_KEPT, original)
+        // The text beside the calls, and the calls themselves.
+        let text = if settings.preserve_reasoning {
+            render::shorten_reasoning(&entry.message, original)
+        } else {
+            render::stub_called(&entry.message, original)
+        };
+        let message = text.as_ref().unwrap_or(&entry.message);
+        render::shorten_arguments(message, ARGUMENT_KEPT, original).or(text)
     } else if settings.preserve_reasoning {
         render::shorten_reasoning(&entry.message, original)
     } else {

@@ -14,24 +14,22 @@ use std::sync::Arc;
 use crate::attempts::Attempts;
 use crate::choose::Reason;
 use crate::cost::Prices;
-use crate::excerpt::excerpt;
+use crate::excerpt::{Content, Cut, Source, asks_for_size, excerpt, is_cut_by_tool};
+use crate::file_access::{Access, file_access};
 use crate::hash::Ref;
-use crate::message::Role;
+use crate::message::{Role, ToolResult};
+use crate::names::Key;
+use crate::need::fetch_price;
 use crate::plan::{Plan, Sent, Treatment, newest, sent_tokens};
-use crate::policy::{Bounds, PreserveErrors, Settle};
+use crate::policy::{Bounds, PreserveErrors};
 use crate::said_once::{LineAt, SaidOnce};
-use crate::terms::{Surroundings, Terms};
+use crate::terms::Terms;
 use crate::text::mentions_error;
 use crate::transcript::{Entry, Position, Transcript};
 
 use super::attempt_of;
 use account::Account;
-use need::Needs;
-
-/// Tokens of output that a call takes which fetches something back (chosen, as the judge of contexts has it).
-const CALL: f64 = 100.0;
-/// Requests that read a fetched result before it is old itself (the same).
-const READ_AGAIN: f64 = 8.0;
+use need::{Class, Needs, class};
 
 /// The input of settling beside the transcript.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +44,7 @@ pub(crate) struct Given<'a> {
 }
 
 /// The memory of settling from turn to turn.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settled {
     needs: Needs,
     account: Account,
@@ -163,11 +161,8 @@ impl Settled {
         let reason = if given.cold { Reason::Cold } else { Reason::Settled };
         let known = self.excerpts.get_mut(position)?;
         if known.as_ref().is_none_or(|known| known.pointed_at != pointed_at) {
-            let errors = intra.preserve_errors;
-            let settings = &given.bounds.settle;
-            let around = &given.terms.around;
-            let form =
-                excerpt_of(transcript, position, settings, errors, around, said, &pointed_at);
+            let stands = |key| self.needs.stands_elsewhere(key, position);
+            let form = excerpt_of(transcript, position, given, said, &pointed_at, &stands);
             *known = Some(Excerpt { pointed_at, form });
         }
         let form = known.as_ref()?.form.clone()?;
@@ -253,30 +248,94 @@ impl Settled {
     }
 }
 
+impl Given<'_> {
+    fn keeps_error_lines(&self) -> bool {
+        self.bounds.intra_phase.preserve_errors != PreserveErrors::Off
+    }
+}
+
 /// Returns whether a message holds an error word and the settings keep such messages whole.
 fn keeps_errors(given: &Given<'_>, entry: &Entry) -> bool {
     given.bounds.intra_phase.preserve_errors == PreserveErrors::Keyword
         && mentions_error(&entry.message.shown())
 }
 
-/// Returns the excerpt of a tool message, or `None` where nothing can be left out.
-pub(crate) fn excerpt_of(
+/// Returns the excerpt of an old tool message, or `None` where nothing can be left out.
+///
+/// `stands` returns whether a name stands in another message too, so that it is no reason to keep a line.
+fn excerpt_of(
     transcript: &Transcript,
     position: Position,
-    settings: &Settle,
-    errors: PreserveErrors,
-    around: &Surroundings,
+    given: &Given<'_>,
     said: &SaidOnce,
     pointed_at: &[LineAt],
+    stands: &dyn Fn(Key) -> bool,
 ) -> Option<Arc<Sent>> {
-    let entry = &transcript.entries()[position];
-    let errors = errors != PreserveErrors::Off;
     let must = |line: LineAt| match pointed_at.binary_search(&line) {
         Ok(_) => Some(true),
         Err(_) => said.is_pointed(position, line).then_some(false),
     };
-    let original = around.lookups.then(|| Ref::message(entry.hash));
-    let message = excerpt(&entry.message, settings.kept, errors, original, must)?;
+    let (share, errors) = (given.bounds.settle.kept, given.keeps_error_lines());
+    let cut = |bytes| Cut::old(bytes, share, errors);
+    shortened(transcript, position, given, false, (&must, stands), cut)
+}
+
+/// Returns the form of a new result that is longer than the settings allow; `None` if it is not, or its tool cut it already.
+pub(crate) fn first_form(
+    transcript: &Transcript,
+    position: Position,
+    given: &Given<'_>,
+    said: &SaidOnce,
+) -> Option<Arc<Sent>> {
+    let message = &transcript.entries()[position].message;
+    let call = transcript.call_answered(position);
+    if call.is_some_and(asks_for_size) {
+        return None;
+    }
+    let settle = &given.bounds.settle;
+    // A model that reads a file is about to work on it.
+    let is_file = class(call, transcript, position) == Class::Reads;
+    let most = if is_file { settle.giant_file } else { settle.giant } as usize;
+    let is_giant = |result: &ToolResult| {
+        result.text.len() > most
+            && result.text.chars().count() > most
+            && !is_cut_by_tool(&result.text)
+    };
+    if !message.results().any(is_giant) {
+        return None;
+    }
+    let must = |line: LineAt| said.is_pointed(position, line).then_some(false);
+    let errors = given.keeps_error_lines();
+    shortened(transcript, position, given, true, (&must, &|_| false), |bytes| {
+        if bytes > most { Cut::new(most, errors) } else { Cut::WHOLE }
+    })
+}
+
+/// The decision about a line, and about a name.
+type Decided<'a> = (&'a dyn Fn(LineAt) -> Option<bool>, &'a dyn Fn(Key) -> bool);
+
+fn shortened(
+    transcript: &Transcript,
+    position: Position,
+    given: &Given<'_>,
+    is_new: bool,
+    (must, stands): Decided<'_>,
+    cut: impl Fn(usize) -> Cut,
+) -> Option<Arc<Sent>> {
+    let entry = &transcript.entries()[position];
+    let text = entry.message.results().next().map_or("", |result| &result.text);
+    let call = transcript.call_answered(position);
+    let reads = call.and_then(file_access);
+    let source = Source {
+        message: &entry.message,
+        content: Content::of(call, text),
+        original: given.terms.around.lookups.then(|| Ref::message(entry.hash)),
+        must,
+        stands,
+        // Later the file may have changed: then only the ref gives back what stood here.
+        reads_on: is_new && matches!(reads, Some((_, Access::ReadsAll | Access::ReadsPart))),
+    };
+    let message = excerpt(&source, cut)?;
     Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
 }
 
@@ -303,12 +362,4 @@ fn unseen(transcript: &Transcript, position: Position, terms: &Terms) -> f64 {
 fn context_tokens(terms: &Terms, plan: &Plan) -> f64 {
     let turns = plan.turn().saturating_sub(1);
     plan.tokens() as f64 + f64::from(turns) * terms.around.unseen
-}
-
-/// Returns the price of fetching back an original: the context read once more, the original written and read for a while, and
-/// the call.
-fn fetch_price(prices: &Prices, context: f64, tokens: f64) -> f64 {
-    context * prices.cache_read
-        + tokens * (prices.cache_write + READ_AGAIN * prices.cache_read)
-        + CALL * prices.output_ratio()
 }

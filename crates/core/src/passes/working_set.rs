@@ -94,19 +94,24 @@ pub(crate) fn fit_working_set(
     let count = |line: &str| u64::from(tokenizer.count(line)) + 1;
     let facts = lines(findings.facts, settings.facts, |fact| count(&fact.line));
     let artefacts = lines(findings.artefacts, settings.summaries, |one| count(&one.line));
-    let history = recent(transcript, turn, settings, plan);
+    let history = Vec::new();
     let mut set = RequestDraft { transcript, settings, plan, history, facts, artefacts, turn };
     set.show(Section::Facts);
     set.show(Section::Artefacts);
+    let trimmed = recent(&mut set, room);
     let mut warnings = Vec::new();
+    if trimmed > 0 {
+        warnings.push(format!("{} trimmed: {trimmed}", GivenUp::OldestHistory.name()));
+    }
     for part in GivenUp::ALL {
         let mut given_up = 0_usize;
+        let is_said = matches!(part, GivenUp::OldestHistory) && trimmed > 0;
         shrink(&mut set, room, RequestDraft::tokens, |set| {
             let has_less = set.give_up(part);
             given_up += usize::from(has_less);
             has_less
         });
-        if given_up > 0 {
+        if given_up > 0 && !is_said {
             warnings.push(format!("{} trimmed: {given_up}", part.name()));
         }
     }
@@ -122,27 +127,44 @@ pub(crate) fn fit_working_set(
     warnings
 }
 
-/// Returns the places of the newest messages that fit the history's room, oldest first; the others are left out.
-fn recent(
-    transcript: &Transcript,
-    turn: Position,
-    settings: &RequestSettings,
-    plan: &mut Plan,
-) -> Vec<Position> {
-    let entries = transcript.entries();
+/// Puts the newest messages that fit the history's room into `set`, oldest first; the others are left out.
+///
+/// Returns how many messages are left out because the other parts leave less than the history's own share.
+/// The newest stand whole as far as the room allows while the older ones keep the form of their age; a message that is too
+/// long for that stands in the form of its age, and the newest of all is cut to what is left.
+fn recent(set: &mut RequestDraft<'_>, room: u64) -> usize {
+    let (transcript, settings, turn) = (set.transcript, set.settings, set.turn);
+    let (entries, tokenizer) = (transcript.entries(), transcript.tokenizer());
     for position in members(transcript, turn, turn + 1) {
-        plan.protect(position, Reason::Fresh);
+        set.plan.protect(position, Reason::Fresh);
     }
+    let plan = &mut *set.plan;
     let is_past =
         |at: &Position| entries[*at].message.role != Role::System && !plan.is_protected(*at);
     let newest_first: Vec<Position> = (0..turn).rev().filter(is_past).collect();
-    let candidates = newest_first.into_iter().enumerate().map(|(age, position)| {
-        let (entry, tokenizer) = (&entries[position], transcript.tokenizer());
-        Candidate::in_order(AgedMessage { entry, position, age, aging: settings.aging, tokenizer })
+    let history_room = history_room(plan, transcript, &newest_first, settings, room);
+    let mut messages: Vec<AgedMessage<'_>> = newest_first
+        .iter()
+        .enumerate()
+        .map(|(age, &position)| {
+            let entry = &entries[position];
+            let looked_at = age < settings.most_messages;
+            AgedMessage::new(entry, position, age, looked_at, settings, tokenizer)
+        })
+        .collect();
+    // Half of the room at least is for what is newer.
+    let half = history_room / 2;
+    messages.iter_mut().rev().fold(0_u64, |older, message| {
+        message.reserved = older.min(half);
+        older + message.tokens
     });
-    let room = Room { most: settings.most_messages, ..Room::until_full(settings.history) };
-    let choice = pack(candidates, &room);
-    for (one, _) in choice.left_out {
+    let room = Room { most: settings.most_messages, ..Room::until_full(history_room) };
+    let choice = pack(messages.into_iter().map(Candidate::in_order), &room);
+    let is_short = history_room < settings.history;
+    let mut trimmed = 0;
+    for (one, reason) in choice.left_out {
+        let is_looked_at = one.source.age < settings.most_messages;
+        trimmed += usize::from(is_short && is_looked_at && reason == Reason::OverBudget);
         plan.omit(transcript, one.source.position, Reason::OutsideWindow);
     }
     let mut history = Vec::new();
@@ -154,7 +176,30 @@ fn recent(
         history.push(position);
     }
     history.reverse();
-    history
+    set.history = history;
+    trimmed
+}
+
+/// Returns the tokens that the history may have: its own share, what the other parts leave of theirs, and its part of a room that
+/// is larger than all shares.
+fn history_room(
+    plan: &Plan,
+    transcript: &Transcript,
+    history: &[Position],
+    settings: &RequestSettings,
+    room: u64,
+) -> u64 {
+    let of_history: u64 =
+        history.iter().map(|at| u64::from(transcript.entries()[*at].tokens)).sum();
+    let others = plan.tokens().saturating_sub(of_history);
+    let shares = settings.header.saturating_add(settings.facts).saturating_add(settings.summaries);
+    let all = shares.saturating_add(settings.history);
+    let beyond = u128::from(room.saturating_sub(all)) * u128::from(settings.history)
+        / u128::from(all.max(1));
+    let beyond = u64::try_from(beyond).unwrap_or(u64::MAX);
+    let unused = shares.saturating_sub(others);
+    let wanted = settings.history.saturating_add(unused).saturating_add(beyond);
+    wanted.min(room.saturating_sub(others))
 }
 
 /// A message of the history, which is shorter with age.
@@ -163,23 +208,66 @@ struct AgedMessage<'a> {
     position: Position,
     /// Messages that came after it.
     age: usize,
-    aging: Aging,
     tokenizer: Tokenizer,
+    /// The form of its age, and the tokens of that.
+    aged: String,
+    tokens: u64,
+    /// Tokens of the older messages in the forms of their age.
+    reserved: u64,
+}
+
+impl<'a> AgedMessage<'a> {
+    fn new(
+        entry: &'a Entry,
+        position: Position,
+        age: usize,
+        looked_at: bool,
+        settings: &RequestSettings,
+        tokenizer: Tokenizer,
+    ) -> Self {
+        let is_text = entry.message.blocks.iter().all(|block| matches!(block, Block::Text(_)));
+        // A call must keep its arguments, and a result its call.
+        let shown = if is_text { age } else { 0 };
+        let (aged, tokens) = if looked_at {
+            let original = Ref::message(entry.hash);
+            let aged = aged(&entry.message.shown(), shown, original, &settings.aging);
+            let tokens = of_message(&aged, tokenizer);
+            (aged, tokens)
+        } else {
+            (String::new(), 0)
+        };
+        Self { entry, position, age, tokenizer, aged, tokens, reserved: 0 }
+    }
+}
+
+/// Counts a text as a message of a request.
+fn of_message(text: &str, tokenizer: Tokenizer) -> u64 {
+    u64::from(tokenizer.count(text) + 1 + MESSAGE_OVERHEAD)
 }
 
 impl Forms for AgedMessage<'_> {
     type Value = String;
 
     fn form(&self, room: u64) -> Option<Form<String>> {
-        let message = &self.entry.message;
-        let is_text = message.blocks.iter().all(|block| matches!(block, Block::Text(_)));
-        // A call must keep its arguments, and a result its call.
-        let age = if is_text { self.age } else { 0 };
-        let value = aged(&message.shown(), age, Ref::message(self.entry.hash), &self.aging);
-        let tokens = u64::from(self.tokenizer.count(&value) + 1 + MESSAGE_OVERHEAD);
-        // The question may be about the newest answer; it stays whole until nothing else can go.
-        let is_newest = self.age == 0;
-        (tokens <= room || is_newest).then_some(Form { level: Level::Full, tokens, value })
+        let form = |tokens, value| Form { level: Level::Full, tokens, value };
+        let whole = self.entry.message.shown();
+        let tokens = of_message(&whole, self.tokenizer);
+        if tokens.saturating_add(self.reserved) <= room {
+            return Some(form(tokens, whole));
+        }
+        if self.tokens <= room && (self.age > 0 || self.tokens < tokens) {
+            return Some(form(self.tokens, self.aged.clone()));
+        }
+        // The question may be about the newest answer; some of it stays until nothing else can go.
+        let is_text = self.entry.message.blocks.iter().all(|block| matches!(block, Block::Text(_)));
+        if self.age > 0 {
+            return None;
+        }
+        let most = room.saturating_sub(self.reserved + u64::from(1 + MESSAGE_OVERHEAD));
+        let original = Ref::message(self.entry.hash);
+        let cut = is_text.then(|| cut(&whole, original, most, self.tokenizer)).flatten();
+        let value = cut.unwrap_or(whole);
+        Some(form(of_message(&value, self.tokenizer), value))
     }
 }
 
@@ -263,14 +351,20 @@ impl RequestDraft<'_> {
         let is_answer = |at: &Position| entries[*at].message.role == Role::Assistant;
         let last = self.history.iter().rposition(is_answer).map(|at| self.history.remove(at));
         let header = entries[..self.turn].iter().position(|one| one.message.role == Role::System);
-        let memory = (0..self.turn)
-            .filter(|at| entries[*at].message.role == Role::System && Some(*at) != header);
-        for position in memory.chain(std::mem::take(&mut self.history)) {
+        for position in std::mem::take(&mut self.history) {
             self.plan.omit(self.transcript, position, Reason::Ceiling);
         }
-        // The header goes last: without it this turn shares no prefix with the one before.
+        // Constraints stand in the text from memory, so the last answer goes before it. The header goes last: without it this
+        // turn shares no prefix with the one before.
         if let Some(last) = last.filter(|_| self.tokens() > room) {
             self.plan.omit(self.transcript, last, Reason::Ceiling);
+        }
+        let is_memory =
+            |at: &Position| entries[*at].message.role == Role::System && Some(*at) != header;
+        if self.tokens() > room {
+            for position in (0..self.turn).filter(is_memory) {
+                self.plan.omit(self.transcript, position, Reason::Ceiling);
+            }
         }
         let rules = rules.trim();
         let is_over = !rules.is_empty() && self.tokens() > room;

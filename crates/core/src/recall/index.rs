@@ -1,18 +1,24 @@
 //! The index: messages with their words, speakers, days and neighbours.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::date::Day;
-use super::postings::{MessageId, Postings};
+use super::postings::{PartId, Postings};
 use super::settings::RecallSettings;
 use super::vectors::{MessageVectors, WordSpace, WordVectors};
-use crate::message::MillisSinceEpoch;
+use crate::message::{MillisSinceEpoch, Role};
+use crate::text::parts;
+
+/// A message, by its number in the index.
+pub(super) type MessageId = u32;
 
 /// A message to be indexed.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexedMessage<'a> {
     pub session: &'a str,
+    pub role: Role,
     /// The name of the speaker, if there is one; a role is no name.
     pub speaker: Option<&'a str>,
     pub time: Option<MillisSinceEpoch>,
@@ -27,6 +33,8 @@ pub struct RecallIndex {
     pub(super) entries: Vec<IndexEntry>,
     pub(super) speakers: Vec<Speaker>,
     pub(super) passages: usize,
+    /// Whether an assistant speaks: only then do a user's words differ from the others'.
+    pub(super) has_roles: bool,
     pub(super) space: Option<WordSpace>,
     pub(super) vectors: MessageVectors,
     by_name: HashMap<String, u32>,
@@ -36,6 +44,11 @@ pub struct RecallIndex {
 /// The facts about a message beside its words.
 #[derive(Debug)]
 pub(super) struct IndexEntry {
+    /// Its parts: one, or several of a long message.
+    pub(super) parts: Range<PartId>,
+    /// Characters.
+    pub(super) size: u32,
+    pub(super) role: Role,
     pub(super) before: Option<MessageId>,
     pub(super) behind: Option<MessageId>,
     pub(super) passage: u32,
@@ -70,6 +83,7 @@ impl RecallIndex {
             entries: Vec::new(),
             speakers: Vec::new(),
             passages: 0,
+            has_roles: false,
             space: words.map(WordSpace::new),
             vectors: MessageVectors::default(),
             by_name: HashMap::new(),
@@ -107,7 +121,8 @@ impl RecallIndex {
 
     fn push(&mut self, message: &IndexedMessage<'_>) {
         let id = self.entries.len() as MessageId;
-        self.postings.add(message.text, self.settings.words);
+        let parts = self.add_parts(message.text);
+        let size = u32::try_from(message.text.chars().count()).unwrap_or(u32::MAX);
         let speaker = message.speaker.and_then(|name| self.speaker(name));
         let before = self.ends.get(message.session).map(|end| end.last);
         if let Some(before) = before {
@@ -126,13 +141,38 @@ impl RecallIndex {
         };
         let asks = message.text.trim_end().ends_with(['?', '？', '؟']);
         let day = message.time.map(Day::of);
-        self.entries.push(IndexEntry { before, behind: None, passage, speaker, day, asks });
+        self.has_roles |= message.role == Role::Assistant;
+        let role = message.role;
+        self.entries.push(IndexEntry {
+            parts,
+            size,
+            role,
+            before,
+            behind: None,
+            passage,
+            speaker,
+            day,
+            asks,
+        });
         let end = End { last: id, time: message.time, of_passage };
         if let Some(known) = self.ends.get_mut(message.session) {
             *known = end;
         } else {
             self.ends.insert(message.session.to_owned(), end);
         }
+    }
+
+    /// Indexes the parts of a text, up to the words that are looked at.
+    fn add_parts(&mut self, text: &str) -> Range<PartId> {
+        let first = self.postings.parts() as PartId;
+        let mut unread = self.settings.words;
+        for part in parts(text, self.settings.part) {
+            if unread == 0 && self.postings.parts() as PartId > first {
+                break;
+            }
+            unread = unread.saturating_sub(self.postings.add(part, unread));
+        }
+        first..self.postings.parts() as PartId
     }
 
     /// Returns whether a message begins a new passage.

@@ -1,4 +1,4 @@
-//! Words and the messages that hold them.
+//! Words and the parts of messages that hold them.
 
 use foldhash::HashMap;
 
@@ -9,32 +9,32 @@ use crate::text::each_word;
 /// A word, by its number in [`Postings`].
 pub(super) type WordId = u32;
 
-/// A message, by its number in the index.
-pub(super) type MessageId = u32;
+/// A part of a message, by its number in the index.
+pub(super) type PartId = u32;
 
-/// A message that holds a word, and how often.
+/// A part that holds a word, and how often.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Posting {
-    pub(super) message: MessageId,
+    pub(super) part: PartId,
     pub(super) count: u32,
 }
 
-/// A word, its stem and its messages.
+/// A word, its stem and its parts.
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) text: Box<str>,
     pub(super) stem: u32,
-    /// In the order of messages.
+    /// In the order of parts.
     pub(super) postings: Vec<Posting>,
 }
 
-/// A stem, its words and how many messages hold them.
+/// A stem, its words and how many parts hold them.
 #[derive(Debug, Default)]
 pub(super) struct Stem {
     pub(super) words: Vec<WordId>,
-    /// Messages that hold any of its words.
-    pub(super) messages: u32,
-    last: Option<MessageId>,
+    /// Parts that hold any of its words.
+    pub(super) parts: u32,
+    last: Option<PartId>,
 }
 
 /// The words of all messages.
@@ -45,19 +45,19 @@ pub(super) struct Postings {
     by_stem: HashMap<String, u32>,
     pub(super) words: Vec<Word>,
     pub(super) stems: Vec<Stem>,
-    /// For each message, where its words end in `counts`.
+    /// For each part, where its words end in `counts`.
     ends: Vec<usize>,
-    /// Words and counts, message by message.
+    /// Words and counts, part by part.
     counts: Vec<(WordId, u32)>,
-    /// For each message, how many words it has without stop words.
+    /// For each part, how many words it has without stop words.
     pub(super) lengths: Vec<u32>,
     total: u64,
 }
 
 impl Postings {
-    /// Adds the next message, with its first `most` words.
-    pub(super) fn add(&mut self, text: &str, most: usize) {
-        let message = self.lengths.len() as MessageId;
+    /// Adds the next part, with its first `most` words; returns how many words were read.
+    pub(super) fn add(&mut self, text: &str, most: usize) -> usize {
+        let part = self.lengths.len() as PartId;
         let begin = self.counts.len();
         let (mut read, mut length) = (0, 0);
         // The text behind the last indexed word is cut off, so that a giant text is not read whole.
@@ -72,8 +72,8 @@ impl Postings {
                 self.counts.push((id, 1));
             }
         });
-        let of_message = &mut self.counts[begin..];
-        of_message.sort_unstable_by_key(|(id, _)| *id);
+        let of_part = &mut self.counts[begin..];
+        of_part.sort_unstable_by_key(|(id, _)| *id);
         let mut end = begin;
         for at in begin..self.counts.len() {
             if end > begin && self.counts[end - 1].0 == self.counts[at].0 {
@@ -86,15 +86,16 @@ impl Postings {
         self.counts.truncate(end);
         for &(id, count) in &self.counts[begin..] {
             let word = &mut self.words[id as usize];
-            word.postings.push(Posting { message, count });
+            word.postings.push(Posting { part, count });
             let stem = &mut self.stems[word.stem as usize];
-            if stem.last.replace(message) != Some(message) {
-                stem.messages += 1;
+            if stem.last.replace(part) != Some(part) {
+                stem.parts += 1;
             }
         }
         self.ends.push(end);
         self.lengths.push(length);
         self.total += u64::from(length);
+        read
     }
 
     fn intern(&mut self, text: &str) -> Option<WordId> {
@@ -116,34 +117,34 @@ impl Postings {
         id
     }
 
-    /// Returns the number of a word, if any message holds it.
+    /// Returns the number of a word, if any part holds it.
     pub(super) fn word(&self, text: &str) -> Option<WordId> {
         self.by_text.get(text).copied().flatten()
     }
 
-    /// Returns the number of the stem of a word, if any message holds a word of it.
+    /// Returns the number of the stem of a word, if any part holds a word of it.
     pub(super) fn stem(&self, text: &str) -> Option<u32> {
         self.by_stem.get(&stem(text)).copied()
     }
 
-    pub(super) fn messages(&self) -> usize {
+    pub(super) fn parts(&self) -> usize {
         self.lengths.len()
     }
 
-    /// Returns the words of a message, each once, and how often each occurs.
-    pub(super) fn counts(&self, message: usize) -> &[(WordId, u32)] {
-        let begin = if message == 0 { 0 } else { self.ends[message - 1] };
-        &self.counts[begin..self.ends[message]]
+    /// Returns the words of a part, each once, and how often each occurs.
+    pub(super) fn counts(&self, part: usize) -> &[(WordId, u32)] {
+        let begin = if part == 0 { 0 } else { self.ends[part - 1] };
+        &self.counts[begin..self.ends[part]]
     }
 
-    /// Returns the mean length of a message, at least 1.
+    /// Returns the mean length of a part, at least 1.
     pub(super) fn mean_length(&self) -> f32 {
         (self.total as f64 / self.lengths.len().max(1) as f64).max(1.0) as f32
     }
 
-    /// Returns the rarity of a word that `holding` messages hold: the inverse document frequency of BM25.
+    /// Returns the rarity of a word that `holding` parts hold: the inverse document frequency of BM25.
     pub(super) fn rarity(&self, holding: usize) -> f32 {
-        rarity(self.messages(), holding)
+        rarity(self.parts(), holding)
     }
 }
 
@@ -166,12 +167,9 @@ mod tests {
         postings.add("The boats, the boat and a BOAT", 100);
         postings.add("boating in winter", 100);
         let stem = &postings.stems[postings.stem("boats").expect("known") as usize];
-        assert_eq!((stem.messages, stem.words.len()), (2, 3));
+        assert_eq!((stem.parts, stem.words.len()), (2, 3));
         let boat = &postings.words[postings.word("boat").expect("known") as usize];
-        assert_eq!(
-            boat.postings.iter().map(|p| (p.message, p.count)).collect::<Vec<_>>(),
-            [(0, 2)]
-        );
+        assert_eq!(boat.postings.iter().map(|p| (p.part, p.count)).collect::<Vec<_>>(), [(0, 2)]);
         assert_eq!(postings.lengths, [3, 2]);
         assert_eq!((postings.word("the"), postings.word("ship")), (None, None));
     }

@@ -4,6 +4,7 @@ use super::date::{Period, periods};
 use super::index::RecallIndex;
 use super::postings::WordId;
 use super::stop_words::is_stop_word;
+use crate::message::Role;
 
 /// The most words of a question that are searched, the rarest first (chosen: more than a question has, and few enough that a
 /// whole page as a question takes no longer).
@@ -26,6 +27,7 @@ pub(super) struct Question {
     /// The name of the speakers that the question names, if it is one name.
     called: Option<String>,
     pub(super) periods: Vec<Period>,
+    pub(super) asks_about: Option<Role>,
 }
 
 impl Question {
@@ -57,12 +59,12 @@ impl Question {
             }
         }
         if terms.len() > MOST_TERMS {
-            let messages = |stem: u32| index.postings.stems[stem as usize].messages;
-            terms.sort_by_key(|term| term.stem.map_or(u32::MAX, messages));
+            let parts = |stem: u32| index.postings.stems[stem as usize].parts;
+            terms.sort_by_key(|term| term.stem.map_or(u32::MAX, parts));
             terms.truncate(MOST_TERMS);
         }
         let called = called.pop().filter(|_| called.is_empty());
-        Self { terms, called, periods: periods(text) }
+        Self { terms, called, periods: periods(text), asks_about: asks_about(text) }
     }
 
     /// Returns for each speaker whether the question names them, if it names one.
@@ -70,6 +72,40 @@ impl Question {
         let called = self.called.as_ref()?;
         Some(index.speakers.iter().map(|speaker| speaker.called == *called).collect())
     }
+}
+
+/// Words of the first person.
+const OWN: &[&str] = &["i", "my", "me", "mine", "we", "our", "us"];
+/// What an assistant does in an answer, beside verbs in the past tense.
+const ANSWERS: &[&str] = &[
+    "said",
+    "told",
+    "gave",
+    "wrote",
+    "advice",
+    "answer",
+    "answers",
+    "recommendation",
+    "recommendations",
+    "suggestion",
+    "suggestions",
+    "explanation",
+    "proposal",
+];
+
+/// Returns whose words a question asks for: the assistant's (`did you recommend`, `your advice`), or the user's own.
+fn asks_about(text: &str) -> Option<Role> {
+    let words: Vec<String> = crate::words(text).collect();
+    let of_assistant = words.windows(3).any(|three| match [&*three[0], &*three[1], &*three[2]] {
+        ["did" | "have", "you", _] => true,
+        [_, "you", verb] => verb.ends_with("ed") || ANSWERS.contains(&verb),
+        [_, "your", noun] => ANSWERS.contains(&noun),
+        _ => false,
+    });
+    if of_assistant {
+        return Some(Role::Assistant);
+    }
+    words.iter().any(|word| OWN.contains(&&**word)).then_some(Role::User)
 }
 
 /// Returns the words of a text, as written and in lower case.

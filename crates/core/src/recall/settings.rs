@@ -39,6 +39,16 @@ pub struct RecallSettings {
     pub speaker: f32,
     /// The share by which a message counts less that ends as a question, since it does not answer one.
     pub question: f32,
+    /// Characters of a part of a long message; each part has a score of its own, and the best one counts.
+    pub part: usize,
+    /// How much less a message counts for the room that it takes, from 0 to 1: the exponent of its size.
+    pub size: f32,
+    /// Characters up to which the size of a message hardly counts.
+    pub size_from: f32,
+    /// The share by which the user's messages count more where the question speaks in the first person.
+    pub asker: f32,
+    /// The share by which the assistant's messages count more where the question asks what the assistant said.
+    pub answerer: f32,
     /// Words of a message that are looked at; the rest of a longer one is not found.
     pub words: usize,
     /// The most messages that are ranked.
@@ -63,6 +73,11 @@ impl Default for RecallSettings {
             date_days: 7.0,
             speaker: 1.0,
             question: 0.15,
+            part: 1200,
+            size: 0.4,
+            size_from: 400.0,
+            asker: 0.4,
+            answerer: 0.2,
             // Chosen: 20 pages; longer output of a tool is found by its beginning.
             words: 10_000,
             limit: 1000,

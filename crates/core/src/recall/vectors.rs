@@ -1,4 +1,4 @@
-//! Vectors of words, from a table, and vectors of messages, the weighted means of their words' vectors.
+//! Vectors of words, from a table, and vectors of messages' parts, the weighted means of their words' vectors.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -88,11 +88,11 @@ impl MessageVectors {
     /// Makes the vectors of all messages.
     pub(super) fn grow(&mut self, postings: &Postings, space: &mut WordSpace) {
         space.grow(postings);
-        let boundary = boundary(postings.messages());
+        let boundary = boundary(postings.parts());
         if boundary != self.boundary {
             self.boundary = boundary;
             self.unseen = rarity(boundary, 0);
-            let before = |posting: &super::postings::Posting| (posting.message as usize) < boundary;
+            let before = |posting: &super::postings::Posting| (posting.part as usize) < boundary;
             self.weights = postings
                 .words
                 .iter()
@@ -103,8 +103,8 @@ impl MessageVectors {
         }
         let made = self.vectors.len() / space.dimension;
         let mut vectors = std::mem::take(&mut self.vectors);
-        vectors.resize(postings.messages() * space.dimension, 0.0);
-        let new = || made..postings.messages();
+        vectors.resize(postings.parts() * space.dimension, 0.0);
+        let new = || made..postings.parts();
         for (message, vector) in new().zip(vectors.chunks_exact_mut(space.dimension).skip(made)) {
             self.sum(postings, space, message, vector);
             if message < boundary {

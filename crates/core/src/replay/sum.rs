@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Replay, Totals};
-use crate::reuse::Score;
+use crate::need::Score;
 
 /// Returns the part of the whole; 1 where there is nothing.
 pub fn ratio(part: f64, whole: f64) -> f64 {

@@ -2,7 +2,10 @@
 
 use super::{RequestInput, ToolIntent};
 use crate::policy::RequestSettings;
-use crate::text::{Limit, head};
+use crate::text::{Limit, head, one_line, shortened};
+
+/// Characters of a tool's name that are shown; providers allow no longer ones.
+const NAME: usize = 128;
 
 /// Returns the header. If it is too long, profile, intents and tools give way in this order, each with a warning.
 ///
@@ -65,8 +68,9 @@ fn written(
         header.push_str("\n\nTools:");
         for (number, tool) in tools.iter().take(names).enumerate() {
             header.push_str("\n- ");
-            header.push_str(tool.name.trim());
-            let intent = tool.intent.split_whitespace().collect::<Vec<_>>().join(" ");
+            // Names and intents are data of those who offer the tools: none of them writes a line of its own.
+            header.push_str(&shortened(&one_line(&tool.name), NAME));
+            let intent = one_line(&tool.intent);
             if number < intents && !intent.is_empty() {
                 header.push_str(": ");
                 header.push_str(&intent);

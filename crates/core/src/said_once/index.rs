@@ -28,7 +28,7 @@ pub(super) struct ContextLine {
 }
 
 /// A text with lines: a result, a text of the model, an argument of a call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct LineSource {
     pub(super) label: Arc<str>,
     pub(super) text: Arc<str>,
@@ -49,7 +49,7 @@ pub(super) struct RepeatedLines {
 }
 
 /// All lines of a context, and where each stands.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct LineIndex {
     pub(super) lines: Vec<ContextLine>,
     /// The places of a line, oldest first.

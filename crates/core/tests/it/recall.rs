@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
-use plimsoll_core::recall::{IndexedMessage, RecallIndex, RecallSettings, WordVectors, pack};
+use plimsoll_core::Role;
+use plimsoll_core::recall::{
+    IndexedMessage, RecallIndex, RecallSettings, RecalledMessage, WordVectors, pack,
+};
 use proptest::prelude::*;
 
 const DAY: i64 = 86_400_000;
@@ -86,6 +89,7 @@ fn talks() -> Vec<Line> {
 fn said(line: &Line) -> IndexedMessage<'_> {
     IndexedMessage {
         session: line.session,
+        role: Role::User,
         speaker: Some(line.speaker),
         time: Some(MillisSinceEpoch(line.day * DAY + line.minute * 60_000)),
         text: &line.text,
@@ -178,12 +182,16 @@ fn scores_are_what_they_are_made_of() {
     {
         let why = found.why;
         let sum = why.text + why.vector + why.neighbours + why.passage + why.date;
-        assert!((sum * why.speaker * why.question - found.score).abs() < 1e-4, "{found:?}");
+        let factors = why.speaker * why.question * why.role * why.size;
+        assert!((sum * factors - found.score).abs() < 1e-4, "{found:?}");
     }
 }
 
 /// Everything that the questions find, with scores.
 fn outcome(settings: RecallSettings) -> Vec<(usize, f32)> {
+    let of_talk = ["When does my first sprint end?", "What did you recommend for roses?"];
+    let of_talk = of_talk.iter().flat_map(|question| in_talk(settings.clone(), question));
+    let of_talk: Vec<RecalledMessage> = of_talk.collect();
     let index = index(settings, &talks());
     let questions = [
         "Which ship did Ben build?",
@@ -191,7 +199,7 @@ fn outcome(settings: RecallSettings) -> Vec<(usize, f32)> {
         "Who baked a cake on 3 May 2023?",
     ];
     let found = questions.iter().flat_map(|question| index.search(question));
-    found.map(|found| (found.message, found.score)).collect()
+    found.chain(of_talk).map(|found| (found.message, found.score)).collect()
 }
 
 #[test]
@@ -213,6 +221,11 @@ fn every_setting_changes_what_is_found() {
         date_days,
         speaker,
         question,
+        part,
+        size,
+        size_from,
+        asker,
+        answerer,
         words,
         limit,
     } = usual.clone();
@@ -237,6 +250,11 @@ fn every_setting_changes_what_is_found() {
         ("date_days", other(&|settings| settings.date_days = date_days / 2.0)),
         ("speaker", other(&|settings| settings.speaker = speaker / 2.0)),
         ("question", other(&|settings| settings.question = question / 2.0)),
+        ("part", other(&|settings| settings.part = part / 4)),
+        ("size", other(&|settings| settings.size = size / 2.0)),
+        ("size_from", other(&|settings| settings.size_from = size_from / 2.0)),
+        ("asker", other(&|settings| settings.asker = asker / 2.0)),
+        ("answerer", other(&|settings| settings.answerer = answerer / 2.0)),
         ("words", other(&|settings| settings.words = words / 2000)),
         ("limit", other(&|settings| settings.limit = limit / 500)),
     ];
@@ -264,6 +282,11 @@ fn settings_of_no_sense_find_nothing_wrong() {
             date_days: value,
             speaker: value,
             question: value,
+            part: 0,
+            size: value,
+            size_from: value,
+            asker: value,
+            answerer: value,
             words: 0,
             limit: 0,
         };
@@ -338,4 +361,59 @@ proptest! {
         prop_assert!(packed.places.windows(2).all(|pair| pair[0] < pair[1]));
         prop_assert_eq!(sizes.first().is_some_and(|first| u64::from(*first) <= budget), packed.places.first() == Some(&0));
     }
+}
+
+/// A talk with an assistant whose answers are long.
+fn helped() -> Vec<(Role, String)> {
+    let filler =
+        "This paragraph is about gardens, weather and the colour of the fence. ".repeat(60);
+    vec![
+        (Role::User, "My first sprint ends on the 29th of March.".into()),
+        (
+            Role::Assistant,
+            format!("{filler}\n\nThe sprint ends soon, so plan the sprint well.\n\n{filler}"),
+        ),
+        (Role::User, "How do I keep the roses alive?".into()),
+        (Role::Assistant, format!("{filler}\n\nI recommend to water roses at dawn.\n\n{filler}")),
+    ]
+}
+
+fn in_talk(settings: RecallSettings, question: &str) -> Vec<RecalledMessage> {
+    let talk = helped();
+    let mut index = RecallIndex::new(settings, None);
+    index.add(talk.iter().map(|(role, text)| IndexedMessage {
+        session: "s",
+        role: *role,
+        speaker: None,
+        time: None,
+        text,
+    }));
+    index.embed();
+    index.search(question)
+}
+
+#[test]
+fn a_long_message_is_scored_by_its_best_part() {
+    let found = in_talk(RecallSettings::default(), "water roses at dawn");
+    let answer = found.iter().find(|one| one.message == 3).expect("found");
+    let text = &helped()[3].1;
+    let parts = plimsoll_core::text::parts(text, RecallSettings::default().part);
+    assert!(parts.len() > 3 && parts[answer.part].contains("dawn"), "{}", answer.part);
+}
+
+#[test]
+fn size_and_author_change_the_order() {
+    let first = |settings: RecallSettings, question: &str| in_talk(settings, question)[0].message;
+    let base = RecallSettings::default;
+    assert_eq!(first(base(), "When does my first sprint end?"), 0);
+    let why = |question: &str, message: usize| {
+        let found = in_talk(base(), question);
+        found.into_iter().find(|one| one.message == message).expect("found").why
+    };
+    assert!((why("When does my first sprint end?", 0).role - 1.4).abs() < 1e-6);
+    assert!((why("When does the first sprint end?", 0).role - 1.0).abs() < 1e-6);
+    assert!((why("What did you recommend for roses?", 3).role - 1.2).abs() < 1e-6);
+    assert!(why("roses", 3).size < why("roses", 2).size);
+    let flat = RecallSettings { size: 0.0, ..base() };
+    assert!((in_talk(flat, "roses")[0].why.size - 1.0).abs() < 1e-6);
 }

@@ -1,12 +1,14 @@
-//! The scorer's figures against those of the script whose definitions it shares.
+//! The scorer's figures against those of the script whose rules it shares.
 //!
 //! The constants were made by running the script's `score()` on these sessions, written as lists of chat messages, under
-//! the same policies.
+//! the same policies, with a cache by prefix and no prompt before the messages.
 
 use std::sync::Arc;
 
+use plimsoll_core::cost::Prices;
+use plimsoll_core::need::{Score, Scorer, Shown};
 use plimsoll_core::plan::{Context, Sent};
-use plimsoll_core::reuse::{Score, Scorer};
+use plimsoll_core::terms::Terms;
 use plimsoll_core::{Block, Message, Role, Tokenizer, ToolCall, Transcript};
 
 use crate::transcripts::transcript;
@@ -60,133 +62,107 @@ fn copies() -> Transcript {
     transcript(messages, Tokenizer::Characters { per_token: 3.3 })
 }
 
-/// A result of more than 2,000 tokens, and a step that needs its end.
-fn long() -> Transcript {
+/// A file that is read, another look, and an edit in its middle.
+fn edits() -> Transcript {
     let lines: Vec<String> =
-        (0..200).map(|n| format!("value_{n} is read from src/deep/file_{n}.rs and kept")).collect();
+        (1..=40).map(|n| format!("    {n:3}→let value_{n} = read_{n}(path);")).collect();
+    let old = r"let value_20 = read_20(path);\nlet value_21 = read_21(path);";
+    let edit =
+        format!(r#"{{"path":"a.rs","old_string":"{old}","new_string":"let value_20 = 0;"}}"#);
     let messages = [
-        user("read the long file"),
-        said("", &[("a", "read", r#"{"path":"long"}"#)]),
-        Message::result("a", lines.join(" ")),
-        said(
-            "value_17 is read from src/deep/file_17.rs and kept, value_18 too",
-            &[("b", "read", r#"{"path":"none"}"#)],
-        ),
-        Message::result("b", "nothing here"),
-        said("src/deep/file_150.rs then", &[]),
+        user("change the middle"),
+        said("", &[("a", "read", r#"{"path":"a.rs"}"#)]),
+        Message::result("a", lines.join("\n")),
+        said("a look elsewhere", &[("b", "bash", r#"{"command":"ls"}"#)]),
+        Message::result("b", "a.rs\nb.rs"),
+        said("now", &[("c", "edit", &edit)]),
+        Message::result("c", "done"),
+        said("that is all", &[]),
     ];
     transcript(messages, Tokenizer::Characters { per_token: 3.3 })
 }
 
-fn score(transcript: &Transcript, policy: impl Fn(usize, usize) -> Option<Message>) -> Score {
+/// Scores `transcript` where `form` gives a message its form at a request that ends at a place, and `None` leaves it out.
+fn score(transcript: &Transcript, form: impl Fn(usize, usize) -> Option<Message>) -> Score {
     let mut scorer = Scorer::default();
     for end in transcript.requests() {
         let context: Context = (0..end)
             .filter_map(|position| {
-                let message = policy(position, end)?;
+                let message = form(position, end)?;
                 Some(Arc::new(Sent::rendered(Some(position), message, transcript.tokenizer())))
             })
             .collect();
-        scorer.turn(transcript, end, &context);
+        scorer.turn(transcript, end, &context, &Terms::new(Prices::PLAIN), 0.0);
     }
     scorer.score()
 }
 
-/// Turns, names and runs needed and kept, breaks and expansions.
-type Counts = (u32, [u64; 4], u32, u32);
+/// Turns; names, passages and places needed and shown; turns with a need that was hidden; fetches.
+type Counts = (u32, [(u64, u64); 3], u32, u32);
 
-fn check(score: Score, cost: f64, work: f64, tokens: f64, peak: f64, counts: Counts) {
-    let figures =
-        [(score.cost, cost), (score.work, work), (score.tokens, tokens), (score.peak, peak)];
-    for (ours, theirs) in figures {
-        assert!((ours - theirs).abs() < 1e-6, "{ours} for {theirs}: {score:?}");
-    }
-    let names_and_runs = [score.needed, score.kept, score.runs_needed, score.runs_kept];
-    assert_eq!((score.turns, names_and_runs, score.breaks, score.expansions), counts);
+fn check(score: Score, counts: Counts) {
+    let pair = |shown: Shown| (shown.needed, shown.shown);
+    let kinds = [pair(score.names), pair(score.passages), pair(score.places)];
+    assert_eq!((score.turns, kinds, score.blind, score.fetches), counts);
+    assert_eq!(score.work > 0.0, score.fetches > 0);
+}
+
+fn whole(session: &Transcript, at: usize) -> Option<Message> {
+    Some((*session.entries()[at].message).clone())
 }
 
 #[test]
-fn full_history_costs_what_the_script_says() {
-    for (session, cost, tokens, peak, counts) in [
-        (copies(), 290.842_424, 489.939_394, 210.303_030, (4, [11, 11, 5, 5], 0, 0)),
-        (long(), 4_325.796_970, 6_384.787_879, 3_206.363_636, (3, [4, 4, 4, 4], 0, 0)),
+fn the_full_history_shows_everything() {
+    for (session, counts) in [
+        (copies(), (4, [(11, 11), (5, 5), (0, 0)], 0, 0)),
+        (edits(), (4, [(5, 5), (0, 0), (12, 12)], 0, 0)),
     ] {
-        let whole = |at: usize, _| Some((*session.entries()[at].message).clone());
-        check(score(&session, whole), cost, cost, tokens, peak, counts);
+        check(score(&session, |at, _| whole(&session, at)), counts);
     }
 }
 
 #[test]
-fn what_is_left_out_costs_what_the_script_says() {
-    let without = |session: &Transcript, gone: &[usize]| {
-        score(session, |at, end| {
-            let left_out = gone.contains(&at) && at + 2 < end;
-            (!left_out).then(|| (*session.entries()[at].message).clone())
-        })
-    };
+fn messages_that_are_left_out_are_fetched() {
+    let without =
+        |session: &Transcript, gone: &[usize]| {
+            score(session, |at, end| {
+                if gone.contains(&at) && at + 2 < end { None } else { whole(session, at) }
+            })
+        };
     let copies = copies();
-    check(
-        without(&copies, &[3]),
-        283.133_333,
-        848.490_909,
-        412.848_485,
-        171.757_576,
-        (4, [11, 11, 5, 4], 1, 1),
-    );
-    check(
-        without(&copies, &[3, 6]),
-        286.469_697,
-        848.821_212,
-        382.787_879,
-        141.696_970,
-        (4, [11, 11, 5, 4], 2, 1),
-    );
-    check(
-        without(&copies, &[2]),
-        332.006_061,
-        332.006_061,
-        458.303_030,
-        194.484_848,
-        (4, [11, 11, 5, 5], 1, 0),
-    );
-    check(
-        without(&long(), &[2]),
-        4_010.881_818,
-        8_453.042_424,
-        3_235.636_364,
-        3_168.969_697,
-        (3, [4, 3, 4, 4], 1, 1),
-    );
+    let once = (4, [(11, 10), (5, 4), (0, 0)], 1, 1);
+    check(without(&copies, &[3]), once);
+    check(without(&copies, &[3, 6]), once);
+    check(without(&copies, &[2]), (4, [(11, 11), (5, 5), (0, 0)], 0, 0));
+    check(without(&edits(), &[2]), (4, [(5, 1), (0, 0), (12, 0)], 1, 1));
 }
 
 #[test]
-fn results_that_are_cut_cost_what_the_script_says() {
+fn new_results_that_are_cut_are_fetched() {
     let cut = |session: &Transcript| {
         score(session, |at, _| {
             let message = &session.entries()[at].message;
-            Some(match message.results().next() {
-                Some(result) => {
-                    let kept: String = result.text.chars().take(30).collect();
-                    Message::result(result.call_id.clone(), kept)
-                }
-                None => (**message).clone(),
-            })
+            let Some(result) = message.results().next() else { return whole(session, at) };
+            let kept: String = result.text.chars().take(30).collect();
+            Some(Message::result(result.call_id.clone(), kept))
         })
     };
-    check(
-        cut(&copies()),
-        231.024_242,
-        1_900.460_606,
-        379.636_364,
-        167.878_788,
-        (4, [11, 7, 5, 2], 0, 3),
-    );
-    check(
-        cut(&long()),
-        92.115_152,
-        8_975.315_152,
-        112.666_667,
-        70.303_030,
-        (3, [4, 0, 4, 0], 0, 2),
-    );
+    check(cut(&copies()), (4, [(11, 6), (5, 4), (0, 0)], 3, 3));
+    check(cut(&edits()), (4, [(5, 1), (0, 0), (12, 0)], 2, 2));
+}
+
+#[test]
+fn a_list_of_names_shows_paths_and_no_symbols() {
+    let listed = |session: &Transcript| {
+        score(session, |at, end| {
+            let message = &session.entries()[at].message;
+            let Some(result) = message.results().next().filter(|_| at + 2 < end) else {
+                return whole(session, at);
+            };
+            let names = "names: parse_header 1234 HttpClient.send MAX_SIZE src/main.rs https://a.example/x?y=1 3fa9c1d2e4";
+            Some(Message::result(result.call_id.clone(), names))
+        })
+    };
+    check(listed(&copies()), (4, [(11, 10), (5, 4), (0, 0)], 1, 1));
+    check(listed(&edits()), (4, [(5, 1), (0, 0), (12, 0)], 1, 1));
 }

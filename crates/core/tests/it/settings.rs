@@ -155,6 +155,7 @@ fn every_setting_of_settling_changes_something() {
         floor,
         least,
         giant,
+        giant_file,
         kept,
         young,
         least_calls,
@@ -189,6 +190,7 @@ fn every_setting_of_settling_changes_something() {
             ("floor", policy(Settle { floor: floor * 20, ..base.clone() })),
             ("least", policy(Settle { least: least * 10, ..base.clone() })),
             ("giant", policy(Settle { giant: giant / 10, ..base.clone() })),
+            ("giant_file", policy(Settle { giant_file: giant_file / 10, ..base.clone() })),
             ("kept", policy(Settle { kept: kept * 5.0, ..base.clone() })),
             ("young", policy(Settle { young: young + 20, ..base.clone() })),
             ("least_calls", policy(Settle { least_calls: least_calls * 30, ..base.clone() })),
@@ -209,13 +211,15 @@ fn every_setting_of_settling_changes_something() {
 #[test]
 fn every_setting_of_bounds_changes_something() {
     let base = Bounds::default();
-    let Bounds { budget, said_once, thinking, intra_phase, settle } = base.clone();
+    let Bounds { budget, said_once, said_once_from: _, thinking, intra_phase, settle } =
+        base.clone();
     assert_eq!((budget, thinking), (Budget::Auto, BoundThinking::Keep));
     check(
         &Policy::Bounded(base.clone()),
         &[
             ("budget", Policy::Bounded(Bounds { budget: Budget::Tokens(8000), ..base.clone() })),
             ("said_once", Policy::Bounded(Bounds { said_once: !said_once, ..base.clone() })),
+            ("said_once_from", Policy::Bounded(Bounds { said_once_from: 1 << 40, ..base.clone() })),
             (
                 "intra_phase",
                 Policy::Bounded(Bounds {

@@ -520,18 +520,19 @@ fn settle() -> impl Strategy<Value = Settle> {
     let random = (
         (any::<bool>(), whole_number(), whole_number(), whole_number(), whole_number()),
         (whole_number(), whole_number(), share(), share(), share(), share(), need),
-        (share(), whole_number()),
+        (share(), whole_number(), whole_number()),
     )
         .prop_map(
             |(
                 (enabled, floor, least, giant, young),
                 (least_calls, most_calls, kept, caution, allowance, least_gain, need),
-                (investment, payback),
+                (investment, payback, giant_file),
             )| Settle {
                 enabled,
                 floor: u64::from(floor),
                 least,
                 giant,
+                giant_file,
                 kept,
                 young,
                 least_calls,
@@ -548,7 +549,7 @@ fn settle() -> impl Strategy<Value = Settle> {
         1 => Just(Settle::default()),
         2 => random,
         // Settings under which nearly everything changes.
-        2 => (0..300_u32).prop_map(eager),
+        2 => (0..1000_u32).prop_map(eager),
     ]
 }
 
@@ -558,6 +559,7 @@ pub(crate) fn eager(giant: u32) -> Settle {
         floor: 0,
         least: 0,
         giant,
+        giant_file: giant,
         young: 0,
         caution: 0.0,
         allowance: 1e9,
@@ -577,7 +579,9 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
     let said_once = prop::bool::weighted(0.8);
     let bounds = (ceiling, said_once, thinking, intra_phase(), settle()).prop_map(
         |(budget, said_once, thinking, intra_phase, settle)| {
-            Policy::Bounded(Bounds { budget, said_once, thinking, intra_phase, settle })
+            let bounds =
+                Bounds { budget, said_once, thinking, intra_phase, settle, ..Bounds::default() };
+            Policy::Bounded(bounds)
         },
     );
     prop_oneof![

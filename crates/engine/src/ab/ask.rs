@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{AbSettings, AbTurn, Question, StepAnswer};
+use super::{AbSettings, AbTurn, StepAnswer, StepQuestion};
 use crate::chat::ChatModel;
 use crate::model_error::ModelError;
 
@@ -36,7 +36,7 @@ pub async fn ask_steps<E>(
     let mut asked = Asked::default();
     for turn in turns {
         for arm in settings.arms() {
-            let question = Question::new(turn, arm, model.model(), settings);
+            let question = StepQuestion::new(turn, arm, model.model(), settings);
             if answers.contains_key(&question.key) {
                 asked.known += 1;
                 continue;
@@ -72,10 +72,10 @@ pub async fn ask_steps<E>(
 
 async fn answer(
     model: &dyn ChatModel,
-    question: &Question<'_>,
+    question: &StepQuestion<'_>,
     settings: &AbSettings,
 ) -> Result<StepAnswer, ModelError> {
-    let Question { turn, arm, request, key } = question;
+    let StepQuestion { turn, arm, request, key } = question;
     let reply = model.complete(request).await?;
     let is_first = *arm != super::Arm::FullAgain;
     let likelihood =

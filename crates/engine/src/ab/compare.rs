@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use plimsoll_core::ab::{NextStep, StepComparison, TurnComparison, shared_words};
 
-use super::{AbSettings, AbTurn, Arm, Question, StepAnswer};
+use super::{AbSettings, AbTurn, Arm, StepAnswer, StepQuestion};
 use crate::embedder::Embedder;
 use crate::model_error::ModelError;
 
@@ -20,7 +20,7 @@ pub async fn compare_turns(
 ) -> Result<Vec<TurnComparison>, ModelError> {
     let mut compared = Vec::new();
     for turn in turns {
-        let answer = |arm| answers.get(&Question::new(turn, arm, model, settings).key);
+        let answer = |arm| answers.get(&StepQuestion::new(turn, arm, model, settings).key);
         let (Some(full), Some(bounded)) = (answer(Arm::Full), answer(Arm::Bounded)) else {
             continue;
         };

@@ -43,7 +43,7 @@ pub async fn working_set(
     let mut set = WorkingSet { turn: turn.text.to_owned(), ..WorkingSet::default() };
     let Some(session) = &turn.scope.session else { return Ok(set) };
     let found = assembler.history.session(assembler.tenant, session).await?;
-    let Some(summary) = found else { return Ok(set) };
+    let summary = found.ok_or_else(|| AssembleError::UnknownSession(session.clone()))?;
     set.full_tokens = summary.tokens;
     let from = summary.messages.saturating_sub(LOOKED_AT);
     let most = LOOKED_AT as usize;

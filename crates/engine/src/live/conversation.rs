@@ -189,6 +189,18 @@ impl Conversation {
         self.branches.get(&found?).map(Box::as_ref)
     }
 
+    /// Returns a copy that decides about these messages as this one would, for what asks without being a request.
+    #[must_use]
+    pub fn copy_for(&mut self, messages: &[Arc<Message>]) -> Self {
+        let found = match self.find(messages) {
+            BranchMatch::Same(branch) | BranchMatch::Left { branch, .. } => Some(branch),
+            BranchMatch::New => None,
+        };
+        let branch = found.and_then(|number| Some((number, self.branches.get(&number)?.clone())));
+        let (name, count) = (self.name.clone(), self.count);
+        Self { name, branches: branch.into_iter().collect(), count }
+    }
+
     /// Takes in what became of a request, and returns what the store has to have now, with its branch.
     ///
     /// An answer that has no place, for the same was asked twice and answered differently, begins a branch.

@@ -1,7 +1,7 @@
 //! Extracting: what the messages of a session say, without a model.
 
 use plimsoll_core::memory::extract::{Extraction, extract};
-use plimsoll_core::{MillisSinceEpoch, Ref, Role};
+use plimsoll_core::{Message, MillisSinceEpoch, Ref};
 use serde::Serialize;
 
 use super::{MemoryError, NewMemory, Novelty, Remember};
@@ -19,6 +19,8 @@ pub struct ExtractedFacts {
     pub new: u64,
     pub confirmed: u64,
     pub known: u64,
+    /// Facts that were forgotten, or whose source was.
+    pub forgotten: u64,
 }
 
 impl ExtractedFacts {
@@ -28,13 +30,15 @@ impl ExtractedFacts {
         self.new += more.new;
         self.confirmed += more.confirmed;
         self.known += more.known;
+        self.forgotten += more.forgotten;
     }
 }
 
 impl Remember<'_> {
-    /// Remembers what messages say, each page of them in one transaction.
+    /// Remembers what the messages of one session say and show, in one transaction.
     ///
-    /// A fact belongs to the session that first said it, and to whom `scope` names beside. Reading a message again changes nothing.
+    /// A record belongs to the session that first said it, and to whom `scope` names beside. Reading a session again changes
+    /// nothing.
     pub async fn extract(
         &self,
         records: &[MessageRecord],
@@ -42,25 +46,22 @@ impl Remember<'_> {
         settings: &Extraction,
         now: MillisSinceEpoch,
     ) -> Result<ExtractedFacts, MemoryError> {
-        let mut new = Vec::new();
-        for record in records {
-            let origin = match record.message.role {
-                Role::User => "user",
-                Role::Assistant => "assistant",
-                Role::Tool => "tool",
-                Role::System => continue,
-            };
-            for fact in extract(&record.message, settings) {
-                new.push(NewMemory {
-                    scope: Scope { session: Some(record.session.clone()), ..scope.clone() },
-                    origin: origin.to_owned(),
-                    source_ref: Some(Ref::message(record.hash).to_string()),
-                    tags: fact.tags,
-                    event_at: record.message.time,
-                    ..NewMemory::new(fact.kind, fact.text)
-                });
-            }
-        }
+        let messages: Vec<&Message> = records.iter().map(|record| &record.message).collect();
+        let new = extract(&messages, settings).into_iter().filter_map(|found| {
+            let record = records.get(found.message)?;
+            Some(NewMemory {
+                scope: Scope { session: Some(record.session.clone()), ..scope.clone() },
+                origin: found.origin,
+                source_ref: Some(Ref::message(record.hash).to_string()),
+                tags: found.tags,
+                name: found.name,
+                points: found.points,
+                summary: found.summary,
+                event_at: record.message.time,
+                ..NewMemory::new(found.kind, found.text)
+            })
+        });
+        let new: Vec<NewMemory> = new.collect();
         let mut found =
             ExtractedFacts { messages: records.len() as u64, ..ExtractedFacts::default() };
         for (_, met) in self.add_all(new, now).await? {
@@ -68,6 +69,7 @@ impl Remember<'_> {
                 Novelty::New => &mut found.new,
                 Novelty::Confirmed => &mut found.confirmed,
                 Novelty::Known => &mut found.known,
+                Novelty::Forgotten => &mut found.forgotten,
             } += 1;
         }
         Ok(found)
@@ -83,15 +85,15 @@ pub async fn extract_session(
     settings: &Extraction,
     now: MillisSinceEpoch,
 ) -> Result<ExtractedFacts, MemoryError> {
-    let mut found = ExtractedFacts::default();
-    let mut from = 0;
+    // The whole session at once: what fixed what, and what came of it, only shows over all of it.
+    let mut records = Vec::new();
     loop {
+        let from = records.last().map_or(0, |last: &MessageRecord| last.position + 1);
         let page = history.messages(remember.tenant, session, from, PAGE).await?;
-        let more = remember.extract(&page, scope, settings, now).await?;
-        found.add(more);
-        if page.len() < PAGE {
-            return Ok(found);
+        let is_last = page.len() < PAGE;
+        records.extend(page);
+        if is_last {
+            return remember.extract(&records, scope, settings, now).await;
         }
-        from = page.last().map_or(from, |last| last.position + 1);
     }
 }

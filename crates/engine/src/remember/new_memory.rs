@@ -10,8 +10,8 @@ use plimsoll_core::memory::{MemoryKind, Outcome};
 use plimsoll_core::safety::{Handling, redact};
 use serde::{Deserialize, Serialize};
 
-use super::MemoryError;
-use crate::memory::{MemoryId, Scope};
+use super::{Details, MemoryError};
+use crate::memory::{MemoryId, MemoryRecord, Scope};
 use crate::valid::digest;
 
 /// Something to be remembered.
@@ -90,18 +90,7 @@ impl NewMemory {
 
     /// Returns the id that follows from what is said and for whom, whatever the case, spacing and session.
     pub(super) fn own_id(&self) -> MemoryId {
-        let scope = &self.scope;
-        let part = |part: &Option<String>| part.clone().unwrap_or_default();
-        let parts = [
-            self.kind.as_str().to_owned(),
-            part(&scope.workspace),
-            part(&scope.user),
-            part(&scope.agent),
-            normalised(&self.name),
-            normalised(&self.text),
-            self.points.iter().map(|point| normalised(point)).collect::<Vec<_>>().join("\u{1e}"),
-        ];
-        MemoryId(digest(parts.join("\u{1f}").as_bytes())[..16].to_owned())
+        id_of(self.kind, &self.scope, &self.name, &self.text, &self.points)
     }
 
     pub(super) fn redacted(mut self, handling: Handling) -> Self {
@@ -118,6 +107,31 @@ impl NewMemory {
         self.tags.iter_mut().for_each(clean);
         self
     }
+}
+
+/// Returns the id that follows from what a record says now, which may be another than it has.
+pub(crate) fn content_id(record: &MemoryRecord) -> MemoryId {
+    let details = Details::of(record);
+    let text = if details.text.is_empty() && details.name.is_empty() {
+        &record.micro
+    } else {
+        &details.text
+    };
+    id_of(record.kind, &record.scope, &details.name, text, &details.points)
+}
+
+fn id_of(kind: MemoryKind, scope: &Scope, name: &str, text: &str, points: &[String]) -> MemoryId {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    let parts = [
+        kind.as_str().to_owned(),
+        part(&scope.workspace),
+        part(&scope.user),
+        part(&scope.agent),
+        normalised(name),
+        normalised(text),
+        points.iter().map(|point| normalised(point)).collect::<Vec<_>>().join("\u{1e}"),
+    ];
+    MemoryId(digest(parts.join("\u{1f}").as_bytes())[..16].to_owned())
 }
 
 /// Checks that a record says what its kind needs.

@@ -72,7 +72,11 @@ impl Remember<'_> {
         let same = normalised(&details.text) == normalised(&new.text)
             && normalised(&details.name) == normalised(&new.name);
         if !same || known.kind != new.kind {
-            return Err(MemoryError::Taken { id: known.id });
+            // An id that follows from the text is taken by another text only if that is a correction.
+            return match &new.id {
+                Some(_) => Err(MemoryError::Taken { id: known.id }),
+                None => Ok((known, Novelty::Known)),
+            };
         }
         let source = new.source_ref.as_ref();
         // Without a source nobody can tell a repetition from a confirmation.
@@ -122,7 +126,7 @@ impl Remember<'_> {
 }
 
 /// Writes what a context may show of a record.
-fn write_levels(record: &mut MemoryRecord) {
+pub(super) fn write_levels(record: &mut MemoryRecord) {
     let details = Details::of(record);
     let said = Statement {
         text: &details.text,

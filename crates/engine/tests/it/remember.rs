@@ -7,7 +7,7 @@ use plimsoll_core::safety::{Action, Handling, Safety};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
 use plimsoll_engine::cards::CardSettings;
 use plimsoll_engine::remember::{
-    Details, MemoryError, NewMemory, Novelty, Remember, SourceConfidence, from_line,
+    Details, Edit, MemoryError, NewMemory, Novelty, Remember, SourceConfidence, from_line,
     queue_model_pass, to_line,
 };
 use plimsoll_engine::work::{MemoryRules, Workers};
@@ -145,8 +145,8 @@ async fn levels_are_written_again_when_the_outcome_is_known() {
     // As of the day before it was open.
     let before = desk.store.memory(&tenant("a"), &recorded.id, Some(NOW)).await.expect("as it was");
     assert_eq!(before, recorded);
-    let refused = desk.change(&recorded.id, Event::Disproved).await;
-    assert!(matches!(refused, Err(MemoryError::Refused(_))), "decisions are permanent");
+    let refused = desk.change(&recorded.id, Event::Confirmed).await;
+    assert!(matches!(refused, Err(MemoryError::Refused(_))), "only facts are confirmed");
     let twice = desk
         .with(async |remember| remember.review(&recorded.id, Outcome::Failure, "", NOW).await)
         .await;
@@ -397,5 +397,61 @@ async fn every_source_has_its_own_confidence() {
         let desk = Desk { confidence: changed, ..Desk::new() };
         let own = desk.add(new).await.0.confidence;
         assert!((own - usual.confidence).abs() > 0.01, "{origin}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_forgotten_is_not_taken_from_a_message_again() {
+    let desk = Desk::new();
+    let one = || from("The port is 8080", "ref:message:1111111111111111");
+    let (record, _) = desk.add(one()).await;
+    desk.with(async |remember| remember.forget(&[record.id.clone()]).await.expect("gone")).await;
+    assert_eq!(desk.add(one()).await.1, Novelty::Forgotten);
+    let elsewhere = from("the port is 8080.", "ref:message:2222222222222222");
+    assert_eq!(desk.add(elsewhere).await.1, Novelty::Forgotten);
+    assert_eq!(desk.all().await.len(), 0);
+    // The operator may say it again.
+    assert_eq!(desk.add(fact("The port is 8080")).await.1, Novelty::New);
+    let source = "ref:message:3333333333333333";
+    desk.with(async |remember| remember.forget_source(source, NOW).await.expect("gone")).await;
+    assert_eq!(desk.add(from("The host is north", source)).await.1, Novelty::Forgotten);
+}
+
+#[tokio::test]
+async fn what_was_corrected_is_not_taken_from_a_message_again() {
+    let desk = Desk::new();
+    let one = || from("The port is 80", "ref:message:1111111111111111");
+    let (record, _) = desk.add(one()).await;
+    let edit = Edit { text: Some("The port is 8080".into()), ..Edit::default() };
+    let edited = desk
+        .with(async |remember| remember.edit(&record.id, &edit, NOW).await)
+        .await
+        .expect("edited");
+    assert_eq!((&*edited.micro, &*edited.origin), ("The port is 8080", "operator"));
+    assert_eq!(desk.add(one()).await.1, Novelty::Known);
+    let before = desk.store.memory(&tenant("a"), &record.id, Some(record.updated_at)).await;
+    assert_eq!(before.expect("its history").micro, "The port is 80");
+    // Forgotten, neither text comes back.
+    desk.with(async |remember| remember.forget(&[record.id.clone()]).await.expect("gone")).await;
+    assert_eq!(desk.add(one()).await.1, Novelty::Forgotten);
+    let other = from("The port is 8080", "ref:message:2222222222222222");
+    assert_eq!(desk.add(other).await.1, Novelty::Forgotten);
+}
+
+#[tokio::test]
+async fn every_kind_can_be_disproved_and_retired() {
+    for kind in MemoryKind::ALL {
+        let desk = Desk::new();
+        for (event, state) in
+            [(Event::Disproved, MemoryState::Inactive), (Event::Retired, MemoryState::Retired)]
+        {
+            let text = format!("one that is {}", state.as_str());
+            let new = NewMemory { name: "name".into(), ..NewMemory::new(*kind, text) };
+            let (record, _) = desk.add(new).await;
+            let changed = desk.change(&record.id, event).await.expect("corrected");
+            assert_eq!(changed.state, state, "{kind:?}");
+        }
+        // Time passes for all of them.
+        desk.with(async |remember| remember.age(NOW).await.expect("aged")).await;
     }
 }

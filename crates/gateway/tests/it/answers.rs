@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerFacts, AnswerSettings, keepable, servable};
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
-use plimsoll_gateway::{Answers, KeptAnswer, KeyConfig, Mode};
+use plimsoll_gateway::{Answers, KeptAnswer, KeyConfig, StoreFailure};
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_wire::{
@@ -298,7 +298,7 @@ async fn nobody_sees_what_another_was_answered() {
     let store = Arc::new(MemoryStore::default());
     let gateway = Running::with_answers(upstream.address(), store, shelf.clone(), |config| {
         for name in ["ann", "bob"] {
-            let key = KeyConfig { sha256: hex(name), tenant: None };
+            let key = KeyConfig { sha256: hex(name), tenant: None, operator: false };
             config.keys.insert(name.to_owned(), key);
         }
         let other = config.upstreams["anthropic"].clone();
@@ -454,7 +454,7 @@ async fn a_kept_answer_is_in_the_history_before_the_client_has_it() {
     let (shelf, gate) = (Arc::new(Shelf::default()), Arc::new(Gate::default()));
     let store: Arc<dyn HistoryStore> = gate.clone();
     let gateway = Running::with_answers(upstream.address(), store, shelf.clone(), |config| {
-        config.mode = Mode::On;
+        config.on_store_failure = StoreFailure::Refuse;
     })
     .await;
     gateway.post(path, &[], body.as_bytes()).await;
@@ -474,7 +474,10 @@ async fn what_the_history_has_not_the_cache_has_not() {
     let (shelf, gate) = (Arc::new(Shelf::default()), Arc::new(Gate::default()));
     gate.refuse();
     let store: Arc<dyn HistoryStore> = gate;
-    let gateway = Running::with_answers(upstream.address(), store, shelf.clone(), |_| {}).await;
+    let gateway = Running::with_answers(upstream.address(), store, shelf.clone(), |config| {
+        config.on_store_failure = StoreFailure::Refuse;
+    })
+    .await;
     let answer = gateway.post(path, &[], body.as_bytes()).await;
     assert!(answer.text().contains("could not be kept") && !answer.is_whole);
     assert_eq!(shelf.size(), 0);

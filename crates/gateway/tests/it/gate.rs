@@ -46,6 +46,11 @@ impl Gate {
         self.refuses.store(true, Ordering::Relaxed);
     }
 
+    /// Takes again what it refused.
+    pub(crate) fn accept(&self) {
+        self.refuses.store(false, Ordering::Relaxed);
+    }
+
     /// Refuses to give the messages of a session, or gives them again.
     pub(crate) fn refuse_reading(&self, refuses: bool) {
         self.refuses_reading.store(refuses, Ordering::Relaxed);

@@ -10,6 +10,7 @@ use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::{BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy};
+use plimsoll_core::safety::Handling;
 use plimsoll_engine::HistoryStore;
 use plimsoll_gateway::{
     Answers, Gateway, GatewayConfig, Memory, Observation, OwnTools, Parts, Policies,
@@ -62,7 +63,7 @@ pub(crate) struct Running {
 
 /// Sends every API to `upstream`.
 pub(crate) fn upstreams(upstream: &str) -> BTreeMap<String, UpstreamConfig> {
-    let all = UpstreamConfig { base_url: upstream.to_owned(), api: None, key_env: None };
+    let all = UpstreamConfig::at(upstream);
     ["anthropic", "openai", "gemini"].map(|name| (name.to_owned(), all.clone())).into()
 }
 
@@ -91,7 +92,17 @@ impl Running {
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
         let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
-        Self::with_all(upstream, store, clock, Some(answers), None, None, change).await
+        Self::with_all(
+            upstream,
+            store,
+            clock,
+            Some(answers),
+            None,
+            None,
+            Handling::default(),
+            change,
+        )
+        .await
     }
 
     pub(crate) async fn with_clock(
@@ -100,7 +111,7 @@ impl Running {
         clock: Arc<ManualClock>,
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
-        Self::with_all(upstream, store, clock, None, None, None, change).await
+        Self::with_all(upstream, store, clock, None, None, None, Handling::default(), change).await
     }
 
     pub(crate) async fn with_memory(
@@ -110,7 +121,17 @@ impl Running {
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
         let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
-        Self::with_all(upstream, store, clock, None, Some(memory), None, change).await
+        Self::with_all(
+            upstream,
+            store,
+            clock,
+            None,
+            Some(memory),
+            None,
+            Handling::default(),
+            change,
+        )
+        .await
     }
 
     pub(crate) async fn with_observation(
@@ -119,9 +140,30 @@ impl Running {
         observation: Observation,
     ) -> Self {
         let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
-        Self::with_all(upstream, store, clock, None, None, Some(observation), |_| {}).await
+        Self::with_all(
+            upstream,
+            store,
+            clock,
+            None,
+            None,
+            Some(observation),
+            Handling::default(),
+            |_| {},
+        )
+        .await
     }
 
+    pub(crate) async fn with_ingestion(
+        upstream: &str,
+        ingestion: Handling,
+        change: impl FnOnce(&mut GatewayConfig),
+    ) -> Self {
+        let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
+        let store = Arc::new(MemoryStore::default());
+        Self::with_all(upstream, store, clock, None, None, None, ingestion, change).await
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one place that makes all gateways of the tests")]
     async fn with_all(
         upstream: &str,
         store: Arc<dyn HistoryStore>,
@@ -129,6 +171,7 @@ impl Running {
         answers: Option<Arc<dyn Answers>>,
         memory: Option<Arc<dyn Memory>>,
         observation: Option<Observation>,
+        ingestion: Handling,
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Self {
         let mut config = GatewayConfig {
@@ -149,6 +192,7 @@ impl Running {
             memory,
             answers,
             observation,
+            ingestion,
             // The tools of the tests are few.
             lazy_tools: config
                 .add

@@ -83,6 +83,7 @@ async fn a_crowd_is_refused_at_the_door() {
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     assert_eq!(answer.header("x-plimsoll-refused"), Some("busy"));
     // What leaves gives its room back.
+    first.set_zero_linger().expect("set");
     drop(first);
     upstream.closed(1).await;
     let answer = gateway.post("/v1/responses", &[], &body).await;
@@ -188,5 +189,33 @@ async fn depth_and_the_size_of_answers_are_settings() {
         .await;
         let answer = gateway.post("/v1/messages", &[], body).await;
         assert_eq!(answer.status, status, "{depth} {most}: {}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn answers_take_a_bounded_part_of_the_memory() {
+    let body =
+        br#"{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}]}"#;
+    // One event without an end, one answer of many events, and one for which all answers together have no room.
+    let (endless, event) = ("data: ".to_owned() + &"x".repeat(2000), "data: {}\n\n".repeat(300));
+    for (chunk, event_bytes, answer_bytes, answers_bytes) in [
+        (&endless, 1000, 1 << 20, 1 << 20),
+        (&event, 1000, 2000, 1 << 20),
+        (&event, 1000, 1 << 20, 2000),
+    ] {
+        let script = Scripted::chunks([chunk.as_bytes()]).then_silence();
+        let upstream =
+            ScriptedServer::start([script.header("content-type", "text/event-stream")]).await;
+        let gateway = Running::start(upstream.address(), |config| {
+            config.limits.event_bytes = event_bytes;
+            config.limits.answer_bytes = answer_bytes;
+            config.limits.answers_bytes = answers_bytes;
+        })
+        .await;
+        let answer = gateway.post("/v1/messages", &[], body).await;
+        assert!(!answer.is_whole, "{}", answer.text());
+        assert!(answer.text().contains("error"), "{}", answer.text());
+        // The upstream is let go, though it would go on.
+        upstream.closed(1).await;
     }
 }

@@ -9,7 +9,7 @@ use crate::harness::Running;
 
 fn keys() -> BTreeMap<String, KeyConfig> {
     let sha256 = plimsoll_engine::digest(b"a key of the gateway");
-    [("ann".to_owned(), KeyConfig { sha256, tenant: None })].into()
+    [("ann".to_owned(), KeyConfig { sha256, tenant: None, operator: true })].into()
 }
 
 #[tokio::test]

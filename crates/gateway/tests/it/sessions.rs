@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_core::{MillisSinceEpoch, Role};
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
-use plimsoll_gateway::{Durability, Mode};
+use plimsoll_gateway::{Durability, Mode, StoreFailure};
 use plimsoll_testkit::upstream::{ReceivedRequest, Scripted, ScriptedServer};
 use plimsoll_testkit::{ManualClock, MemoryStore};
 use plimsoll_wire::{Wire, check};
@@ -336,7 +336,10 @@ async fn the_end_waits_until_all_is_kept_unless_told_not_to() {
             ScriptedServer::start([talk.answer("hello", &[]), talk.answer("hello", &[])]).await;
         let gate = Arc::new(Gate::default());
         gate.refuse();
-        let gateway = Running::with_store(upstream.address(), gate.clone(), |_| {}).await;
+        let gateway = Running::with_store(upstream.address(), gate.clone(), |config| {
+            config.on_store_failure = StoreFailure::Refuse;
+        })
+        .await;
         let answer = gateway.post(talk.path(), &[], &talk.body()).await;
         assert!(answer.text().contains("hello"));
         assert!(!answer.text().contains(terminal(wire)), "{wire}: {}", answer.text());

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Delivery, images, leading_system, raw, text_in, written};
+use super::{Delivery, forbids_tools, images, leading_system, raw, text_in, written};
 use crate::config::JsonBy;
 use crate::provider::Provider;
 
@@ -26,6 +26,8 @@ struct AnthropicRequest<'a> {
     stop_sequences: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<bool>,
 }
@@ -99,6 +101,7 @@ pub(super) fn body(
         temperature: request.temperature,
         stop_sequences: &request.stop,
         output_config,
+        tool_choice: forbids_tools(request).then(|| json!({"type": "none"})),
         stream: (delivery == Delivery::Streamed).then_some(true),
     })
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Delivery, images, raw, text_in, text_of, written};
+use super::{Delivery, forbids_tools, images, raw, text_in, text_of, written};
 use crate::config::JsonBy;
 use crate::provider::Provider;
 
@@ -24,6 +24,8 @@ struct ChatCompletionsRequest<'a> {
     response_format: Option<ChatResponseFormat>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,6 +98,7 @@ pub(super) fn body(
         temperature: request.temperature,
         response_format,
         stop: &request.stop,
+        tool_choice: forbids_tools(request).then_some("none"),
         stream: streamed,
         stream_options: streamed.map(|_| json!({"include_usage": true})),
     })

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Delivery, images, leading_system, raw, text_in, text_of, written};
+use super::{Delivery, forbids_tools, images, leading_system, raw, text_in, text_of, written};
 use crate::config::JsonBy;
 use crate::provider::Provider;
 
@@ -23,6 +23,8 @@ struct ResponsesRequest<'a> {
     temperature: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextForm>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
     store: bool,
     include: [&'static str; 1],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +89,7 @@ pub(super) fn body(
         max_output_tokens: request.max_tokens,
         temperature: request.temperature,
         text: format.map(|format| TextForm { format }),
+        tool_choice: forbids_tools(request).then_some("none"),
         store: false,
         // The next request needs this part of the reasoning.
         include: ["reasoning.encrypted_content"],

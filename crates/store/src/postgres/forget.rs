@@ -2,11 +2,14 @@
 
 use deadpool_postgres::{Object, Transaction};
 use plimsoll_core::{ContentHash, Ref};
-use plimsoll_engine::{Forgotten, Scope, SessionId, StoreError, TenantId};
+use plimsoll_engine::{
+    Forgotten, MemoryId, Scope, SessionId, StoreError, TenantId, source_tombstone,
+};
+use tokio_postgres::Row;
 
 use super::failure::{of_client, of_commit};
-use super::text::{corrupt, escape, escape_opt, limit};
-use super::{answers, artefacts, change, rows};
+use super::text::{corrupt, escape, escape_all, escape_opt, key, limit};
+use super::{answers, artefacts, change, memories, rows};
 
 /// Removes what a scope covers. Vectors go by the tables' triggers, states and words of records by their keys.
 pub(super) async fn forget(
@@ -15,9 +18,10 @@ pub(super) async fn forget(
     scope: &Scope,
 ) -> Result<Forgotten, StoreError> {
     let transaction = client.transaction().await.map_err(of_client)?;
+    memories::next_generation(&transaction, tenant).await?;
     let sql = "DELETE FROM memories WHERE tenant = $1 \
                AND ($2::text IS NULL OR workspace_id = $2) AND ($3::text IS NULL OR user_id = $3) \
-               AND ($4::text IS NULL OR session_id = $4) AND ($5::text IS NULL OR agent_id = $5)";
+               AND ($4::text IS NULL OR session_id = $4) AND ($5::text IS NULL OR agent_id = $5) RETURNING *";
     let values: super::SqlValues<'_> = &[
         &tenant.as_str(),
         &escape_opt(scope.workspace.as_ref()),
@@ -25,8 +29,8 @@ pub(super) async fn forget(
         &scope.session.as_ref().map(SessionId::as_str),
         &escape_opt(scope.agent.as_ref()),
     ];
-    let memories = change(&transaction, sql, values).await?;
-    count_removal(&transaction, tenant, memories).await?;
+    let gone = rows(&transaction, sql, values).await?;
+    let memories = bury(&transaction, tenant, &gone).await?;
     let mut forgotten = Forgotten { memories, ..Forgotten::default() };
     if let Some(session) = scope.session_alone() {
         forget_all_of_session(&transaction, tenant, session, &mut forgotten).await?;
@@ -44,9 +48,11 @@ pub(super) async fn forget_source(
     let transaction = client.transaction().await.map_err(of_client)?;
     let escaped = escape(source);
     let values: super::SqlValues<'_> = &[&tenant.as_str(), &escaped];
-    let sql = "DELETE FROM memories WHERE tenant = $1 AND source_ref = $2";
-    let memories = change(&transaction, sql, values).await?;
-    count_removal(&transaction, tenant, memories).await?;
+    memories::next_generation(&transaction, tenant).await?;
+    bury_keys(&transaction, tenant, &[source_tombstone(source)]).await?;
+    let sql = "DELETE FROM memories WHERE tenant = $1 AND source_ref = $2 RETURNING *";
+    let gone = rows(&transaction, sql, values).await?;
+    let memories = bury(&transaction, tenant, &gone).await?;
     artefacts::lock_contents(&transaction, tenant).await?;
     let sql = "DELETE FROM cas_refs WHERE tenant = $1 AND (ref_id = $2 OR starts_with(ref_id, $2 || ':')) \
                RETURNING kind, digest, view";
@@ -57,6 +63,53 @@ pub(super) async fn forget_source(
     transaction.commit().await.map_err(of_commit)?;
     let artefacts = limit(gone.len()).unsigned_abs();
     Ok(Forgotten { memories, artefacts, answers, ..Forgotten::default() })
+}
+
+/// Removes records with all their states.
+pub(super) async fn forget_memories(
+    client: &mut Object,
+    tenant: &TenantId,
+    ids: &[MemoryId],
+) -> Result<Forgotten, StoreError> {
+    let transaction = client.transaction().await.map_err(of_client)?;
+    memories::next_generation(&transaction, tenant).await?;
+    let keys: Vec<_> = ids.iter().map(|id| key(&id.0)).collect();
+    let sql = "DELETE FROM memories WHERE tenant = $1 AND id_key = ANY($2) RETURNING *";
+    let gone = rows(&transaction, sql, &[&tenant.as_str(), &keys]).await?;
+    let memories = bury(&transaction, tenant, &gone).await?;
+    transaction.commit().await.map_err(of_commit)?;
+    Ok(Forgotten { memories, ..Forgotten::default() })
+}
+
+/// Leaves the tombstones of removed records and counts the removal; returns how many they are.
+async fn bury(
+    transaction: &Transaction<'_>,
+    tenant: &TenantId,
+    gone: &[Row],
+) -> Result<u64, StoreError> {
+    let mut keys = Vec::new();
+    for row in gone {
+        match memories::read(row) {
+            Ok(record) => keys.extend(record.tombstones()),
+            // A record that cannot be read is buried by its id alone; an unusual id stays escaped.
+            Err(_) => keys.push(format!("record:{}", row.get::<_, &str>("id"))),
+        }
+    }
+    bury_keys(transaction, tenant, &keys).await?;
+    let removed = limit(gone.len()).unsigned_abs();
+    count_removal(transaction, tenant, removed).await?;
+    Ok(removed)
+}
+
+async fn bury_keys(
+    transaction: &Transaction<'_>,
+    tenant: &TenantId,
+    keys: &[String],
+) -> Result<(), StoreError> {
+    let sql = "INSERT INTO memory_tombstones (tenant, key) SELECT DISTINCT $1, unnest($2::text[]) \
+               ON CONFLICT DO NOTHING";
+    change(transaction, sql, &[&tenant.as_str(), &escape_all(keys)]).await?;
+    Ok(())
 }
 
 /// Counts a removal, so that copies of memory are read anew.

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
     Answer, AnswerQuota, Artefact, ArtefactRef, Embedding, Forgotten, Hit, Job, JobId, JobOutcome,
-    JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion,
-    NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
+    JobState, KnowledgeStore, MemoryChange, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord,
+    MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
 };
 
 use super::{PostgresStore, answers, artefacts, forget, jobs, memories, tool_schemas};
@@ -53,6 +53,25 @@ impl KnowledgeStore for PostgresStore {
             record.check_of(tenant)?;
         }
         memories::put(&mut self.client().await?, tenant, records).await
+    }
+
+    async fn change_memories(
+        &self,
+        tenant: &TenantId,
+        changes: &[MemoryChange],
+    ) -> Result<Vec<MemoryId>, StoreError> {
+        for change in changes {
+            change.record.check_of(tenant)?;
+        }
+        memories::change_all(&mut self.client().await?, tenant, changes).await
+    }
+
+    async fn forget_memories(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<Forgotten, StoreError> {
+        forget::forget_memories(&mut self.client().await?, tenant, ids).await
     }
 
     async fn memory_changes(

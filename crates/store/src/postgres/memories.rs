@@ -4,8 +4,8 @@ use deadpool_postgres::{GenericClient, Object, Transaction};
 use pgvector::Vector;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Embedding, Hit, MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryVersion,
-    SessionId, StoreError, TenantId,
+    Embedding, Hit, MemoryChange, MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord,
+    MemoryVersion, SessionId, StoreError, TenantId,
 };
 use tokio_postgres::Row;
 
@@ -18,9 +18,9 @@ use super::{change, row, rows, words};
 const PUT: &str = "
     INSERT INTO memories (tenant, id_key, id, kind, state, is_current, workspace_id, user_id,
         session_id, agent_id, micro, source_ref, tags, confidence, created_at, updated_at, embedding,
-        embedding_model, model_key, record, generation)
+        embedding_model, model_key, record, generation, hash)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-        $21)
+        $21, $22)
     ON CONFLICT (tenant, id_key) DO UPDATE SET
         kind = excluded.kind, state = excluded.state, is_current = excluded.is_current,
         workspace_id = excluded.workspace_id, user_id = excluded.user_id,
@@ -29,7 +29,7 @@ const PUT: &str = "
         created_at = excluded.created_at, updated_at = excluded.updated_at,
         embedding = excluded.embedding, embedding_model = excluded.embedding_model,
         model_key = excluded.model_key, record = excluded.record,
-        generation = excluded.generation";
+        generation = excluded.generation, hash = excluded.hash";
 
 /// Holds the tenant's row until the transaction ends.
 const NEXT_GENERATION: &str = "
@@ -39,12 +39,13 @@ const NEXT_GENERATION: &str = "
 
 const PUT_STATE: &str = "
     INSERT INTO memory_states (tenant, id_key, updated_at, confidence, embedding, embedding_model,
-        record)
-    SELECT tenant, id_key, updated_at, confidence, embedding, embedding_model, record
+        record, hash)
+    SELECT tenant, id_key, updated_at, confidence, embedding, embedding_model, record, hash
     FROM memories WHERE tenant = $1 AND id_key = $2
     ON CONFLICT (tenant, id_key, updated_at) DO UPDATE SET
         confidence = excluded.confidence, embedding = excluded.embedding,
-        embedding_model = excluded.embedding_model, record = excluded.record";
+        embedding_model = excluded.embedding_model, record = excluded.record,
+        hash = excluded.hash";
 
 const PUT_WORDS: &str = "
     INSERT INTO memory_words (tenant, id_key, part, words)
@@ -63,12 +64,63 @@ pub(super) async fn put(
     let embeddings = records.iter().filter_map(|record| record.embedding.as_ref());
     open_spaces(&*client, tenant, "memory", embeddings).await?;
     let transaction = client.transaction().await.map_err(of_client)?;
-    let counted = row(&transaction, NEXT_GENERATION, &[&tenant.as_str()]).await?;
-    let generation: i64 = counted.ok_or_else(|| corrupt("a tenant's version"))?.get(0);
+    let generation = next_generation(&transaction, tenant).await?;
     for record in records {
         put_one(&transaction, record, generation).await?;
     }
     transaction.commit().await.map_err(of_commit)
+}
+
+/// Counts a change of a tenant's memory; other transactions that change it wait until this one ends.
+pub(super) async fn next_generation(
+    transaction: &Transaction<'_>,
+    tenant: &TenantId,
+) -> Result<i64, StoreError> {
+    let counted = row(transaction, NEXT_GENERATION, &[&tenant.as_str()]).await?;
+    Ok(counted.ok_or_else(|| corrupt("a tenant's version"))?.get(0))
+}
+
+/// Stores changes of records whose versions still hold; returns those that a tombstone forbids.
+pub(super) async fn change_all(
+    client: &mut Object,
+    tenant: &TenantId,
+    changes: &[MemoryChange],
+) -> Result<Vec<MemoryId>, StoreError> {
+    if changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let embeddings = changes.iter().filter_map(|one| one.record.embedding.as_ref());
+    open_spaces(&*client, tenant, "memory", embeddings).await?;
+    let transaction = client.transaction().await.map_err(of_client)?;
+    // First the tenant's row, so that nobody changes a version or forgets in between.
+    let generation = next_generation(&transaction, tenant).await?;
+    for one in changes {
+        let sql = "SELECT updated_at FROM memories WHERE tenant = $1 AND id_key = $2";
+        let values: super::SqlValues<'_> = &[&tenant.as_str(), &key(&one.record.id.0)];
+        let present: Option<i64> = row(&transaction, sql, values).await?.map(|row| row.get(0));
+        if present != one.from.map(|from| from.0) {
+            let what = format!("memory {:?} changed", one.record.id.0);
+            return Err(StoreError::Conflict { what });
+        }
+    }
+    let mut passed_over = Vec::new();
+    for one in changes {
+        let keys = escape_all(&one.forbidding());
+        let values: super::SqlValues<'_> = &[&tenant.as_str(), &keys];
+        if one.revives {
+            let sql = "DELETE FROM memory_tombstones WHERE tenant = $1 AND key = ANY($2)";
+            change(&transaction, sql, values).await?;
+        } else {
+            let sql = "SELECT 1 FROM memory_tombstones WHERE tenant = $1 AND key = ANY($2) LIMIT 1";
+            if row(&transaction, sql, values).await?.is_some() {
+                passed_over.push(one.record.id.clone());
+                continue;
+            }
+        }
+        put_one(&transaction, &one.record, generation).await?;
+    }
+    transaction.commit().await.map_err(of_commit)?;
+    Ok(passed_over)
 }
 
 async fn put_one(
@@ -104,6 +156,7 @@ async fn put_one(
         &model_key,
         &json,
         &generation,
+        &record.digest(),
     ];
     change(transaction, PUT, values).await?;
     change(transaction, PUT_STATE, &[&tenant, &id_key]).await?;
@@ -136,11 +189,12 @@ pub(super) async fn changes<C: GenericClient>(
     Ok(MemoryChanges { version, is_whole, records })
 }
 
-fn read(row: &Row) -> Result<MemoryRecord, StoreError> {
+pub(super) fn read(row: &Row) -> Result<MemoryRecord, StoreError> {
     let mut record: MemoryRecord =
         serde_json::from_str(row.get("record")).map_err(|_| corrupt("a memory record"))?;
     record.confidence = row.get("confidence");
     record.embedding = embedding(row, "embedding", "embedding_model");
+    record.check_digest(row.get("hash"))?;
     Ok(record)
 }
 

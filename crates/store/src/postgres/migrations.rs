@@ -6,8 +6,12 @@ use plimsoll_engine::StoreError;
 use super::failure::{of_client, of_commit};
 
 /// The schema's versions in order, the first being 1. One that was released is never changed.
-const MIGRATIONS: &[&str] =
-    &[include_str!("begin.sql"), include_str!("memory_versions.sql"), include_str!("bills.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("begin.sql"),
+    include_str!("memory_versions.sql"),
+    include_str!("bills.sql"),
+    include_str!("memory_tombstones.sql"),
+];
 /// The key of the lock that migrations hold: "Plimsoll" as bytes.
 const LOCK: i64 = 0x506c_696d_736f_6c6c;
 

@@ -99,9 +99,18 @@ fn prepare(path: &Path) -> io::Result<()> {
         builder.create(folder)?;
     }
     match create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => private(path),
+        // A file that is there keeps its mode: it may be no store, and its owner may have opened it to others.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => regular(path),
         result => result,
     }
+}
+
+/// Refuses a device, a pipe and a folder before anything is done to it.
+fn regular(path: &Path) -> io::Result<()> {
+    if std::fs::metadata(path)?.is_file() {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"))
 }
 
 fn create(path: &Path) -> io::Result<()> {
@@ -110,22 +119,6 @@ fn create(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map(drop)
-}
-
-#[cfg(unix)]
-fn private(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let open_to_others = std::fs::metadata(path)?.permissions().mode() & 0o077 != 0;
-    if open_to_others {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
-    } else {
-        Ok(())
-    }
-}
-
-#[cfg(not(unix))]
-fn private(_path: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 fn of_io(path: &Path, error: &io::Error) -> StoreError {

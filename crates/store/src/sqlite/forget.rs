@@ -1,13 +1,13 @@
 //! Forgetting: all that belongs to a scope, from every table and index, in one transaction.
 
 use plimsoll_core::{ContentHash, Ref};
-use plimsoll_engine::{Forgotten, Scope, SessionId, TenantId};
+use plimsoll_engine::{Forgotten, MemoryId, Scope, SessionId, TenantId, source_tombstone};
 use rusqlite::Connection;
 
 use super::failure::SqliteFailure;
-use super::query::{change, rows};
+use super::query::{change, row, rows};
 use super::tenants::{self, TenantNumber};
-use super::{answers, artefacts, text};
+use super::{answers, artefacts, memories, text};
 
 /// Removes all that belongs to a scope.
 pub(super) fn forget(
@@ -17,7 +17,7 @@ pub(super) fn forget(
 ) -> Result<Forgotten, SqliteFailure> {
     let Some(number) = tenants::find(connection, tenant)? else { return Ok(Forgotten::default()) };
     let mut forgotten = Forgotten {
-        memories: memories(connection, tenant, number, scope)?,
+        memories: of_scope(connection, tenant, number, scope)?,
         ..Forgotten::default()
     };
     if let Some(session) = scope.session_alone() {
@@ -59,7 +59,8 @@ pub(super) fn forget_source(
     tenant: &TenantId,
     source: &str,
 ) -> Result<Forgotten, SqliteFailure> {
-    let Some(number) = tenants::find(connection, tenant)? else { return Ok(Forgotten::default()) };
+    let number = tenants::ensure(connection, tenant)?;
+    bury(connection, tenant, &source_tombstone(source))?;
     let gone: Vec<(i64, String)> = rows(
         connection,
         "SELECT id, memory_id FROM memory_records
@@ -90,7 +91,7 @@ pub(super) fn forget_source(
     Ok(forgotten)
 }
 
-fn memories(
+fn of_scope(
     connection: &Connection,
     tenant: &TenantId,
     number: TenantNumber,
@@ -122,6 +123,15 @@ fn remove(
 ) -> Result<u64, SqliteFailure> {
     let sql = "DELETE FROM memory_records WHERE tenant = ?1 AND memory_id = ?2";
     for (row, id) in gone {
+        // A record that cannot be read is buried by its id alone.
+        match memories::by_row(connection, tenant, *row) {
+            Ok(Some(record)) => {
+                for key in record.tombstones() {
+                    bury(connection, tenant, &key)?;
+                }
+            }
+            _ => bury(connection, tenant, &format!("record:{id}"))?,
+        }
         text::delete(connection, number, &text::MEMORIES, *row)?;
         change(connection, sql, [tenant.as_str(), id])?;
     }
@@ -129,6 +139,38 @@ fn remove(
         text::purge(connection, number, &text::MEMORIES)?;
     }
     Ok(gone.len() as u64)
+}
+
+/// Remembers that something was forgotten.
+fn bury(connection: &Connection, tenant: &TenantId, key: &str) -> Result<(), SqliteFailure> {
+    let sql = "INSERT OR IGNORE INTO memory_tombstones (tenant, key) VALUES (?1, ?2)";
+    change(connection, sql, [tenant.as_str(), key])?;
+    Ok(())
+}
+
+/// Removes records with all their states.
+pub(super) fn forget_memories(
+    connection: &Connection,
+    tenant: &TenantId,
+    ids: &[MemoryId],
+) -> Result<Forgotten, SqliteFailure> {
+    let Some(number) = tenants::find(connection, tenant)? else { return Ok(Forgotten::default()) };
+    let mut gone = Vec::new();
+    for id in ids {
+        let found: Option<i64> = row(
+            connection,
+            "SELECT id FROM memory_records
+             WHERE tenant = ?1 AND memory_id = ?2 AND is_present = 1",
+            [tenant.as_str(), &id.0],
+            |row| Ok(row.get(0)?),
+        )?;
+        gone.extend(found.map(|row| (row, id.0.clone())));
+    }
+    let memories = remove(connection, tenant, number, &gone)?;
+    if memories > 0 {
+        tenants::next_epoch(connection, tenant)?;
+    }
+    Ok(Forgotten { memories, ..Forgotten::default() })
 }
 
 /// Removes messages, receipts and cards and returns the messages' refs.

@@ -127,6 +127,10 @@ impl HistoryStore for SqliteStore {
         self.write(move |connection| forget::forget_session(connection, &tenant, &session)).await
     }
 
+    async fn tenants(&self) -> Result<Vec<TenantId>, StoreError> {
+        self.read(tenants::all).await
+    }
+
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {
         let tenant = tenant.clone();
         let rebuilt = self.read(move |connection| messages::verify(connection, &tenant)).await?;

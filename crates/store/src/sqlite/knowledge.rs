@@ -6,11 +6,13 @@ use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
     Answer, AnswerQuota, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId,
-    JobOutcome, JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord,
-    MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
+    JobOutcome, JobState, KnowledgeStore, MemoryChange, MemoryChanges, MemoryId, MemoryQuery,
+    MemoryRecord, MemoryVersion, NewJob, Quota, RefQuery, Scope, StoreError, TenantId, ToolSchema,
 };
 
-use super::{SqliteStore, answers, artefacts, forget, jobs, memories, memory_search, tool_schemas};
+use super::{
+    SqliteStore, answers, artefacts, forget, jobs, memories, memory_search, tenants, tool_schemas,
+};
 
 #[async_trait]
 impl KnowledgeStore for SqliteStore {
@@ -75,6 +77,27 @@ impl KnowledgeStore for SqliteStore {
         .await
     }
 
+    async fn change_memories(
+        &self,
+        tenant: &TenantId,
+        changes: &[MemoryChange],
+    ) -> Result<Vec<MemoryId>, StoreError> {
+        for change in changes {
+            change.record.check_of(tenant)?;
+        }
+        let (tenant, changes) = (tenant.clone(), changes.to_vec());
+        self.write(move |connection| memories::change_all(connection, &tenant, &changes)).await
+    }
+
+    async fn forget_memories(
+        &self,
+        tenant: &TenantId,
+        ids: &[MemoryId],
+    ) -> Result<Forgotten, StoreError> {
+        let (tenant, ids) = (tenant.clone(), ids.to_vec());
+        self.write(move |connection| forget::forget_memories(connection, &tenant, &ids)).await
+    }
+
     async fn memory(
         &self,
         tenant: &TenantId,
@@ -103,6 +126,11 @@ impl KnowledgeStore for SqliteStore {
     ) -> Result<MemoryChanges, StoreError> {
         let tenant = tenant.clone();
         self.read(move |connection| memories::changes(connection, &tenant, since)).await
+    }
+
+    async fn erase_tenant(&self, tenant: &TenantId) -> Result<u64, StoreError> {
+        let tenant = tenant.clone();
+        self.write(move |connection| tenants::erase(connection, &tenant)).await
     }
 
     async fn forget_source(

@@ -2,8 +2,8 @@
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    MemoryChanges, MemoryId, MemoryKind, MemoryRecord, MemoryState, MemoryVersion, Scope,
-    SessionId, TenantId,
+    MemoryChange, MemoryChanges, MemoryId, MemoryKind, MemoryRecord, MemoryState, MemoryVersion,
+    Scope, SessionId, StoreError, TenantId,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -18,7 +18,7 @@ macro_rules! memory_columns {
     () => {
         "memory_id, kind, state, workspace_id, user_id, session_id, agent_id, micro, summary,
          full, origin, confidence, source_ref, tags, event_at, created_at, updated_at,
-         superseded_by, embedding_model, embedding, details"
+         superseded_by, embedding_model, embedding, details, hash"
     };
 }
 
@@ -38,6 +38,47 @@ pub(super) fn put(connection: &Connection, record: &MemoryRecord) -> Result<(), 
     let texts = [Some(&record.micro), record.summary.as_ref(), record.full.as_ref()];
     let texts = texts.into_iter().flatten().chain(&record.tags).map(String::as_str);
     text::insert(connection, number, &text::MEMORIES, row, texts)
+}
+
+/// Stores changes of records whose versions still hold; returns those that a tombstone forbids.
+pub(super) fn change_all(
+    connection: &Connection,
+    tenant: &TenantId,
+    changes: &[MemoryChange],
+) -> Result<Vec<MemoryId>, SqliteFailure> {
+    for one in changes {
+        let present: Option<i64> = row(
+            connection,
+            "SELECT updated_at FROM memory_records
+             WHERE tenant = ?1 AND memory_id = ?2 AND is_present = 1",
+            [tenant.as_str(), &one.record.id.0],
+            |row| Ok(row.get(0)?),
+        )?;
+        if present != one.from.map(|from| from.0) {
+            let what = format!("memory {:?} changed", one.record.id.0);
+            return Err(StoreError::Conflict { what }.into());
+        }
+    }
+    let mut passed_over = Vec::new();
+    for one in changes {
+        let mut is_forbidden = false;
+        for key in one.forbidding() {
+            let values = [tenant.as_str(), &key];
+            if one.revives {
+                let sql = "DELETE FROM memory_tombstones WHERE tenant = ?1 AND key = ?2";
+                change(connection, sql, values)?;
+            } else {
+                let sql = "SELECT 1 FROM memory_tombstones WHERE tenant = ?1 AND key = ?2";
+                is_forbidden |= row(connection, sql, values, |_| Ok(()))?.is_some();
+            }
+        }
+        if is_forbidden {
+            passed_over.push(one.record.id.clone());
+        } else {
+            put(connection, &one.record)?;
+        }
+    }
+    Ok(passed_over)
 }
 
 /// Unmarks the present state, and removes the one of the same time.
@@ -89,9 +130,9 @@ fn insert(
         "INSERT INTO memory_records (tenant, memory_id, is_present, kind, state, is_current,
              workspace_id, user_id, session_id, agent_id, micro, summary, full, origin, confidence,
              source_ref, tags, event_at, created_at, updated_at, superseded_by, embedding,
-             embedding_model, details, generation)
+             embedding_model, details, generation, hash)
          VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-             ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
+             ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
         params![
             record.tenant.as_str(),
             record.id.0,
@@ -117,6 +158,7 @@ fn insert(
             record.embedding.as_ref().map(|embedding| &embedding.model),
             record.details,
             generation,
+            record.digest(),
         ],
     )?;
     Ok(connection.last_insert_rowid())
@@ -190,7 +232,7 @@ pub(super) fn changes(
 
 fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, SqliteFailure> {
     let (kind, state): (String, String) = (row.get(1)?, row.get(2)?);
-    Ok(MemoryRecord {
+    let record = MemoryRecord {
         tenant: tenant.clone(),
         id: MemoryId(row.get(0)?),
         kind: MemoryKind::from_name(&kind).ok_or_else(|| unreadable("kind"))?,
@@ -214,5 +256,8 @@ fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, SqliteFailure>
         superseded_by: row.get::<_, Option<String>>(17)?.map(MemoryId),
         embedding: vectors::embedding(row.get(18)?, row.get(19)?)?,
         details: row.get(20)?,
-    })
+    };
+    let stored = row.get_ref(21)?.as_str_or_null().map_err(rusqlite::Error::from)?;
+    record.check_digest(stored)?;
+    Ok(record)
 }

@@ -13,6 +13,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/2.sql"),
     include_str!("migrations/3.sql"),
     include_str!("migrations/4.sql"),
+    include_str!("migrations/5.sql"),
 ];
 
 /// Brings the schema up to date, each migration in a transaction of its own; what was done is not done again.

@@ -1,10 +1,10 @@
 //! Tenants: each has a number, which names its tables for text search, and counters.
 
-use plimsoll_engine::TenantId;
+use plimsoll_engine::{StoreError, TenantId};
 use rusqlite::Connection;
 
 use super::failure::SqliteFailure;
-use super::query::{change, row};
+use super::query::{change, row, rows};
 
 /// The number of a tenant. It is given by the store, so it may stand in the name of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,4 +93,102 @@ pub(super) fn version(
         Ok(Version { generation: row.get(0)?, epoch: row.get(1)? })
     });
     Ok(version?.unwrap_or_default())
+}
+
+/// Tables with rows of tenants; those that refer to others come first.
+const WITH_TENANT: &[(&str, &str, &str)] = &[
+    (
+        "semantic_cache_refs",
+        "DELETE FROM semantic_cache_refs WHERE tenant = ?1",
+        "SELECT count(*) FROM semantic_cache_refs WHERE tenant = ?1",
+    ),
+    (
+        "semantic_cache",
+        "DELETE FROM semantic_cache WHERE tenant = ?1",
+        "SELECT count(*) FROM semantic_cache WHERE tenant = ?1",
+    ),
+    (
+        "tool_schemas",
+        "DELETE FROM tool_schemas WHERE tenant = ?1",
+        "SELECT count(*) FROM tool_schemas WHERE tenant = ?1",
+    ),
+    (
+        "summarize_jobs",
+        "DELETE FROM summarize_jobs WHERE tenant = ?1",
+        "SELECT count(*) FROM summarize_jobs WHERE tenant = ?1",
+    ),
+    (
+        "memory_tags",
+        "DELETE FROM memory_tags WHERE tenant = ?1",
+        "SELECT count(*) FROM memory_tags WHERE tenant = ?1",
+    ),
+    (
+        "memory_records",
+        "DELETE FROM memory_records WHERE tenant = ?1",
+        "SELECT count(*) FROM memory_records WHERE tenant = ?1",
+    ),
+    (
+        "cas_refs",
+        "DELETE FROM cas_refs WHERE tenant = ?1",
+        "SELECT count(*) FROM cas_refs WHERE tenant = ?1",
+    ),
+    (
+        "cas_contents",
+        "DELETE FROM cas_contents WHERE tenant = ?1",
+        "SELECT count(*) FROM cas_contents WHERE tenant = ?1",
+    ),
+    (
+        "context_cards",
+        "DELETE FROM context_cards WHERE tenant = ?1",
+        "SELECT count(*) FROM context_cards WHERE tenant = ?1",
+    ),
+    (
+        "unified_logs",
+        "DELETE FROM unified_logs WHERE tenant = ?1",
+        "SELECT count(*) FROM unified_logs WHERE tenant = ?1",
+    ),
+    (
+        "sessions",
+        "DELETE FROM sessions WHERE tenant = ?1",
+        "SELECT count(*) FROM sessions WHERE tenant = ?1",
+    ),
+    (
+        "tenants",
+        "DELETE FROM tenants WHERE tenant = ?1",
+        "SELECT count(*) FROM tenants WHERE tenant = ?1",
+    ),
+];
+
+const DROP: &str = "
+    DROP TABLE messages_vocab_{tenant};
+    DROP TABLE cards_vocab_{tenant};
+    DROP TABLE memories_vocab_{tenant};
+    DROP TABLE messages_text_{tenant};
+    DROP TABLE cards_text_{tenant};
+    DROP TABLE memories_text_{tenant};
+";
+
+/// Returns all tenants by name.
+pub(super) fn all(connection: &Connection) -> Result<Vec<TenantId>, SqliteFailure> {
+    let names: Vec<String> =
+        rows(connection, "SELECT tenant FROM tenants ORDER BY tenant", [], |row| Ok(row.get(0)?))?;
+    Ok(names.iter().filter_map(|name| TenantId::new(name).ok()).collect())
+}
+
+/// Removes all that a tenant has; returns how many rows that were, after looking that none is left.
+pub(super) fn erase(connection: &Connection, tenant: &TenantId) -> Result<u64, SqliteFailure> {
+    let Some(number) = find(connection, tenant)? else { return Ok(0) };
+    let mut erased = 0;
+    for (_, delete, _) in WITH_TENANT {
+        erased += change(connection, delete, [tenant.as_str()])?;
+    }
+    connection.execute_batch(&of_tenant(DROP, number))?;
+    for (table, _, count) in WITH_TENANT {
+        let left: i64 = connection.query_row(count, [tenant.as_str()], |row| row.get(0))?;
+        if left > 0 {
+            let what = format!("{left} rows of the tenant {tenant} in {table}");
+            return Err(StoreError::Conflict { what }.into());
+        }
+    }
+    Ok(erased)
 }

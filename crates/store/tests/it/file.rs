@@ -32,7 +32,20 @@ async fn it_is_for_its_owner_alone() {
     drop(store);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("set");
     drop(SqliteStore::open(&path).await.expect("a store"));
-    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(&path), 0o644, "the mode of a file that is there is its owner's");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_mode_of_what_is_no_store_stays() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\n".repeat(99)).expect("written");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("set");
+    refused(&script).await;
+    assert_eq!(script.metadata().expect("there").permissions().mode() & 0o777, 0o755);
+    assert!(matches!(refused(Path::new("/dev/null")).await, StoreError::Unavailable { .. }));
 }
 
 #[tokio::test]
@@ -44,7 +57,7 @@ async fn a_newer_version_is_refused() {
     database.execute_batch("PRAGMA user_version = 99").expect("set");
     drop(database);
     let StoreError::Unsupported { what } = refused(&path).await else { panic!("unsupported") };
-    assert!(what.contains("version 99") && what.contains("up to 4"), "{what}");
+    assert!(what.contains("version 99") && what.contains("up to 5"), "{what}");
 }
 
 #[tokio::test]
@@ -92,7 +105,7 @@ async fn an_earlier_version_is_copied_and_brought_up_to_date() {
         database.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("a version")
     };
     let backup = folder.path().join("store.db.v1.backup");
-    assert_eq!((version(&path), version(&backup)), (4, 1));
+    assert_eq!((version(&path), version(&backup)), (5, 1));
     let copied = rusqlite::Connection::open(&backup).expect("a database");
     let rows: i64 = copied
         .query_row("SELECT count(*) FROM unified_logs", [], |row| row.get(0))
@@ -235,4 +248,20 @@ async fn who_is_refused_takes_no_other_of_its_commit_with_it() {
     }
     let found = SearchQuery { text: Some("penguin".into()), embedding: None, limit: 100 };
     assert_eq!(store.search(&tenant("a"), None, &found).await.expect("found").len(), 40);
+}
+
+#[tokio::test]
+async fn a_record_that_was_changed_in_the_file_is_not_returned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).await.expect("a store");
+    let record = memory("a", "id", "never push to main");
+    store.put_memory(&record).await.expect("stored");
+    drop(store);
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.execute("UPDATE memory_records SET micro = 'push to main'", []).expect("changed");
+    drop(database);
+    let store = SqliteStore::open(&path).await.expect("a store");
+    let read = store.memory(&tenant("a"), &record.id, None).await;
+    assert!(matches!(read, Err(plimsoll_engine::StoreError::Corrupt { .. })), "{read:?}");
 }

@@ -15,3 +15,4 @@ mod kill;
 mod postgres;
 mod power_cut;
 mod seeded;
+mod together;

@@ -2,8 +2,8 @@
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState, MemoryVersion,
-    RefQuery, Scope, SearchQuery,
+    MemoryChange, MemoryChanges, MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemoryState,
+    MemoryVersion, RefQuery, Scope, SearchQuery,
 };
 
 use super::SharedKnowledge;
@@ -237,4 +237,81 @@ pub async fn a_source_is_forgotten_with_all_that_came_from_it(store: SharedKnowl
     let again = store.forget_source(&a, &source).await.expect("nothing is left");
     assert_eq!((again.memories, again.artefacts, again.answers), (0, 0, 0));
     assert_eq!(store.forget_source(&a, "%").await.expect("no pattern").memories, 0);
+}
+
+/// Returns a later version of a record with another text.
+fn later(record: &MemoryRecord, text: &str) -> MemoryRecord {
+    MemoryRecord {
+        micro: text.to_owned(),
+        updated_at: MillisSinceEpoch(record.updated_at.0 + 1),
+        ..record.clone()
+    }
+}
+
+fn new(record: MemoryRecord) -> MemoryChange {
+    MemoryChange { record, from: None, sources: Vec::new(), revives: false }
+}
+
+pub async fn a_change_is_stored_only_from_the_version_it_was_made_from(store: SharedKnowledge) {
+    let a = tenant("a");
+    let (one, two) = (memory("a", "one", "one"), memory("a", "two", "two"));
+    let stored = [new(one.clone()), new(two.clone())];
+    assert_eq!(store.change_memories(&a, &stored).await.expect("stored"), []);
+    assert_fails!(store.change_memories(&a, &[new(one.clone())]), Conflict);
+    let next = later(&one, "one, changed");
+    let changed = [MemoryChange::of(&one, next.clone())];
+    assert_eq!(store.change_memories(&a, &changed).await.expect("stored"), []);
+    assert_fails!(store.change_memories(&a, &changed), Conflict);
+    // All or none.
+    let both = [MemoryChange::of(&two, later(&two, "x")), MemoryChange::of(&one, next.clone())];
+    assert_fails!(store.change_memories(&a, &both), Conflict);
+    assert_eq!(store.memory(&a, &two.id, None).await.expect("found"), two);
+    assert_eq!(store.memory(&a, &one.id, None).await.expect("found"), next);
+    let foreign = [new(memory("b", "three", "three"))];
+    assert_fails!(store.change_memories(&a, &foreign), Invalid);
+    store.forget_memories(&a, &[one.id.clone()]).await.expect("forgotten");
+    let late = [MemoryChange::of(&next, later(&next, "again"))];
+    assert_fails!(store.change_memories(&a, &late), Conflict);
+    assert_eq!(store.change_memories(&a, &[]).await.expect("nothing"), []);
+}
+
+pub async fn what_was_forgotten_stays_so(store: SharedKnowledge) {
+    let a = tenant("a");
+    let one = memory("a", "one", "one");
+    remember(&store, &[one.clone(), memory("a", "kept", "kept")]).await;
+    let ids = [one.id.clone(), MemoryId("unknown".into())];
+    assert_eq!(store.forget_memories(&a, &ids).await.expect("forgotten").memories, 1);
+    assert_fails!(store.memory(&a, &one.id, None), NotFound);
+    let again = [new(one.clone()), new(memory("a", "other", "other"))];
+    assert_eq!(store.change_memories(&a, &again).await.expect("stored"), [one.id.clone()]);
+    // The same text under another id.
+    let same = MemoryRecord { id: MemoryId("copy".into()), ..one.clone() };
+    let passed_over = store.change_memories(&a, &[new(same.clone())]).await.expect("asked");
+    assert_eq!(passed_over, [same.id.clone()]);
+    // Another tenant forgot nothing.
+    let theirs = memory("b", "one", "one");
+    assert_eq!(store.change_memories(&tenant("b"), &[new(theirs)]).await.expect("stored"), []);
+    let revived = MemoryChange { revives: true, ..new(one.clone()) };
+    assert_eq!(store.change_memories(&a, &[revived]).await.expect("stored"), []);
+    assert_eq!(store.memory(&a, &one.id, None).await.expect("found"), one);
+
+    let source = "ref:page:0123456789abcdef".to_owned();
+    store.forget_source(&a, &source).await.expect("forgotten");
+    let from = |id: &str| MemoryChange {
+        sources: vec![source.clone()],
+        ..new(memory("a", id, &format!("text of {id}")))
+    };
+    let passed_over = store.change_memories(&a, &[from("fresh")]).await.expect("asked");
+    assert_eq!(passed_over, [MemoryId("fresh".into())]);
+    // A record that exists is not confirmed by it.
+    let confirmed =
+        MemoryChange { sources: vec![source], ..MemoryChange::of(&one, later(&one, "x")) };
+    assert_eq!(store.change_memories(&a, &[confirmed]).await.expect("asked"), [one.id.clone()]);
+    assert_eq!(store.memory(&a, &one.id, None).await.expect("found"), one);
+
+    let scope = Scope { user: Some("ann".into()), ..Scope::default() };
+    let hers = MemoryRecord { scope: scope.clone(), ..memory("a", "hers", "hers") };
+    remember(&store, &[hers.clone()]).await;
+    store.forget(&a, &scope).await.expect("forgotten");
+    assert_eq!(store.change_memories(&a, &[new(hers.clone())]).await.expect("asked"), [hers.id]);
 }

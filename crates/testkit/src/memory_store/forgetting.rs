@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use plimsoll_core::Ref;
-use plimsoll_engine::{Artefact, ArtefactRef, Forgotten, Scope, SessionId};
+use plimsoll_engine::{Artefact, ArtefactRef, Forgotten, Scope, SessionId, source_tombstone};
 
 use super::{Arrival, MemoryHistory, Records, remove};
 
@@ -42,6 +42,7 @@ impl Records {
     }
 
     pub(super) fn forget_source(&mut self, source: &str) -> Forgotten {
+        self.tombstones.insert(source_tombstone(source));
         Forgotten {
             memories: self
                 .forget_memories(|memory| memory.present.source_ref.as_deref() == Some(source)),
@@ -54,7 +55,9 @@ impl Records {
         }
     }
 
-    fn forget_memories(&mut self, is_gone: impl Fn(&MemoryHistory) -> bool) -> u64 {
+    pub(super) fn forget_memories(&mut self, is_gone: impl Fn(&MemoryHistory) -> bool) -> u64 {
+        let gone = self.memories.values().filter(|memory| is_gone(memory));
+        self.tombstones.extend(gone.flat_map(|memory| memory.present.tombstones()));
         let count = remove(&mut self.memories, is_gone);
         self.memory_version.epoch += i64::from(count > 0);
         count

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
     Answer, AnswerQuota, Artefact, ArtefactRef, AskedRef, Embedding, Forgotten, Hit, Job, JobId,
-    JobOutcome, JobState, KnowledgeStore, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord,
-    MemoryVersion, NewJob, Quota, RefQuery, Scope, TenantId, ToolSchema,
+    JobOutcome, JobState, KnowledgeStore, MemoryChange, MemoryChanges, MemoryId, MemoryQuery,
+    MemoryRecord, MemoryVersion, NewJob, Quota, RefQuery, Scope, TenantId, ToolSchema,
 };
 
 use super::{MemoryStore, Records, StoreResult, remove};
@@ -46,6 +46,22 @@ impl KnowledgeStore for MemoryStore {
         new.iter().try_for_each(|record| record.check_of(tenant))?;
         self.with(tenant, |records| new.iter().for_each(|record| records.put_memory(record)));
         Ok(())
+    }
+
+    async fn change_memories(
+        &self,
+        tenant: &TenantId,
+        changes: &[MemoryChange],
+    ) -> StoreResult<Vec<MemoryId>> {
+        changes.iter().try_for_each(|change| change.record.check_of(tenant))?;
+        self.with(tenant, |records| records.change_memories(changes))
+    }
+
+    async fn forget_memories(&self, tenant: &TenantId, ids: &[MemoryId]) -> StoreResult<Forgotten> {
+        let memories = self.with(tenant, |records| {
+            records.forget_memories(|memory| ids.contains(&memory.present.id))
+        });
+        Ok(Forgotten { memories, ..Forgotten::default() })
     }
 
     async fn memory_changes(

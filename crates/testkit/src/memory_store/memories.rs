@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{
-    Hit, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion, words,
+    Hit, MemoryChange, MemoryChanges, MemoryId, MemoryQuery, MemoryRecord, MemoryVersion,
+    StoreError, words,
 };
 
 use super::ranking::{SearchDocument, rank};
@@ -23,6 +24,31 @@ impl Records {
         memory.present = record.clone();
         memory.generation = generation;
         memory.states.insert(record.updated_at.0, record.clone());
+    }
+
+    pub(super) fn change_memories(
+        &mut self,
+        changes: &[MemoryChange],
+    ) -> StoreResult<Vec<MemoryId>> {
+        for change in changes {
+            let id = &change.record.id;
+            let present = self.memories.get(&id.0).map(|memory| memory.present.updated_at);
+            if present != change.from {
+                return Err(StoreError::Conflict { what: format!("memory {:?} changed", id.0) });
+            }
+        }
+        let mut passed_over = Vec::new();
+        for change in changes {
+            let keys = change.forbidding();
+            if change.revives {
+                self.tombstones.retain(|key| !keys.contains(key));
+            } else if keys.iter().any(|key| self.tombstones.contains(key)) {
+                passed_over.push(change.record.id.clone());
+                continue;
+            }
+            self.put_memory(&change.record);
+        }
+        Ok(passed_over)
     }
 
     pub(super) fn read_memory(

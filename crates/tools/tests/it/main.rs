@@ -3,3 +3,4 @@
 mod clocks;
 mod commands;
 mod mcp;
+mod starters;

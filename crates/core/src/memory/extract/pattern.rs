@@ -12,15 +12,13 @@ patterns! {
     pub(super) CODE r#"[{};]\s*$|^\s*[{\["]|^\s*\d+\s*[→:|]|^[+-]\s*[#/*]|^\s*(?://|/\*|#!|\$\s)|=>|\w\(['"]|^[\w./-]+\.\w{1,5}:\d+|\b(?:const|let|var|def|fn|return|import)\s+\w"#;
     FACT_BY_USER r"(?i)^\s*(?:[-*>]\s+)?(?:please )?(?:remember|note|keep in mind|for the record)(?: that\b|:)\s*\w|^\W*(?:and |also,? )?(?:i|we) (?:(?:always|usually|generally) )?(?:prefer|live in|work at|work for|am based in)\b|^\W*(?:and )?(?:my|our) (?:name|role|time ?zone|team|company|project|stack|deadline|budget|preference|birthday|address) (?:is|are)\b";
     FACT_OF_CAUSE r"(?i)^\W*(?:so,? |ah,? |indeed,? )?(?:the |it['’]s )?(?:actual |real |root |underlying |main )*(?:root cause|cause|culprit|real issue|actual issue|actual problem|underlying problem|underlying issue)\W{0,3} (?:is|was|of (?:the|this|that) [\w ]{3,40} (?:is|was))\b";
+    REASON r"(?i)^\W*(?:because|since|so that|as|the reason|that way|otherwise|this (?:way|keeps|avoids|allows|lets|makes))\b";
     ENTITY r"(?i)\b(issue|pr|pull request|ticket|mr|merge request|order|invoice|incident|bug|rfc|cve|run|job|build)(?:\s+(?:no\.?|number|id))?[\s:]*#(\d{1,9})\b";
     COMMIT r"(?i)\bcommit[\s:]+`?([0-9a-f]{7,40})\b";
     KEY r"\b([A-Z][A-Z0-9]{1,9})-(\d{1,6})\b";
     CVE r"\bCVE-\d{4}-\d{4,7}\b";
     UUID r"(?i)\b(\w*id)\W{1,4}([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b";
-    METRIC r"(?i)\b(?:accuracy|coverage|latency|throughput|precision|recall|f1|brier|p50|p90|p95|p99|hit rate|error rate|success rate|pass rate|cache rate|compression ratio|duration|runtime|elapsed|peak memory|memory usage|bundle size|test time|build time|response time)\b[\w \t/()*`-]{0,40}?[:=]?\W{0,3}(?:\b(?:is|was|of|at|to|about|around|under|over)\b\s*)?[~≈<>]?\s*\d[\d.,]*\s?(%|ms\b|µs\b|us\b|s\b|sec(?:onds)?\b|min(?:utes)?\b|kb\b|mb\b|gb\b|kib\b|mib\b|gib\b|tokens\b|req/s|rps\b|x\b)";
-    TESTS r"(?i)\b\d+ (?:tests? )?passed\b|\b\d+ (?:tests? )?failed\b[,;]|\bRan \d+ tests in\b";
     LINK r#"https?://[^\s"'<>`\\|{}]+"#;
-    pub(super) TITLED r#"\[([^\]\n]{2,120})\]\((https?://[^\s"'<>`]+)\)"#;
     SECRET r"(?i)\b(?:sk|pk|rk)-[a-z0-9_-]{16,}|\bgh[pousr]_[a-z0-9]{20,}|\bgithub_pat_|\bxox[abprs]-|\bAKIA[0-9A-Z]{12,}|\bAIza[0-9a-z_-]{20,}|\beyJ[\w-]{10,}\.|-----BEGIN|\b(?:password|passwd|passphrase|secret|api[ _-]?key|access[ _-]?token|auth[ _-]?token|token)\b\s*(?:is\b|=|:)\s*\S|://[^/\s:@]+:[^/\s@]+@|\bbearer\s+[a-z0-9._-]{16,}";
 }
 
@@ -60,6 +58,11 @@ pub(super) fn unmarked(text: &str) -> &str {
     text.trim_matches(|c: char| c == '=' || c.is_whitespace())
 }
 
+/// Returns whether a sentence gives the reason of the one before it.
+pub(super) fn is_reason(text: &str) -> bool {
+    REASON.is_match(text) && !is_secret(text)
+}
+
 /// Returns the ids in a sentence as tags.
 pub(super) fn entities(text: &str) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
@@ -86,39 +89,12 @@ pub(super) fn entities(text: &str) -> Vec<String> {
     tags
 }
 
-/// Returns the units of the measurements in a sentence as tags.
-pub(super) fn metrics(text: &str) -> Vec<String> {
-    let units = METRIC.captures_iter(text).map(|found| format!("unit:{}", found[1].to_lowercase()));
-    let mut tags: Vec<String> = units.collect();
-    if TESTS.is_match(text) {
-        tags.push("unit:tests".to_owned());
-    }
-    tags
-}
-
 /// Returns the hosts of the links in a sentence as tags.
 pub(super) fn hosts(text: &str) -> Vec<String> {
     LINK.find_iter(text)
         .filter_map(|link| host(trimmed(link.as_str())))
         .map(|host| format!("host:{host}"))
         .collect()
-}
-
-/// Returns the first link to a real host, with its title if it has one.
-pub(super) fn link(text: &str) -> Option<String> {
-    let link = LINK.find_iter(text).find(|link| host(trimmed(link.as_str())).is_some())?;
-    let address = trimmed(link.as_str());
-    // A title stands in square brackets right before the address.
-    let title = text[..link.start()]
-        .strip_suffix("](")
-        .and_then(|before| before.rsplit_once('['))
-        .map(|(_, title)| super::super::quote::line(title));
-    Some(match title {
-        Some(title) if !title.is_empty() && !title.starts_with("http") => {
-            format!("{title}: {address}")
-        }
-        _ => address.to_owned(),
-    })
 }
 
 /// Returns an address without the punctuation of the sentence, and without closing brackets that it does not open.

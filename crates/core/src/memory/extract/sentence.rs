@@ -43,6 +43,8 @@ pub(super) fn sentences(text: &str, most: usize) -> Vec<Sentence<'_>> {
 /// Calls `found` with the bytes of each sentence: up to `.`, `!` or `?` before a space and a letter that is not small.
 fn each_sentence(line: &str, mut found: impl FnMut(usize, usize)) {
     let mut start = 0;
+    // Whoever begins a line with a small letter begins sentences with one.
+    let is_small = line.trim_start().starts_with(char::is_lowercase);
     for (at, letter) in line.char_indices() {
         if !matches!(letter, '.' | '!' | '?') {
             continue;
@@ -50,7 +52,8 @@ fn each_sentence(line: &str, mut found: impl FnMut(usize, usize)) {
         let after = &line[at + letter.len_utf8()..];
         let next = after.trim_start().chars().next();
         let ends = after.starts_with(char::is_whitespace)
-            && next.is_some_and(|next| !next.is_lowercase() && !next.is_ascii_digit())
+            && next
+                .is_some_and(|next| (is_small || !next.is_lowercase()) && !next.is_ascii_digit())
             && !is_abbreviation(&line[start..at]);
         if ends {
             found(start, at + letter.len_utf8());

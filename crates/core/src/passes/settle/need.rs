@@ -24,6 +24,12 @@ const POWER: f64 = 0.6;
 /// Needs that the prior counts for, against those that the session itself has shown. Chosen; 3 and 10 were tried.
 const PRIOR: f64 = 6.0;
 
+/// The part of the hazard that is left of a copy of a file that was changed or read again since.
+///
+/// Measured on 28 recorded sessions of four agents: 70 needs where the law expects 465 for current copies' 452 of 1,857, a
+/// hazard of .15 instead of .24.
+const SUPERSEDED: f64 = 0.6;
+
 /// The last places of a name or a run of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
@@ -34,7 +40,7 @@ enum Holder {
 }
 
 /// The facts about each message.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Needs {
     messages: Vec<Known>,
     names: HashMap<Key, Holder>,
@@ -46,11 +52,13 @@ pub(super) struct Needs {
     met: f64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Known {
     is_result: bool,
     hazard: f64,
     tokens: f64,
+    /// The file that it shows.
+    file: Option<String>,
     /// The turn in which it came or was last used.
     used: u32,
     /// The keys that its smaller form still shows, once it has one.
@@ -100,7 +108,17 @@ impl Needs {
             }
             known.used = entry.turn;
         }
-        self.messages.push(Known { is_result, hazard, tokens, used: entry.turn, shown: None });
+        let access = call.and_then(file_access);
+        if let Some((file, Access::Changes | Access::ReadsAll)) = &access {
+            for known in self.messages.iter_mut().filter(|known| known.file.as_ref() == Some(file))
+            {
+                known.hazard *= SUPERSEDED;
+                known.file = None;
+            }
+        }
+        let file = access.filter(|(_, access)| *access != Access::Changes).map(|(file, _)| file);
+        let used = entry.turn;
+        self.messages.push(Known { is_result, hazard, tokens, file, used, shown: None });
         let holder = if is_result { Holder::Result(position) } else { Holder::Safe };
         hold(&mut self.names, &names, holder);
         hold(&mut self.runs, &runs, holder);
@@ -176,6 +194,11 @@ impl Needs {
         rate * known.hazard * ((idle + further) / idle).ln()
     }
 
+    /// Returns whether a name stands in another message than the one at `position`: there the model finds it first.
+    pub(super) fn stands_elsewhere(&self, name: Key, position: Position) -> bool {
+        self.names.get(&name).is_some_and(|holder| *holder != Holder::Result(position))
+    }
+
     /// Takes note that a message shows no more than `shown`.
     pub(super) fn hide(&mut self, position: Position, shown: &str) {
         let mut keys = names::names(shown);
@@ -244,7 +267,7 @@ const RUNS: [&str; 18] = [
     "replace",
 ];
 
-fn class(call: Option<&ToolCall>, transcript: &Transcript, position: Position) -> Class {
+pub(super) fn class(call: Option<&ToolCall>, transcript: &Transcript, position: Position) -> Class {
     let Some(call) = call else { return Class::Other };
     match file_access(call) {
         Some((_, Access::ReadsAll | Access::ReadsPart)) => return Class::Reads,

@@ -37,3 +37,9 @@ proptest! {
         prop_assert_eq!(alone, beside);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn eight_processes_lose_no_change() {
+    let Some(database) = super::database::Database::new().await else { return };
+    crate::together::check(&database.url()).await;
+}

@@ -1,0 +1,56 @@
+//! A request as its session was asked it: kept until its answer is, in case another gateway went on with the session meanwhile.
+
+use std::sync::Arc;
+
+use plimsoll_core::policy::Policy;
+use plimsoll_core::safety::{Action, Handling, handle_message};
+use plimsoll_core::terms::Surroundings;
+use plimsoll_core::{Message, MillisSinceEpoch};
+use plimsoll_engine::live::SessionRequest;
+
+/// A request as its session was asked it.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) messages: Vec<Arc<Message>>,
+    pub(crate) model: Option<Arc<str>>,
+    pub(crate) policy: Policy,
+    pub(crate) strategy: String,
+    pub(crate) tools: u64,
+    pub(crate) around: Surroundings,
+    pub(crate) added: Option<Arc<str>>,
+    pub(crate) observed: bool,
+    pub(crate) now: MillisSinceEpoch,
+}
+
+impl Asked {
+    pub(crate) fn request(&self) -> SessionRequest<'_> {
+        SessionRequest {
+            messages: &self.messages,
+            model: self.model.as_deref(),
+            policy: &self.policy,
+            strategy: &self.strategy,
+            tools: self.tools,
+            around: &self.around,
+            added: self.added.clone(),
+            observed: self.observed,
+            now: self.now,
+        }
+    }
+}
+
+/// Returns messages as the store may have them; a message always has the same form there, so a session goes on from it.
+pub(crate) fn stored(messages: &[Arc<Message>], ingestion: Handling) -> Vec<Arc<Message>> {
+    if !redacts(ingestion) {
+        return messages.to_vec();
+    }
+    let redacted = |message: &Arc<Message>| match handle_message(message, ingestion).0 {
+        Some(changed) => Arc::new(changed),
+        None => message.clone(),
+    };
+    messages.iter().map(redacted).collect()
+}
+
+/// Returns whether anything is taken out of what is stored.
+pub(crate) fn redacts(ingestion: Handling) -> bool {
+    ingestion.personal == Action::Redact || ingestion.secrets == Action::Redact
+}
