@@ -14,6 +14,7 @@ mod inspect;
 mod log;
 mod memory;
 mod models;
+mod pin;
 mod pressure;
 mod recall;
 mod refs;
@@ -49,6 +50,7 @@ pub(crate) use memory::{
     SearchMemoryArguments, ShowArguments, SupersedeArguments, UsedArguments,
 };
 pub(crate) use models::{ModelsArguments, ModelsCommand, PricesArguments};
+pub(crate) use pin::PinArguments;
 pub(crate) use pressure::{PressureArguments, PressureFormat};
 pub(crate) use recall::RecallArguments;
 pub(crate) use refs::{RefArguments, RefCommand, RefGetArguments};
@@ -94,6 +96,10 @@ pub(crate) enum Command {
     Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
+    /// Keep a message of a stored session whole, in every later request
+    Pin(PinArguments),
+    /// Let a message of a stored session, or a call with its results, go first
+    Drop(PinArguments),
     /// Show which model providers are configured and reachable, and the prices of models
     Models(ModelsArguments),
     /// Check cascades and print one line for each problem

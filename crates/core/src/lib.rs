@@ -31,6 +31,7 @@ pub mod message_label;
 pub mod names;
 mod passes;
 pub mod payload;
+pub mod pins;
 pub mod plan;
 pub mod policy;
 mod pressure;

@@ -39,6 +39,7 @@ pub mod session_summary;
 pub mod tool_registry;
 mod tools;
 mod valid;
+pub mod wishes;
 pub mod work;
 
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};

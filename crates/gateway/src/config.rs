@@ -209,6 +209,8 @@ impl Default for Timeouts {
 pub struct AdditionsConfig {
     /// Whether clients that have tools also get `expand_ref` and `search_context`.
     pub tools: OwnTools,
+    /// Whether clients that get these tools also get `drop_from_context`, with which the model gives up a message.
+    pub drop_tool: bool,
     /// Whether personal data and secrets are taken out of text of the user and the tools.
     pub redact: bool,
     /// Whether records that fit the user's newest words are added behind the conversation.
@@ -223,6 +225,7 @@ impl Default for AdditionsConfig {
     fn default() -> Self {
         Self {
             tools: OwnTools::Auto,
+            drop_tool: false,
             redact: false,
             memory: false,
             answers: false,

@@ -21,6 +21,7 @@ mod offer;
 mod options;
 mod own_calls;
 mod pauses;
+mod pins;
 mod ports;
 mod prepare;
 mod refusal;

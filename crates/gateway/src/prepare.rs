@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
+use plimsoll_core::pins::Wish;
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Handling, handle_message};
 use plimsoll_core::{Block, ContextBudget, Message, Role, pressure};
-use plimsoll_engine::live::{Bounded, Conversation, SessionRequest, session_name};
+use plimsoll_engine::live::{Bounded, Conversation, RequestPins, SessionRequest, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
     Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
@@ -23,6 +24,7 @@ use crate::metrics::Counter;
 use crate::offer::Offer;
 use crate::options::RequestAdditions;
 use crate::own_calls;
+use crate::pins;
 use crate::ports::KeptAnswer;
 use crate::refusal::RequestRefusal;
 use crate::report::Report;
@@ -40,6 +42,8 @@ pub(crate) struct RequestOptions {
     pub(crate) session: Option<String>,
     /// Whether the answer cache may have a part in it.
     pub(crate) cache: bool,
+    /// What the headers pin and drop.
+    pub(crate) wishes: Vec<Wish>,
 }
 
 impl RequestOptions {
@@ -77,7 +81,8 @@ impl RequestOptions {
                 return Err(RequestRefusal::Malformed(format!("{} is on or off", headers::CACHE)));
             }
         };
-        Ok(Self { mode, policy, strategy, session, cache })
+        let wishes = pins::of_headers(headers)?;
+        Ok(Self { mode, policy, strategy, session, cache, wishes })
     }
 }
 
@@ -246,7 +251,7 @@ impl Preparation {
     }
 
     /// Names the session of a request; one that stands beside a conversation is none of its turns.
-    fn key(&self, request: &ProviderRequest) -> Result<SessionKey, FailOpen> {
+    pub(crate) fn key(&self, request: &ProviderRequest) -> Result<SessionKey, FailOpen> {
         let header = |name: &str| Some(self.headers.get(name)?.to_str().ok()?.to_owned());
         let is_turn = request.kind() != RequestKind::Aside;
         let by_client = || is_turn.then(|| request.named_session(header)).flatten();
@@ -263,6 +268,7 @@ impl Preparation {
         conversation: &mut Conversation,
         request: &ProviderRequest,
         added: Option<Arc<str>>,
+        pins: RequestPins,
         goes_out_as_it_came: bool,
     ) -> Option<TurnDecision> {
         let gateway = &self.gateway;
@@ -292,6 +298,7 @@ impl Preparation {
             around: &around.surroundings,
             added,
             observed: goes_out_as_it_came,
+            pins,
             now,
         };
         let (branch, bounded) = conversation.ask(&asked, &gateway.pricing)?;
@@ -316,6 +323,10 @@ impl Preparation {
         let aside = match request.kind() {
             RequestKind::Turn => None,
             RequestKind::Unsupported(what) => return Err(FailOpen::Kind(what)),
+            kind @ RequestKind::Compaction => {
+                pins::note_compaction(&self, &request).await;
+                return Err(FailOpen::Kind(kind.as_str()));
+            }
             // Nothing of it is bounded, but a question by itself is what a cache answers.
             kind @ RequestKind::Aside => {
                 Some(self.awaited(&request, None).ok_or(FailOpen::Kind(kind.as_str()))?)
@@ -335,10 +346,14 @@ impl Preparation {
         };
         let held = self.gateway.sessions.get(&key, || None);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
+        let is_new = guard.as_ref().is_some_and(Conversation::is_empty);
+        let pins = pins::of_request(&self, &request, &key, is_new).await;
         let preparation = self.clone();
         let (asked, added) = (request.clone(), added.map(Arc::from));
         let done = self
-            .work(move || preparation.decide(guard.as_mut()?, &asked, added, goes_out_as_it_came))
+            .work(move || {
+                preparation.decide(guard.as_mut()?, &asked, added, pins, goes_out_as_it_came)
+            })
             .await?;
         let TurnDecision { branch, bounded, offer, carried, session, bills, additions } =
             done.ok_or(FailOpen::NoBranch)?;
@@ -352,6 +367,7 @@ impl Preparation {
             full_cost: bounded.note.full_cost,
             changes: bounded.receipt.changes.len(),
             misses: bounded.note.misses.clone(),
+            preview: if goes_out_as_it_came { bounded.receipt.preview() } else { None },
             bills,
         };
         let lookups = carried.iter().filter_map(|text| own_calls::read(text));
