@@ -16,6 +16,7 @@ mod learn;
 mod log;
 mod memory;
 mod models;
+mod pin;
 mod pressure;
 mod recall;
 mod refs;
@@ -57,6 +58,7 @@ pub(crate) use memory::{
     SupersedeArguments, UsedArguments,
 };
 pub(crate) use models::{ModelsArguments, ModelsCommand, PricesArguments};
+pub(crate) use pin::PinArguments;
 pub(crate) use pressure::{PressureArguments, PressureFormat};
 pub(crate) use recall::RecallArguments;
 pub(crate) use refs::{RefArguments, RefCommand, RefGetArguments};
@@ -113,6 +115,10 @@ pub(crate) enum Command {
     Search(SearchArguments),
     /// Explain one turn: every message's treatment, reason, size and ref
     Explain(ExplainArguments),
+    /// Keep a message of a stored session whole, in every later request
+    Pin(PinArguments),
+    /// Let a message of a stored session, or a call with its results, go first
+    Drop(PinArguments),
     /// Show which model providers are configured and reachable, and the prices of models
     Models(ModelsArguments),
     /// Check cascades and print one line for each problem

@@ -11,7 +11,8 @@ use plimsoll_core::answer::AnswerSettings;
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::policy::{
-    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Policy, RequestSettings, Settle,
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, PinSettings, Policy, RequestSettings,
+    Settle,
 };
 use plimsoll_core::recall::RecallSettings;
 use plimsoll_core::safety::Safety;
@@ -45,6 +46,7 @@ pub(crate) struct Config {
     pub(crate) thinking: BoundThinking,
     pub(crate) intra_phase: IntraPhase,
     pub(crate) settle: Settle,
+    pub(crate) pin: PinSettings,
     pub(crate) clear_tool_uses: ClearToolUses,
     pub(crate) newest: Newest,
     pub(crate) recall: RecallSettings,
@@ -245,6 +247,7 @@ impl Config {
             thinking: self.thinking,
             intra_phase,
             settle: self.settle.clone(),
+            pin: self.pin.clone(),
         }
     }
 }

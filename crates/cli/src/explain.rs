@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::context::{Receipt, State, bound};
+use plimsoll_core::pins::{PinRecord, Wish, WishKind};
 use plimsoll_core::plan::{Context, sent_tokens};
 use plimsoll_core::{Ref, Transcript};
 use plimsoll_formats::Compaction;
@@ -22,6 +23,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     let reading = &arguments.session.reading;
     let loaded = load(&arguments.session.file, reading, compaction)?;
     crate::store::record(reading, arguments.settings.config.as_deref(), &loaded)?;
+    let wishes = wishes(arguments)?;
     let mut state = State::default();
     let mut found: Option<(Context, Receipt)> = None;
     // Turns are counted over all stretches, as `replay` counts them; a plan counts those of its own.
@@ -31,6 +33,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
         let mut positions = transcript.requests().filter(|at| *at >= stretch.known).peekable();
         if positions.peek().is_some() {
             (state, turns_before) = (State::default(), turns);
+            state.wish(wishes.iter().cloned());
         }
         for position in positions {
             let terms = loaded.terms_of(&transcript.entries()[position].message);
@@ -79,6 +82,19 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     output::data(&table(&receipt, &rows))
 }
 
+/// Reads the wishes of the arguments.
+fn wishes(arguments: &ExplainArguments) -> Result<Vec<Wish>, CommandError> {
+    let pins = arguments.pin.iter().map(|one| (WishKind::Pin, one));
+    let drops = arguments.drop.iter().map(|one| (WishKind::Drop, one));
+    let read = |(kind, reference): (WishKind, &String)| {
+        Wish::of_user(kind, reference).ok_or_else(|| {
+            CommandError::usage(anyhow::anyhow!("`{reference}` is no ref"))
+                .hint("give ref:message: and 16 hex digits, or at least 8 of them")
+        })
+    };
+    pins.chain(drops).map(read).collect()
+}
+
 /// One message of the turn.
 #[derive(Debug, Serialize)]
 struct Row {
@@ -124,6 +140,21 @@ fn table(receipt: &Receipt, rows: &[Row]) -> String {
         thousands(receipt.charge.written as u64),
         if receipt.charge.broken { "; the prefix broke" } else { "" },
     );
+    let refs = |records: &[PinRecord]| {
+        let refs: Vec<String> = records.iter().map(|one| one.original.to_string()).collect();
+        refs.join(", ")
+    };
+    let pins = &receipt.pins;
+    for (what, refs) in [
+        ("pinned", refs(&pins.pinned)),
+        ("dropped", refs(&pins.dropped)),
+        ("shown again", pins.again.join(", ")),
+        ("a large change", receipt.preview().map_or_else(String::new, |one| one.to_string())),
+    ] {
+        if !refs.is_empty() {
+            let _ = writeln!(out, "{what}: {refs}");
+        }
+    }
     let _ = writeln!(
         out,
         "{BOLD}{:>4} {:9} {:8} {:>7} {:>7}  begins, ref, reason{RESET}",

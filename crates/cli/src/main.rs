@@ -29,6 +29,7 @@ mod memory;
 mod models;
 mod needs;
 mod output;
+mod pin;
 mod pressure;
 mod pricing;
 mod probe;
@@ -55,6 +56,7 @@ mod write_file;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
+use plimsoll_core::pins::WishKind;
 
 use arguments::{Arguments, Command};
 use error::CommandError;
@@ -87,6 +89,8 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Recall(recall) => recall::run(&recall),
         Command::Search(search) => search::run(&search),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Pin(arguments) => pin::run(&arguments, WishKind::Pin),
+        Command::Drop(arguments) => pin::run(&arguments, WishKind::Drop),
         Command::Models(models) => models::run(&models),
         Command::Run(arguments) => run::run(&arguments),
         Command::Validate(validate) => validate::run(&validate),

@@ -1,6 +1,8 @@
 //! The context of one request: a plan is bounded by a policy, rendered, charged and recorded.
 
 mod marks;
+mod pinning;
+mod preview;
 mod receipt;
 
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use crate::choose::{Reason, shrink};
 use crate::cost::{Cache, Prices, RequestPieces};
 use crate::message::{Block, MillisSinceEpoch, Role};
 use crate::passes::{self, Findings, Given, Settled};
+use crate::pins::Pins;
 use crate::plan::{Context, Decision, Plan, Sent, Treatment, newest};
 use crate::policy::{BoundThinking, Cadence, Policy};
 use crate::said_once::SaidOnce;
@@ -17,9 +20,11 @@ use crate::section::Section;
 use crate::terms::Terms;
 use crate::transcript::{Entry, Position, Transcript};
 
+pub use preview::Preview;
 pub use receipt::{Components, Receipt};
 
 use marks::{entry_ends, own_marks};
+use pinning::Pinning;
 use receipt::components;
 
 /// The memory of a session from one request to the next.
@@ -33,6 +38,7 @@ pub struct State {
     settled: Settled,
     attempts: Attempts,
     masked: Vec<Option<Arc<Sent>>>,
+    pins: Pins,
     /// The messages of the last request, by their keys.
     sent: Vec<u64>,
     /// The place of the last request's answer, which is known only when the next request comes.
@@ -118,7 +124,9 @@ pub fn bound(
     let ceiling = policy.ceiling_of(terms, state.plan.turn());
     let room = ceiling.map_or(u64::MAX, |ceiling| ceiling.saturating_sub(own));
     let moment = Moment { now, prices: &prices, cold };
-    let warnings = apply(transcript, position, policy, terms, &moment, room, state);
+    let sorted = state.pins.sort(transcript, position, policy.pin());
+    let pinning = Pinning::of(transcript, position, policy, terms, &moment, &sorted);
+    let warnings = apply(&pinning, policy, terms, &moment, room, state);
     let tokens = state.plan.tokens() + own;
     let mut over_budget = ceiling.map_or(0, |ceiling| tokens.saturating_sub(ceiling));
     if over_budget > 0 {
@@ -169,6 +177,7 @@ pub fn bound(
         lookups_left_out: terms.around.put_back.len() - lookups.0,
         warnings,
         changes: state.plan.changes().to_vec(),
+        pins: state.pins.receipt(transcript, &sorted),
         rewritten: is_rewritten(transcript, &state.plan),
         marks: own.iter().filter_map(|&at| context[at].position).collect(),
     };
@@ -185,8 +194,7 @@ struct Moment<'a> {
 
 /// Changes the plan of `state` as `policy` asks, to at most `room` tokens if it can; returns warnings for the user.
 fn apply(
-    transcript: &Transcript,
-    position: Position,
+    pinning: &Pinning<'_>,
     policy: &Policy,
     terms: &Terms,
     moment: &Moment<'_>,
@@ -194,10 +202,12 @@ fn apply(
     state: &mut State,
 ) -> Vec<String> {
     let &Moment { now, prices, cold } = moment;
+    let &Pinning { transcript, end: position, free, .. } = pinning;
     let everything = policy.sends_everything();
     state.plan.unprotect(if everything { Reason::Everything } else { Reason::Small });
     state.attempts.read(transcript, position);
     state.add_offered(transcript, position);
+    state.show_pinned(pinning);
     match policy {
         _ if everything => {}
         Policy::Full => {}
@@ -205,6 +215,7 @@ fn apply(
             Cadence::EveryTurn => {
                 let before = state.plan.reset();
                 passes::protect_ends(transcript, position, &mut state.plan);
+                pinning.protect(&mut state.plan);
                 passes::mask(
                     transcript,
                     position,
@@ -213,8 +224,8 @@ fn apply(
                     &mut state.masked,
                     &mut state.plan,
                 );
-                let lookups = terms.around.lookups;
-                passes::fit(transcript, position, room, lookups, &mut state.plan);
+                pinning.drop_named(true, &mut state.plan);
+                fit(pinning, room, terms, &mut state.plan);
                 state.plan.compare(transcript, &before);
             }
             Cadence::CacheAware => {
@@ -225,43 +236,63 @@ fn apply(
                     say_once(transcript, position, from, &mut state.said, &mut state.plan);
                 }
                 passes::protect_head(transcript, position, &mut state.plan);
+                pinning.protect(&mut state.plan);
                 let given = Given { bounds, terms, prices, attempts: &state.attempts, cold };
                 let (settled, said, plan) = (&mut state.settled, &mut state.said, &mut state.plan);
                 cut_giants(transcript, position, &given, seen, said, plan);
                 if bounds.settle.enabled {
                     settled.read(transcript, position, &given, said, plan);
-                    let free = first_free(transcript, position, terms, bounds.thinking);
                     let ends = entry_ends(terms, plan, &state.cache, now);
                     settled.settle(transcript, free..position, &given, &ends, said, plan);
                 }
+                for at in pinning.drop_named(false, plan) {
+                    said.changed(at, &plan.decisions()[at].form.message.shown());
+                }
                 passes::protect_ends(transcript, position, plan);
-                passes::fit(transcript, position, room, terms.around.lookups, plan);
+                pinning.protect(plan);
+                fit(pinning, room, terms, plan);
                 settled.follow(plan, said);
             }
         },
         Policy::ClearToolUses { trigger, keep } => {
+            pinning.protect(&mut state.plan);
             passes::clear_tool_uses(transcript, position, *trigger, *keep, &mut state.plan);
+            pinning.drop_named(false, &mut state.plan);
         }
         Policy::Newest { .. } => {
             let before = state.plan.reset();
+            pinning.protect(&mut state.plan);
+            pinning.drop_named(true, &mut state.plan);
             passes::keep_newest(transcript, position, room, &mut state.plan);
+            pinning.give_way(room, &mut state.plan);
             state.plan.compare(transcript, &before);
         }
         Policy::Trim(budget) => {
-            let warning = passes::summarise(transcript, position, budget, &mut state.plan);
+            let warning =
+                passes::summarise(transcript, position, budget, pinning.sorted, &mut state.plan);
             return warning.into_iter().collect();
         }
         Policy::WorkingSet(settings) => {
             let findings = std::mem::take(&mut state.findings);
             let before = state.plan.reset();
             let plan = &mut state.plan;
+            pinning.protect(plan);
+            pinning.drop_named(true, plan);
             let warnings =
                 passes::fit_working_set(transcript, position, settings, room, findings, plan);
+            pinning.give_way(room, plan);
             plan.compare(transcript, &before);
             return warnings;
         }
     }
     Vec::new()
+}
+
+/// Brings the plan to at most `room` tokens if it can: what is dropped goes first, what is pinned last.
+fn fit(pinning: &Pinning<'_>, room: u64, terms: &Terms, plan: &mut Plan) {
+    pinning.make_room(room, plan);
+    passes::fit(pinning.transcript, pinning.end, room, terms.around.lookups, plan);
+    pinning.give_way(room, plan);
 }
 
 fn lookup_tokens(lookups: &[u32]) -> u64 {
@@ -271,10 +302,12 @@ fn lookup_tokens(lookups: &[u32]) -> u64 {
 /// Takes back added texts, the newest first, until nothing is over the budget; returns by how much it still is.
 fn take_back(plan: &mut Plan, over: u64) -> u64 {
     let before = plan.tokens();
-    let added: Vec<Position> = plan.additions().map(|(position, ..)| position).collect();
-    passes::give_up(plan, before.saturating_sub(over), added.into_iter().rev(), |plan, at| {
-        plan.take_back(at, Section::Memory);
-    });
+    for section in [Section::Memory, Section::Pinned] {
+        let added: Vec<Position> = plan.additions().map(|(position, ..)| position).collect();
+        passes::give_up(plan, before.saturating_sub(over), added.into_iter().rev(), |plan, at| {
+            plan.take_back(at, section);
+        });
+    }
     over.saturating_sub(before - plan.tokens())
 }
 

@@ -34,6 +34,7 @@ pub mod names;
 pub mod need;
 mod passes;
 pub mod payload;
+pub mod pins;
 pub mod plan;
 pub mod policy;
 mod pressure;

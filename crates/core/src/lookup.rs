@@ -33,7 +33,14 @@ pub const SEARCH_CONTEXT: Lookup = Lookup {
     parameters: r#"{"type":"object","properties":{"query":{"type":"string","description":"Words to look for"}},"required":["query"]}"#,
 };
 
-/// All of them, in the order in which they are offered.
+/// Gives up a message.
+pub const DROP_FROM_CONTEXT: Lookup = Lookup {
+    name: "drop_from_context",
+    description: "Gives up an earlier message of this conversation that is no longer needed, so that it no longer takes room. Give the reference that is shown for it, such as ref:message:0123456789abcdef, and the reason. The text stays available to expand_ref.",
+    parameters: r#"{"type":"object","properties":{"ref":{"type":"string","description":"The reference, as it is shown"},"reason":{"type":"string","description":"Why it is no longer needed"}},"required":["ref","reason"]}"#,
+};
+
+/// The lookups, in the order in which they are offered.
 pub const LOOKUPS: [Lookup; 2] = [EXPAND_REF, SEARCH_CONTEXT];
 
 /// Characters of one answer (chosen: some 25,000 tokens; a model asks for further lines if it needs them).

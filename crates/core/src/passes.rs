@@ -2,6 +2,7 @@
 
 mod ceiling;
 mod clear;
+mod drop;
 mod mask;
 mod newest;
 mod settle;
@@ -10,6 +11,7 @@ mod working_set;
 
 pub(crate) use ceiling::{fit, give_up};
 pub(crate) use clear::clear_tool_uses;
+pub(crate) use drop::{DropGiven, drop_named, drop_to_fit, lift};
 pub(crate) use mask::mask;
 pub(crate) use newest::keep_newest;
 pub(crate) use settle::{Given, Settled, first_form};

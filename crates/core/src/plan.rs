@@ -293,6 +293,34 @@ impl Plan {
         self.decisions[position].protected
     }
 
+    /// Lifts the protection of a message.
+    pub(crate) fn lift(&mut self, position: Position) {
+        self.decisions[position].protected = false;
+    }
+
+    /// Gives a message back the form in which it was said.
+    pub(crate) fn restore(&mut self, transcript: &Transcript, position: Position, reason: Reason) {
+        let turn = self.turn;
+        let decision = &mut self.decisions[position];
+        let (before, after) = (sent_tokens(decision), decision.whole.tokens);
+        self.tokens = self.tokens - u64::from(before) + u64::from(after);
+        decision.treatment = Treatment::Keep;
+        decision.reason = reason;
+        decision.form = decision.whole.clone();
+        decision.since = turn;
+        if let Some(additions) = self.additions.get_mut(&position) {
+            additions.surround(&decision.form);
+        }
+        self.changes.push(Change {
+            position,
+            treatment: Treatment::Keep,
+            reason,
+            tokens_before: before,
+            tokens_after: after,
+            original: Ref::message(transcript.entries()[position].hash),
+        });
+    }
+
     /// Lifts all protection and gives `reason` for every message that is sent whole, until a pass of this turn gives another.
     pub fn unprotect(&mut self, reason: Reason) {
         for decision in &mut self.decisions {

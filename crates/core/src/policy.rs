@@ -1,5 +1,6 @@
 //! Policies: every setting that decides the context of a request.
 
+mod pin;
 mod request;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use crate::allocation::ContextBudget;
 use crate::terms::Terms;
 use crate::value_or_word::ValueOrWord;
 
+pub use pin::PinSettings;
 pub use request::RequestSettings;
 
 /// When old messages change their form.
@@ -269,6 +271,7 @@ pub struct Bounds {
     pub thinking: BoundThinking,
     pub intra_phase: IntraPhase,
     pub settle: Settle,
+    pub pin: PinSettings,
 }
 
 /// The ceiling where neither window nor prices of a model are known: four fifths of a window of 200,000 tokens, the share at
@@ -284,6 +287,7 @@ impl Default for Bounds {
             thinking: BoundThinking::Keep,
             intra_phase: IntraPhase::default(),
             settle: Settle::default(),
+            pin: PinSettings::default(),
         }
     }
 }
@@ -315,6 +319,14 @@ impl Policy {
     /// Returns the policy that is used where none is named.
     pub fn plimsoll() -> Self {
         Self::Bounded(Bounds::default())
+    }
+
+    /// Returns the settings of what is pinned without being named; other policies pin what is named only.
+    pub(crate) fn pin(&self) -> Option<&PinSettings> {
+        match self {
+            Self::Bounded(bounds) => Some(&bounds.pin),
+            _ => None,
+        }
     }
 
     /// Returns the most tokens of a context, where the policy names a number.

@@ -10,6 +10,8 @@ pub enum Section {
     Facts,
     /// Artefacts that the conversation still uses; they stand before the user's own words too.
     Artefacts,
+    /// Pinned texts that the client left out; they stand behind the user's words.
+    Pinned,
     /// A text from memory; it stands behind the user's words, so that these keep their place in a cached prefix.
     Memory,
 }
@@ -17,6 +19,6 @@ pub enum Section {
 impl Section {
     /// Returns whether it stands behind the message that it is added to.
     pub(crate) fn is_behind(self) -> bool {
-        self == Self::Memory
+        matches!(self, Self::Pinned | Self::Memory)
     }
 }

@@ -257,6 +257,17 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
         session: &SessionId,
     ) -> Result<Vec<ReceiptRecord>, StoreError>;
 
+    /// Returns the receipts of a session that have this strategy, in the order of their turns.
+    async fn receipts_of(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        strategy: &str,
+    ) -> Result<Vec<ReceiptRecord>, StoreError> {
+        let all = self.receipts(tenant, session).await?;
+        Ok(all.into_iter().filter(|one| one.strategy == strategy).collect())
+    }
+
     /// Returns the cards of a session, the newest message first, then by content hash.
     async fn cards(
         &self,

@@ -41,6 +41,7 @@ mod tombstone;
 pub mod tool_registry;
 mod tools;
 mod valid;
+pub mod wishes;
 pub mod work;
 
 pub use artefact::{Artefact, ArtefactKind, ArtefactRef, RefQuery};

@@ -6,6 +6,7 @@
 mod alike;
 mod conversation;
 mod note;
+mod pins;
 mod rebuild;
 mod request;
 mod size;
@@ -31,6 +32,7 @@ use size::{message_bytes, size};
 pub use alike::{alike, carried};
 pub use conversation::{BranchMatch, Conversation, session_name};
 pub use note::{Miss, Note};
+pub use pins::RequestPins;
 pub use request::{Bounded, SessionRequest};
 
 /// A session that goes on.

@@ -22,6 +22,10 @@ use crate::turn::{SessionTurn, TurnOutcome};
 use crate::upstream::UpstreamRequest;
 use crate::warm::SentRequest;
 
+/// Requests in which a model that goes on looking up is told that there is no more, before its answer ends as it is (chosen:
+/// models stop at the first or second).
+const REFUSALS: usize = 16;
+
 /// The turn that an answer ends, where it has one.
 #[derive(Debug)]
 pub(crate) enum PendingTurn {
@@ -109,18 +113,23 @@ impl RelayedAnswer {
         results
     }
 
+    /// Answers the calls of our tools, or tells the model that no more lookups are possible.
+    async fn told(&mut self, calls: &[ToolCall]) -> Vec<ToolResult> {
+        if self.rounds < self.gateway.config.limits.expansions {
+            return self.results(calls).await;
+        }
+        calls.iter().map(|call| refused(call, NO_MORE)).collect()
+    }
+
     /// Answers the calls of our tools and asks the upstream again.
     ///
     /// Errors: a text for the client, where the upstream does not go on.
     pub(crate) async fn go_on(&mut self) -> Result<Incoming, String> {
         let calls = self.reply.own_calls();
-        let most = self.gateway.config.limits.expansions;
-        let results = match self.rounds {
-            rounds if rounds < most => self.results(&calls).await,
-            // The model is told once that there is no more; if it asks again, the answer ends with an error.
-            rounds if rounds == most => calls.iter().map(|call| refused(call, NO_MORE)).collect(),
-            _ => return Err(format!("the model made {most} lookups and went on")),
-        };
+        let results = self.told(&calls).await;
+        if self.rounds + 1 >= self.gateway.config.limits.expansions + REFUSALS {
+            self.reply.ends_with_next();
+        }
         self.rounds += 1;
         self.add_usage();
         let continuations = self.reply.answered(&results);
@@ -131,7 +140,11 @@ impl RelayedAnswer {
         let Some(FollowUp { upstream, request, edits, .. }) = &self.follow_up else {
             return Err("nobody to ask".to_owned());
         };
-        let edits = Edits { continuations, ..edits.clone() };
+        let mut edits = Edits { continuations, ..edits.clone() };
+        // A model that goes on after it was told that there is no more is no longer offered the tools.
+        if self.rounds > self.gateway.config.limits.expansions + 1 {
+            edits.add_tools.clear();
+        }
         let body = Bytes::from(request.rewrite(&edits).map_err(|error| error.to_string())?);
         let upstream = UpstreamRequest { body, ..upstream.clone() };
         let response = self.gateway.ask(&upstream).await.map_err(|refusal| refusal.to_string())?;
@@ -166,7 +179,7 @@ impl RelayedAnswer {
                 .await;
         }
         // Calls of our tools beside the client's are answered now, and put into the next request.
-        let results = self.results(&self.reply.own_calls()).await;
+        let results = self.told(&self.reply.own_calls()).await;
         let at = self.follow_up.as_ref().map_or(0, |follow_up| follow_up.place.end);
         let held_back =
             self.reply.withheld(&results).map(|held_back| WithheldCalls { at, ..held_back });

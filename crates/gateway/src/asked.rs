@@ -6,7 +6,7 @@ use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Action, Handling, handle_message};
 use plimsoll_core::terms::Surroundings;
 use plimsoll_core::{Message, MillisSinceEpoch};
-use plimsoll_engine::live::SessionRequest;
+use plimsoll_engine::live::{RequestPins, SessionRequest};
 
 /// A request as its session was asked it.
 #[derive(Debug)]
@@ -19,6 +19,7 @@ pub(crate) struct Asked {
     pub(crate) around: Surroundings,
     pub(crate) added: Option<Arc<str>>,
     pub(crate) observed: bool,
+    pub(crate) pins: RequestPins,
     pub(crate) now: MillisSinceEpoch,
 }
 
@@ -33,6 +34,7 @@ impl Asked {
             around: &self.around,
             added: self.added.clone(),
             observed: self.observed,
+            pins: self.pins.clone(),
             now: self.now,
         }
     }

@@ -1,11 +1,13 @@
 //! The client's options for one request: headers over the settings.
 
 use http::{HeaderMap, HeaderName};
+use plimsoll_core::pins::Wish;
 use plimsoll_core::policy::Policy;
 
 use crate::config::Mode;
 use crate::gateway::Gateway;
 use crate::headers;
+use crate::pins;
 use crate::refusal::RequestRefusal;
 
 /// The client's options for one request.
@@ -17,6 +19,8 @@ pub(crate) struct RequestOptions {
     pub(crate) session: Option<String>,
     /// Whether the answer cache may have a part in it.
     pub(crate) cache: bool,
+    /// What the headers pin and drop.
+    pub(crate) wishes: Vec<Wish>,
 }
 
 impl RequestOptions {
@@ -54,6 +58,7 @@ impl RequestOptions {
                 return Err(RequestRefusal::Malformed(format!("{} is on or off", headers::CACHE)));
             }
         };
-        Ok(Self { mode, policy, strategy, session, cache })
+        let wishes = pins::of_headers(headers)?;
+        Ok(Self { mode, policy, strategy, session, cache, wishes })
     }
 }

@@ -259,6 +259,8 @@ impl Default for Timeouts {
 pub struct AdditionsConfig {
     /// Whether clients that have tools also get `expand_ref` and `search_context`.
     pub tools: OwnTools,
+    /// Whether clients that get these tools also get `drop_from_context`, with which the model gives up a message.
+    pub drop_tool: bool,
     /// Whether personal data and secrets are taken out of everything that leaves; what cannot be read is refused, and no header of a
     /// client switches it off.
     pub redact: bool,
@@ -274,6 +276,7 @@ impl Default for AdditionsConfig {
     fn default() -> Self {
         Self {
             tools: OwnTools::Auto,
+            drop_tool: false,
             redact: false,
             memory: false,
             answers: false,

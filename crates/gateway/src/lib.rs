@@ -30,6 +30,7 @@ mod outbound;
 mod own_calls;
 mod paths;
 mod pauses;
+mod pins;
 mod ports;
 mod prepare;
 mod refusal;

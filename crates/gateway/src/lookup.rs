@@ -5,7 +5,9 @@ use std::sync::Arc;
 use plimsoll_core::lazy_tools::{
     CallDecision, DESCRIBE_TOOL, LazySettings, ToolDefinition, ToolSession,
 };
-use plimsoll_core::lookup::{EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search};
+use plimsoll_core::lookup::{
+    DROP_FROM_CONTEXT, EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search,
+};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
 use plimsoll_engine::expand::{
     self, ContentPart, ExpandError, ExpandOptions, Expansion, Originals, expand_text,
@@ -15,6 +17,7 @@ use serde::Deserialize;
 
 use crate::gateway::Gateway;
 use crate::metrics::Counter;
+use crate::pins;
 use crate::sessions::SessionBranch;
 
 /// The place in which lookups of a request search.
@@ -27,16 +30,14 @@ pub(crate) struct LookupPlace {
     pub(crate) room: u64,
 }
 
-/// Returns the definitions of our tools.
-pub(crate) fn definitions() -> Vec<ToolDefinition> {
-    LOOKUPS
-        .iter()
-        .map(|tool| ToolDefinition {
-            name: tool.name.to_owned(),
-            description: tool.description.to_owned(),
-            schema: tool.parameters.to_owned(),
-        })
-        .collect()
+/// Returns the definitions of our tools, as the settings ask for them.
+pub(crate) fn definitions(gateway: &Gateway) -> Vec<ToolDefinition> {
+    let lookups = LOOKUPS.iter().map(|tool| ToolDefinition {
+        name: tool.name.to_owned(),
+        description: tool.description.to_owned(),
+        schema: tool.parameters.to_owned(),
+    });
+    lookups.chain(gateway.config.add.drop_tool.then(pins::definition)).collect()
 }
 
 #[derive(Debug, Deserialize)]
@@ -66,6 +67,8 @@ pub(crate) async fn answer(
         expand(gateway, place, &call.arguments).await
     } else if *call.name == *SEARCH_CONTEXT.name {
         look(place, &call.arguments).await
+    } else if *call.name == *DROP_FROM_CONTEXT.name {
+        pins::give_up(gateway, place, &call.arguments).await
     } else if *call.name == *DESCRIBE_TOOL {
         describe(request, &call.arguments)
     } else {

@@ -84,7 +84,7 @@ const FAMILIES: [Family; 12] = [
         name: "plimsoll_expansions_total",
         help: "Calls of tools that the gateway answers itself.",
         label: "tool",
-        words: "expand_ref search_context describe_tool other",
+        words: "expand_ref search_context drop_from_context describe_tool other",
     },
     Family {
         name: "plimsoll_spans_total",

@@ -28,7 +28,7 @@ impl Offer {
             return Self::default();
         }
         let is_free = |own: &ToolDefinition| offered.iter().all(|tool| tool.name != own.name);
-        let mut own = lookup::definitions();
+        let mut own = lookup::definitions(gateway);
         if !lookups || !own.iter().all(is_free) {
             own.clear();
         }

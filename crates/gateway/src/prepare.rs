@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use plimsoll_core::safety::Handling;
 use plimsoll_core::{Block, ContextBudget, Message, pressure};
-use plimsoll_engine::live::{Bounded, Conversation, session_name};
+use plimsoll_engine::live::{Bounded, Conversation, RequestPins, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
     Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
@@ -23,6 +23,7 @@ use crate::metrics::Counter;
 use crate::offer::Offer;
 use crate::options::RequestAdditions;
 use crate::own_calls;
+use crate::pins;
 use crate::ports::KeptAnswer;
 use crate::refusal::RequestRefusal;
 use crate::report::Report;
@@ -221,7 +222,7 @@ impl Preparation {
     }
 
     /// Names the session of a request; one that stands beside a conversation is none of its turns.
-    fn key(&self, request: &ProviderRequest) -> Result<SessionKey, FailOpen> {
+    pub(crate) fn key(&self, request: &ProviderRequest) -> Result<SessionKey, FailOpen> {
         let header = |name: &str| Some(self.headers.get(name)?.to_str().ok()?.to_owned());
         let is_turn = request.kind() != RequestKind::Aside;
         let by_client = || is_turn.then(|| request.named_session(header)).flatten();
@@ -238,6 +239,7 @@ impl Preparation {
         conversation: &mut Conversation,
         request: &ProviderRequest,
         added: Option<Arc<str>>,
+        pins: RequestPins,
         goes_out_as_it_came: bool,
     ) -> Option<TurnDecision> {
         let gateway = &self.gateway;
@@ -268,6 +270,7 @@ impl Preparation {
             around: around.surroundings.clone(),
             added,
             observed: goes_out_as_it_came,
+            pins,
             now,
         };
         let (branch, bounded) = conversation.ask(&asked.request(), &gateway.pricing)?;
@@ -292,6 +295,10 @@ impl Preparation {
         let aside = match request.kind() {
             RequestKind::Turn => None,
             RequestKind::Unsupported(what) => return Err(FailOpen::Kind(what)),
+            kind @ RequestKind::Compaction => {
+                pins::note_compaction(&self, &request).await;
+                return Err(FailOpen::Kind(kind.as_str()));
+            }
             // Nothing of it is bounded, but a question by itself is what a cache answers.
             kind @ RequestKind::Aside => {
                 Some(self.awaited(&request, None).ok_or(FailOpen::Kind(kind.as_str()))?)
@@ -314,10 +321,14 @@ impl Preparation {
         };
         let held = self.gateway.sessions.get(&key, || None);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
+        let is_new = guard.as_ref().is_some_and(Conversation::is_empty);
+        let pins = pins::of_request(&self, &request, &key, is_new).await;
         let preparation = self.clone();
         let (asked, added) = (request.clone(), added.map(Arc::from));
         let done = self
-            .work(move || preparation.decide(guard.as_mut()?, &asked, added, goes_out_as_it_came))
+            .work(move || {
+                preparation.decide(guard.as_mut()?, &asked, added, pins, goes_out_as_it_came)
+            })
             .await?;
         let decision = done.ok_or(FailOpen::NoBranch)?;
         let (edits, betas) = decision.edits();
@@ -332,6 +343,7 @@ impl Preparation {
             full_cost: bounded.note.full_cost,
             changes: bounded.receipt.changes.len(),
             misses: bounded.note.misses.clone(),
+            preview: if goes_out_as_it_came { bounded.receipt.preview() } else { None },
             bills,
         };
         let branch = SessionBranch { key, held, number: branch };
@@ -380,7 +392,7 @@ impl Preparation {
         let mut copy = conversation.copy_for(&messages);
         drop(guard);
         let (preparation, asked) = (self.clone(), request.clone());
-        let done = self.work(move || preparation.decide(&mut copy, &asked, None, false)).await?;
+        let done = self.work(move || preparation.decide(&mut copy, &asked, None, RequestPins::default(), false)).await?;
         let (edits, _) = done.ok_or(FailOpen::NoBranch)?.edits();
         if edits.is_empty() {
             return Ok(None);

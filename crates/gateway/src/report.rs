@@ -1,6 +1,7 @@
 //! The report of a turn, for the client, the log and the metrics.
 
 use http::{HeaderMap, HeaderValue};
+use plimsoll_core::context::Preview;
 use plimsoll_engine::live::Miss;
 use plimsoll_engine::{Bills, SessionId};
 
@@ -20,6 +21,8 @@ pub(crate) struct Report {
     pub(crate) full_cost: f64,
     pub(crate) changes: usize,
     pub(crate) misses: Vec<Miss>,
+    /// The large change that was not made, since the request goes out as it came.
+    pub(crate) preview: Option<Preview>,
     /// The bills of the session before this request, whose own usage is not known when its answer begins.
     pub(crate) bills: Bills,
 }
@@ -80,9 +83,11 @@ impl Report {
                 (headers::SAVED, format!("{saved:.6}")),
             ]
         });
+        let preview = self.preview.iter().map(|preview| (headers::PREVIEW, preview.to_string()));
         let estimate =
             (self.bills.bills_estimated > 0).then(|| (headers::BILL_ESTIMATE, "true".to_owned()));
-        for (name, value) in pairs.into_iter().chain(bills.into_iter().flatten()).chain(estimate) {
+        let bills = bills.into_iter().flatten().chain(estimate);
+        for (name, value) in pairs.into_iter().chain(bills).chain(preview) {
             // A policy's name came from a header, and an id has plain characters.
             if let Ok(value) = HeaderValue::try_from(value) {
                 answer.insert(name, value);

@@ -86,7 +86,7 @@ pub(crate) fn offers_lookups(
     policy: &Policy,
     now: MillisSinceEpoch,
 ) -> bool {
-    let own = tokens(&lookup::definitions());
+    let own = tokens(&lookup::definitions(gateway));
     let has_room = policy.ceiling().is_none_or(|ceiling| own <= SHARE_OF_BUDGET * ceiling as f64);
     // A model that is sent everything has nothing to look up.
     if *policy == Policy::Full || !has_room {

@@ -123,7 +123,16 @@ impl HistoryStore for ClickHouseStore {
         tenant: &TenantId,
         session: &SessionId,
     ) -> Result<Vec<ReceiptRecord>, StoreError> {
-        receipts::of_session(&self.client, tenant, session).await
+        receipts::of_session(&self.client, tenant, session, None).await
+    }
+
+    async fn receipts_of(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        strategy: &str,
+    ) -> Result<Vec<ReceiptRecord>, StoreError> {
+        receipts::of_session(&self.client, tenant, session, Some(strategy)).await
     }
 
     async fn cards(

@@ -77,6 +77,8 @@ struct ReplyState {
     given: HashMap<u64, Option<u64>>,
     /// The number of the next event, where events have numbers.
     sequence: Option<u64>,
+    /// Whether this answer ends the reply even if it calls our tools.
+    is_last: bool,
 }
 
 impl ReplyState {
@@ -86,7 +88,12 @@ impl ReplyState {
 
     /// Returns whether an answer that stops for this reason wants nothing but our results.
     fn only_own(&self, stops_for_calls: bool) -> bool {
-        stops_for_calls && self.own_calls > 0 && self.other_calls == 0
+        stops_for_calls && !self.is_last && self.own_calls > 0 && self.other_calls == 0
+    }
+
+    /// Returns whether the client must be told that the answer ends, since it sees none of the calls for which it stopped.
+    fn ends_without_calls(&self) -> bool {
+        self.is_last && self.own_calls > 0 && self.other_calls == 0
     }
 
     /// Counts a call, and returns whether its tool is ours.
@@ -283,6 +290,11 @@ impl Reply {
         self.rounds.iter().map(Round::continuation).collect()
     }
 
+    /// Makes the next answer the last: its calls of our tools are withheld, and nobody waits for their results.
+    pub fn ends_with_next(&mut self) {
+        self.state.is_last = true;
+    }
+
     /// Returns the calls that later requests of the session must restore, with the results of those beside the client's.
     ///
     /// `None` where nothing was withheld. A call of the last answer without a result was not complete, and is forgotten.
@@ -300,6 +312,20 @@ impl Forward {
         let behind = moment == Moment::End || !self.last.is_empty();
         let place = if behind { &mut self.last } else { &mut self.now };
         if place.is_empty() { *place = bytes } else { place.extend(bytes) }
+    }
+}
+
+/// Sets the reason for which an answer stopped to that of one without calls, where its calls are all withheld.
+fn end_without_calls(
+    holder: Value<'_>,
+    key: &'static str,
+    plain: &str,
+    patch: &mut Patch<'_>,
+    state: &ReplyState,
+) {
+    let stop = holder.get(key).filter(|stop| stop.is_text() && !stop.says(plain));
+    if let Some(stop) = stop.filter(|_| state.ends_without_calls()) {
+        patch.replace(stop, quoted(plain));
     }
 }
 

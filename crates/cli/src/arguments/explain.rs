@@ -19,6 +19,12 @@ pub(crate) struct ExplainArguments {
     /// As for `replay`
     #[arg(long, value_name = "POLICY", default_value = "plimsoll")]
     pub(crate) policy: String,
+    /// As if the user had pinned this message before the first turn; may be given again
+    #[arg(long, value_name = "REF")]
+    pub(crate) pin: Vec<String>,
+    /// As if the user had dropped this message, or a call with its results; may be given again
+    #[arg(long, value_name = "REF")]
+    pub(crate) drop: Vec<String>,
     /// Print a message as it was sent, or the original behind a ref
     #[arg(long, value_name = "MESSAGE|REF")]
     pub(crate) show: Option<String>,

@@ -17,6 +17,12 @@ pub enum Reason {
     Small,
     /// The system prompt or the task.
     Protected,
+    /// The user or the agent pinned it.
+    Pinned,
+    /// The newest showing of an instruction or plan file, which the settings pin.
+    Instructions,
+    /// The current to-do list, which the settings pin.
+    ToDo,
     /// It holds an error, and the setting keeps such messages whole.
     ErrorKept,
     /// It defines the task, or stands before the message that does.
@@ -53,6 +59,8 @@ pub enum Reason {
     Summarised,
     /// An earlier attempt of a loop.
     EarlierAttempt,
+    /// The user or the agent said that it may go.
+    Dropped,
 
     // A candidate is left out.
     /// It does not fit in what is left of its budget.
@@ -83,6 +91,9 @@ impl fmt::Display for Reason {
             Self::Everything => "everything is sent",
             Self::Small => "no change would save enough",
             Self::Protected => "system prompt or task",
+            Self::Pinned => "pinned",
+            Self::Instructions => "pinned: an instruction or plan file",
+            Self::ToDo => "pinned: the current to-do list",
             Self::ErrorKept => "holds an error (preserve_errors)",
             Self::First => "the task, or before it",
             Self::Last => "among the last turns",
@@ -100,6 +111,7 @@ impl fmt::Display for Reason {
             Self::NotNewest => "not among the newest that fit",
             Self::Summarised => "told in the summary",
             Self::EarlierAttempt => "an earlier attempt",
+            Self::Dropped => "dropped on request",
             Self::OverBudget => "no room in its budget",
             Self::OverMaxMessages => "enough messages stand there",
             Self::BelowThreshold => "not similar enough",

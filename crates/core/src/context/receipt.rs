@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::cost::Charge;
 use crate::message::{Block, Role};
+use crate::pins::PinReceipt;
 use crate::plan::{Change, Plan, Treatment};
 use crate::section::Section;
 use crate::transcript::Position;
@@ -15,6 +16,9 @@ pub struct Components {
     pub user: u64,
     /// Texts from memory that stand behind messages of the user.
     pub memory: u64,
+    /// Pinned texts that stand behind messages of the user.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pinned: u64,
     /// Facts and artefacts that stand before the user's words.
     #[serde(skip_serializing_if = "is_zero")]
     pub facts: u64,
@@ -73,6 +77,9 @@ pub struct Receipt {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     pub changes: Vec<Change>,
+    /// The messages that are pinned or dropped, and by what reason.
+    #[serde(default, skip_serializing_if = "PinReceipt::is_empty")]
+    pub pins: PinReceipt,
     /// The messages at whose ends we set marks of the provider's cache, beside the client's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Position>,
@@ -99,6 +106,7 @@ pub(super) fn components(plan: &Plan) -> Components {
         *match section {
             Section::Facts => &mut sum.facts,
             Section::Artefacts => &mut sum.artefacts,
+            Section::Pinned => &mut sum.pinned,
             Section::Memory => &mut sum.memory,
         } += tokens;
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::allocation::ContextBudget;
 use crate::choose::Reason;
 use crate::message::{Message, Role};
+use crate::pins::SortedPins;
 use crate::plan::{Plan, Sent, Treatment};
 use crate::transcript::{Position, Transcript};
 use crate::trim::{TrimSettings, trim};
@@ -16,12 +17,14 @@ pub(crate) fn summarise(
     transcript: &Transcript,
     end: Position,
     budget: &ContextBudget,
+    pins: &SortedPins,
     plan: &mut Plan,
 ) -> Option<String> {
     if !budget.trimming_due(plan.tokens()) {
         return None;
     }
     let before = plan.reset();
+    pins.protect_exchanges(transcript, plan);
     let session = trim(&transcript.beginning(end), &TrimSettings::from(budget));
     let tokenizer = transcript.tokenizer();
     let place = session.kept.get(session.summary_at).map_or(end, |turn| turn.position);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::{
-    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors,
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, PinSettings, Policy, PreserveErrors,
     RequestSettings, Settle,
 };
 use plimsoll_core::render::{Attempt, retry_context};
@@ -211,7 +211,7 @@ fn every_setting_of_settling_changes_something() {
 #[test]
 fn every_setting_of_bounds_changes_something() {
     let base = Bounds::default();
-    let Bounds { budget, said_once, said_once_from: _, thinking, intra_phase, settle } =
+    let Bounds { budget, said_once, said_once_from: _, thinking, intra_phase, settle, pin } =
         base.clone();
     assert_eq!((budget, thinking), (Budget::Auto, BoundThinking::Keep));
     check(
@@ -224,6 +224,13 @@ fn every_setting_of_bounds_changes_something() {
                 "intra_phase",
                 Policy::Bounded(Bounds {
                     intra_phase: IntraPhase { enabled: false, ..intra_phase },
+                    ..base.clone()
+                }),
+            ),
+            (
+                "pin",
+                Policy::Bounded(Bounds {
+                    pin: PinSettings { files: vec!["*".into()], ..pin },
                     ..base.clone()
                 }),
             ),

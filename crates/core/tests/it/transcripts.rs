@@ -6,7 +6,7 @@ use plimsoll_core::context::{Receipt, State, bound};
 use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::plan::{Context, Plan};
 use plimsoll_core::policy::{
-    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, Policy, PreserveErrors,
+    BoundThinking, Bounds, Budget, Cadence, IntraPhase, Need, PinSettings, Policy, PreserveErrors,
     RequestSettings, Settle,
 };
 use plimsoll_core::terms::Terms;
@@ -577,11 +577,22 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
         Just(BoundThinking::Provider)
     ];
     let said_once = prop::bool::weighted(0.8);
-    let bounds = (ceiling, said_once, thinking, intra_phase(), settle()).prop_map(
-        |(budget, said_once, thinking, intra_phase, settle)| {
-            let bounds =
-                Bounds { budget, said_once, thinking, intra_phase, settle, ..Bounds::default() };
-            Policy::Bounded(bounds)
+    let pin = prop_oneof![
+        Just(PinSettings::default()),
+        Just(PinSettings::none()),
+        Just(PinSettings { files: vec!["*.rs".into(), "src/*".into()], to_do: true })
+    ];
+    let bounds = (ceiling, said_once, thinking, intra_phase(), settle(), pin).prop_map(
+        |(budget, said_once, thinking, intra_phase, settle, pin)| {
+            Policy::Bounded(Bounds {
+                budget,
+                said_once,
+                thinking,
+                intra_phase,
+                settle,
+                pin,
+                ..Bounds::default()
+            })
         },
     );
     prop_oneof![

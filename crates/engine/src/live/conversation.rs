@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
+use plimsoll_core::pins::PinnedText;
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
 
 use super::rebuild::load;
-use super::{Bounded, CacheRead, LiveSession, Note, SessionRequest};
+use super::{Bounded, CacheRead, LiveSession, Note, RequestPins, SessionRequest};
 use crate::error::StoreError;
 use crate::history::{Bill, HistoryBatch, HistoryStore};
 use crate::id::{SessionId, TenantId};
@@ -151,16 +152,37 @@ impl Conversation {
         asked: &SessionRequest<'_>,
         pricing: &Pricing,
     ) -> Option<(usize, Bounded)> {
+        let mut before = Vec::new();
         let branch = match self.find(asked.messages) {
             BranchMatch::Same(branch) => branch,
-            BranchMatch::Left { branch, agreed } => self.leave(branch, agreed)?,
+            BranchMatch::Left { branch, agreed } => {
+                if asked.pins.is_compacted {
+                    before = self.branches.get_mut(&branch)?.pinned_texts(pricing);
+                }
+                self.leave(branch, agreed)?
+            }
             BranchMatch::New => {
                 let id = self.id(self.count).ok()?;
                 self.add(LiveSession::new(id, asked.model))
             }
         };
         let session = self.branches.get_mut(&branch)?;
-        Some((branch, session.ask(asked, pricing)))
+        if before.is_empty() {
+            return Some((branch, session.ask(asked, pricing)));
+        }
+        let pins = RequestPins { before, ..asked.pins.clone() };
+        Some((branch, session.ask(&SessionRequest { pins, ..asked.clone() }, pricing)))
+    }
+
+    /// Returns whether nothing was said in it yet.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Returns the texts of all that is pinned in the newest branch.
+    pub fn pinned_texts(&mut self, pricing: &Pricing) -> Vec<PinnedText> {
+        let newest = self.branches.values_mut().next_back();
+        newest.map_or_else(Vec::new, |branch| branch.pinned_texts(pricing))
     }
 
     fn leave(&mut self, branch: usize, agreed: usize) -> Option<usize> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::context::Receipt;
+use plimsoll_core::pins::{PinnedText, Wish};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::terms::Surroundings;
 use plimsoll_core::{ContentHash, Message, Position, Role, Transcript, Usage};
@@ -87,6 +88,12 @@ pub struct Note {
     /// A text from memory that stands behind the last message from this request on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<Arc<str>>,
+    /// Wishes of the user or the agent that count from this request on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wishes: Vec<Wish>,
+    /// Pinned texts that a compaction took away, and that stand behind a message of the user from this request on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<PinnedText>,
     /// The carried lookups without a place in the request, by their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unplaced: Vec<usize>,

@@ -107,6 +107,8 @@ impl LiveSession {
                 let terms = self.terms(pricing, model, mark.position, &mark.around);
                 self.charge_in_full(&terms, mark.position);
                 state.offer(mark.note.added.clone());
+                state.wish(mark.note.wishes.iter().cloned());
+                state.show_again(mark.note.again.iter().cloned());
                 let (context, receipt) =
                     bound(&self.transcript, mark.position, &mark.policy, &terms, &mut state);
                 let at = self.transcript.time_before(mark.position).unwrap_or_default();

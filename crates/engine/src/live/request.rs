@@ -6,10 +6,12 @@ use plimsoll_core::context::{Receipt, State, bound};
 use plimsoll_core::cost::{Charge, ModelPrice, Pricing};
 use plimsoll_core::plan::{Plan, Sent, Treatment};
 use plimsoll_core::policy::Policy;
+use plimsoll_core::section::Section;
 use plimsoll_core::terms::{Surroundings, Terms};
 use plimsoll_core::{Message, MillisSinceEpoch, Position, Usage};
 
 use super::note::{Mark, misses, system};
+use super::pins::RequestPins;
 use super::{LiveSession, Miss, Note, carried};
 use crate::history::{Bill, ReceiptRecord};
 
@@ -29,6 +31,7 @@ pub struct SessionRequest<'a> {
     pub added: Option<Arc<str>>,
     /// Whether the request will go out as it came.
     pub observed: bool,
+    pub pins: RequestPins,
     pub now: MillisSinceEpoch,
 }
 
@@ -122,6 +125,8 @@ impl LiveSession {
             carried: Vec::new(),
             cached: None,
             added: None,
+            wishes: Vec::new(),
+            again: Vec::new(),
             unplaced: before.as_ref().map_or_else(Vec::new, |mark| mark.note.unplaced.clone()),
         };
         let last =
@@ -134,6 +139,10 @@ impl LiveSession {
             note.full_cost = terms.prices.input_cost(&charge);
             let mut state = self.state.take().unwrap_or_default();
             state.offer(asked.added.clone());
+            note.wishes = self.new_wishes(&asked.pins.wishes);
+            note.again = self.left_out(&asked.pins.before, asked.messages);
+            state.wish(note.wishes.iter().cloned());
+            state.show_again(note.again.iter().cloned());
             let (context, receipt) =
                 bound(&self.transcript, position, asked.policy, &terms, &mut state);
             note.misses = misses(before.as_ref().map(|mark| &mark.note), &note, &receipt);
@@ -144,9 +153,7 @@ impl LiveSession {
             self.state = Some(state);
             LastDecision { position, receipt, record }
         };
-        let added = self.added(position);
-        let newest = added.last().filter(|(at, _)| at + 1 == position);
-        note.added = newest.map(|(_, text)| text.clone());
+        note.added = self.remembered(position);
         self.marks.push(Mark {
             position,
             policy: asked.policy.clone(),
@@ -157,6 +164,7 @@ impl LiveSession {
         let LastDecision { receipt, record, .. } = last.clone();
         self.last = Some(last);
         let edits = self.forms(asked.messages);
+        let added = self.added(position);
         Bounded { position, edits, added, receipt, note, record }
     }
 
@@ -169,7 +177,22 @@ impl LiveSession {
     pub fn added(&self, end: Position) -> Vec<(usize, Arc<str>)> {
         let plan = self.state.as_ref().map(State::plan);
         let added = plan.into_iter().flat_map(Plan::additions);
-        added.take_while(|(at, ..)| *at < end).map(|(at, _, text)| (at, text.clone())).collect()
+        let mut texts: Vec<(usize, Arc<str>)> = Vec::new();
+        for (at, _, text) in added.take_while(|(at, ..)| *at < end) {
+            match texts.last_mut() {
+                Some((last, said)) if *last == at => *said = format!("{said}\n\n{text}").into(),
+                _ => texts.push((at, text.clone())),
+            }
+        }
+        texts
+    }
+
+    /// Returns the text from memory behind the last of `end` messages.
+    fn remembered(&self, end: Position) -> Option<Arc<str>> {
+        let plan = self.state.as_ref().map(State::plan);
+        let mut added = plan.into_iter().flat_map(Plan::additions);
+        let is_newest = |at: Position, section| at + 1 == end && section == Section::Memory;
+        added.find(|(at, section, _)| is_newest(*at, *section)).map(|(.., text)| text.clone())
     }
 
     /// Returns the terms of a request of so many messages.

@@ -213,16 +213,57 @@ async fn a_lookup_beside_the_clients_call_is_put_back_also_after_a_restart() {
     }
 }
 
+const MANY: [&str; 64] = [""; 64];
+
+/// A model that looks up so often before it answers.
+fn stubborn(talk: &Talk, times: usize) -> Vec<Scripted> {
+    let mut script: Vec<Scripted> =
+        MANY[..times].iter().map(|said| talk.answer(said, &[own("own_1")])).collect();
+    script.push(talk.answer("It has two functions.", &[]));
+    script
+}
+
 #[tokio::test]
-async fn lookups_have_an_end() {
-    let talk = begun(Wire::AnthropicMessages, true);
-    let upstream = ScriptedServer::start((0..9).map(|_| talk.answer("", &[own("own_1")]))).await;
-    let gateway = Running::start(upstream.address(), |config| config.limits.expansions = 2).await;
-    let answer = gateway.post(talk.path(), &[], &talk.body()).await;
-    assert!(!answer.text().contains("message_stop") && !answer.is_whole);
-    // Two that are answered, one that is told that this was all, and one more.
-    assert_eq!(upstream.requests().len(), 4);
-    assert!(upstream.requests()[3].text().contains("No more lookups"));
+async fn twenty_lookups_in_a_row_end_in_an_answer() {
+    for wire in WIRES {
+        for streams in [true, false] {
+            let talk = begun(wire, streams);
+            let upstream = ScriptedServer::start(stubborn(&talk, 20)).await;
+            let gateway = Running::start(upstream.address(), |_| {}).await;
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            let text = answer.text();
+            assert_eq!(answer.status, 200, "{wire} {streams}: {text}");
+            assert!(answer.is_whole && text.contains("It has two functions."), "{text}");
+            let sent: Vec<String> = upstream.requests().iter().map(ReceivedRequest::text).collect();
+            assert_eq!(sent.len(), 21, "{wire} {streams}");
+            // Eight are answered, and then the model is told, until it is no longer offered the tools.
+            for (number, request) in sent.iter().enumerate() {
+                assert_eq!(request.matches("No more lookups").count(), number.saturating_sub(8));
+                assert_eq!(check(wire, request.as_bytes()), [], "{wire} {streams}");
+                assert_eq!(request.contains("search_context"), number < 10, "{number}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_never_stops_looking_up_gets_no_error_to_the_client() {
+    for wire in WIRES {
+        for streams in [true, false] {
+            let talk = begun(wire, streams);
+            let upstream = ScriptedServer::start(stubborn(&talk, 40)).await;
+            let gateway =
+                Running::start(upstream.address(), |config| config.limits.expansions = 2).await;
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            let text = answer.text();
+            assert_eq!(answer.status, 200, "{wire} {streams}: {text}");
+            assert!(answer.is_whole, "{wire} {streams}: {text}");
+            assert!(!streams || text.contains(terminal(wire)), "{wire}: {text}");
+            assert!(!text.contains("own_1") && !text.contains("tool_use"), "{wire}: {text}");
+            assert!(!text.contains("tool_calls"), "{wire} {streams}: {text}");
+            assert_eq!(upstream.requests().len(), 1 + 2 + 16, "{wire} {streams}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ mod lookups;
 mod marks;
 mod memory;
 mod observe;
+mod pins;
 mod redaction;
 mod routes;
 mod sessions;

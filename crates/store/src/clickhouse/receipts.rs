@@ -16,6 +16,7 @@ SELECT session_id AS session, number AS turn, trace_id, cascade_id, selection_ty
 FROM unified_logs FINAL
 WHERE tenant = {tenant:String} AND session_id = {session:String}
     AND node_type = 'context_selection'
+    AND (strategy = {strategy:String} OR {strategy:String} = '')
 ORDER BY number, strategy FORMAT JSONEachRow";
 
 /// The columns of an [`Efficiency`] behind those that it is gathered by.
@@ -83,13 +84,16 @@ pub(super) fn row<'a>(tenant: &'a TenantId, record: &'a ReceiptRecord) -> LogIns
     }
 }
 
+/// Returns the receipts of a session, with a `strategy` only those that have it.
 pub(super) async fn of_session(
     client: &Client,
     tenant: &TenantId,
     session: &SessionId,
+    strategy: Option<&str>,
 ) -> Result<Vec<ReceiptRecord>, StoreError> {
     let parameters =
         Parameters::new().text("tenant", tenant.as_str()).text("session", session.as_str());
+    let parameters = parameters.text("strategy", strategy.unwrap_or_default());
     let rows: Vec<ReceiptRow> = client.select(OF_SESSION, &parameters).await?;
     let record = |mut row: ReceiptRow| {
         let estimate = Some(row.billed_estimate);

@@ -11,7 +11,7 @@ use plimsoll_engine::{
 use tokio_postgres::Row;
 
 use super::messages::message_columns;
-use super::text::{count, limit, session, unescape_opt};
+use super::text::{self, count, limit, session, unescape_opt};
 use super::{PostgresStore, cards, forget, messages, row, rows, search};
 
 /// Messages that are hashed at once when all are verified (chosen).
@@ -94,6 +94,21 @@ impl HistoryStore for PostgresStore {
             found.iter().map(messages::read_receipt).collect::<Result<_, _>>()?;
         receipts.sort_by(|a, b| (a.turn, &a.strategy).cmp(&(b.turn, &b.strategy)));
         Ok(receipts)
+    }
+
+    async fn receipts_of(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        strategy: &str,
+    ) -> Result<Vec<ReceiptRecord>, StoreError> {
+        let client = self.client().await?;
+        let sql = "SELECT number, content_json FROM unified_logs WHERE tenant = $1 \
+                   AND session_id = $2 AND node_type = 'context_selection' \
+                   AND strategy_key = $3 ORDER BY number";
+        let key = text::key(strategy);
+        let found = rows(&client, sql, &[&tenant.as_str(), &session.as_str(), &key]).await?;
+        found.iter().map(messages::read_receipt).collect()
     }
 
     async fn cards(

@@ -77,6 +77,17 @@ impl HistoryStore for SqliteStore {
         self.read(move |connection| receipts::of_session(connection, &tenant, &session)).await
     }
 
+    async fn receipts_of(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        strategy: &str,
+    ) -> Result<Vec<ReceiptRecord>, StoreError> {
+        let (tenant, session, strategy) = (tenant.clone(), session.clone(), strategy.to_owned());
+        self.read(move |connection| receipts::of_strategy(connection, &tenant, &session, &strategy))
+            .await
+    }
+
     async fn cards(
         &self,
         tenant: &TenantId,

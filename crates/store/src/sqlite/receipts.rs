@@ -88,6 +88,28 @@ pub(super) fn of_session(
     )
 }
 
+/// Returns the receipts of a session that have this strategy, in the order of turns.
+pub(super) fn of_strategy(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+    strategy: &str,
+) -> Result<Vec<ReceiptRecord>, SqliteFailure> {
+    rows(
+        connection,
+        concat!(
+            "SELECT ",
+            receipt_columns!(),
+            " FROM unified_logs
+             WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'context_selection'
+                 AND strategy = ?3
+             ORDER BY number"
+        ),
+        [tenant.as_str(), session.as_str(), strategy],
+        read,
+    )
+}
+
 /// Reads a receipt.
 pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, SqliteFailure> {
     let kind: String = row.get(6)?;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::ReplyState;
 use super::rounds::Round;
+use super::{ReplyState, end_without_calls};
 use crate::Wire;
 use crate::document::{Value, quoted};
 use crate::patch::Patch;
@@ -18,6 +18,7 @@ pub(super) fn merge(
 ) {
     match wire {
         Wire::AnthropicMessages => {
+            end_without_calls(body, "stop_reason", "end_turn", patch, state);
             if let Some(content) = body.get("content") {
                 remove_own_calls(wire, content, patch, state);
                 put_first(content, before.iter().flat_map(Round::shown), patch);
@@ -25,6 +26,9 @@ pub(super) fn merge(
         }
         Wire::ChatCompletions => {
             let choice = body.first_at("choices");
+            if let Some(choice) = choice {
+                end_without_calls(choice, "finish_reason", "stop", patch, state);
+            }
             if let Some(message) = choice.and_then(|choice| choice.get("message")) {
                 merge_message(message, patch, state, before);
             }

@@ -1,6 +1,6 @@
 //! `OpenAI` Chat Completions: calls are numbered over all answers of a reply, under the id of the first.
 
-use super::{EventEdit, ReplyState, body, renumber, stops_for_calls};
+use super::{EventEdit, ReplyState, body, end_without_calls, renumber, stops_for_calls};
 use crate::Wire;
 use crate::answer::call_index;
 use crate::document::Value;
@@ -19,7 +19,9 @@ pub(super) fn edit<'a>(data: Value<'a>, mut patch: Patch<'a>, state: &mut ReplyS
         if state.asks {
             return EventEdit::Drop;
         }
-        if choice.is_none() {
+        if let Some(choice) = choice {
+            end_without_calls(choice, "finish_reason", "stop", &mut patch, state);
+        } else {
             body::add_output(WIRE, data, &mut patch, state);
         }
         return EventEdit::of(patch);
@@ -64,6 +66,7 @@ pub(super) fn edit<'a>(data: Value<'a>, mut patch: Patch<'a>, state: &mut ReplyS
             patch.remove_field(delta, "role");
         }
     }
+    end_without_calls(choice, "finish_reason", "stop", &mut patch, state);
     body::add_output(WIRE, data, &mut patch, state);
     EventEdit::of(patch)
 }

@@ -1,6 +1,6 @@
 //! Anthropic Messages: blocks are numbered from 0 without a gap, over all answers of a reply.
 
-use super::{EventEdit, ReplyState, body, renumber, stops_for_calls};
+use super::{EventEdit, ReplyState, body, end_without_calls, renumber, stops_for_calls};
 use crate::Wire;
 use crate::document::Value;
 use crate::patch::Patch;
@@ -21,6 +21,9 @@ pub(super) fn edit(data: Value<'_>, mut patch: Patch<'_>, state: &mut ReplyState
             if state.only_own(stops_for_calls(WIRE, stop.as_deref())) {
                 state.asks = true;
                 return EventEdit::Drop;
+            }
+            if let Some(delta) = data.get("delta") {
+                end_without_calls(delta, "stop_reason", "end_turn", &mut patch, state);
             }
             body::add_output(WIRE, data, &mut patch, state);
             return EventEdit::of(patch);

@@ -37,7 +37,20 @@ impl RequestKind {
 /// The words by which Codex asks for a summary.
 const CHECKPOINT: &str = "CONTEXT CHECKPOINT COMPACTION";
 
+/// The words with which clients begin the summary that stands for their history: Claude Code and Codex.
+const SUMMARIES: [&str; 2] = [
+    "This session is being continued from a previous conversation",
+    "Another language model started to solve this problem",
+];
+
 impl ProviderRequest {
+    /// Returns whether a message of the user holds the summary of a conversation that the client compacted.
+    pub fn goes_on_behind_a_summary(&self) -> bool {
+        let asked = self.messages.iter().filter(|message| message.role == Role::User);
+        let mut asked = asked.map(|message| &**message);
+        asked.any(|message| SUMMARIES.iter().any(|words| says(message, words)))
+    }
+
     /// Returns the purpose of the request.
     pub fn kind(&self) -> RequestKind {
         let root = self.root();
