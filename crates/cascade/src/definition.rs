@@ -160,6 +160,7 @@ impl Phase {
 
     /// Returns whether the phase asks a person.
     pub fn asks(&self) -> bool {
-        self.htmx.is_some() || self.human_input.as_ref().is_some_and(|question| question.0.is_some())
+        self.htmx.is_some()
+            || self.human_input.as_ref().is_some_and(|question| question.0.is_some())
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::definition::{Cascade, ContextMode, OnError, Phase, SoundingMode, Strategy, Tackle, Validator};
+use crate::definition::{
+    Cascade, ContextMode, OnError, Phase, SoundingMode, Strategy, Tackle, Validator,
+};
 use crate::template::Template;
 
 /// The kind of a need.

@@ -44,7 +44,8 @@ impl Means {
             let why = match (need.kind, need.name.as_deref()) {
                 (NeedKind::Tool, Some(name)) => self.without_tool(name),
                 (NeedKind::Validator, Some(name)) => {
-                    let is_there = starter_validator(name).is_some() || folder.cascade(name).is_ok();
+                    let is_there =
+                        starter_validator(name).is_some() || folder.cascade(name).is_ok();
                     if is_there { None } else { self.without_tool(name) }
                 }
                 (NeedKind::Cascade, Some(name)) => folder.cascade(name).err(),
@@ -81,7 +82,9 @@ impl Means {
 
 /// Returns how a starter tool that is off is allowed.
 pub(crate) fn not_allowed(starter: &str) -> String {
-    format!("the starter tool `{starter}` is off; `--allow-tool {starter}` allows it, or `allow` under [tools.starter]")
+    format!(
+        "the starter tool `{starter}` is off; `--allow-tool {starter}` allows it, or `allow` under [tools.starter]"
+    )
 }
 
 /// Returns the lines on needs: all of them by kind, and why some are missing.

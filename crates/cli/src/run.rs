@@ -13,10 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
+use plimsoll_cascade::run::{Human, ModelOverrides, ModelSource, RunError, RunSettings, Runner};
 use plimsoll_cascade::{Cascade, NeedKind};
-use plimsoll_cascade::run::{
-    Human, ModelOverrides, ModelSource, RunError, RunSettings, Runner,
-};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::{ChatModel, ModelError, SessionId, ToolSource};
@@ -201,7 +199,8 @@ fn starters_off(cascade: &Cascade, config: &StarterConfig) -> Vec<&'static str> 
 /// Reads `KEY=VALUE` arguments.
 fn pairs(given: &[String], shape: &str) -> Result<BTreeMap<String, String>, CommandError> {
     let pair = |text: &String| {
-        let split = text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
+        let split =
+            text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
         let (key, value) = split.ok_or_else(|| {
             CommandError::usage(anyhow::anyhow!("`{text}` is not of the form {shape}"))
         })?;

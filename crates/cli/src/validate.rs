@@ -51,7 +51,9 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), CommandError> {
                 let problems = one.problems.iter().map(|problem| line(&one.file, problem));
                 let needs = needs::lines(&one.needs).into_iter().chain(hints(&one.needs));
                 let file = output::plain(&one.file.display().to_string());
-                problems.chain(needs.map(move |need| format!("{file}: note: {}\n", output::plain(&need))))
+                problems.chain(
+                    needs.map(move |need| format!("{file}: note: {}\n", output::plain(&need))),
+                )
             })
             .collect();
         output::data(&lines)?;

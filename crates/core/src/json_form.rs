@@ -81,7 +81,9 @@ fn smallest_of(schema: &Value, root: &Value, depth: usize) -> Value {
             least.unwrap_or_else(|| Value::from(u64::from(schema.get("maximum").is_none())))
         }
         "null" => Value::Null,
-        _ => Value::String("ok ".repeat(number("minLength").div_ceil(3).max(1)).trim_end().to_owned()),
+        _ => Value::String(
+            "ok ".repeat(number("minLength").div_ceil(3).max(1)).trim_end().to_owned(),
+        ),
     }
 }
 

@@ -56,7 +56,8 @@ impl Framing {
                     bytes = &bytes[usize::try_from(taken).unwrap_or(bytes.len())..];
                     if *bytes_to_come == 0 {
                         let is_chunk = matches!(self.part, RequestPart::Chunk(_));
-                        self.part = if is_chunk { RequestPart::ChunkSize } else { RequestPart::Head };
+                        self.part =
+                            if is_chunk { RequestPart::ChunkSize } else { RequestPart::Head };
                     }
                 }
                 RequestPart::Head => {
@@ -101,7 +102,8 @@ impl Framing {
         let (taken, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
         self.gathered.extend_from_slice(taken);
         if end.is_none() {
-            let most = if matches!(self.part, RequestPart::Head) { LONGEST_HEAD } else { LONGEST_LINE };
+            let most =
+                if matches!(self.part, RequestPart::Head) { LONGEST_HEAD } else { LONGEST_LINE };
             if self.gathered.len() > most {
                 self.part = RequestPart::Lost;
             }

@@ -17,8 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use plimsoll_core::{Block, Message, Thinking, ToolCall, json_form};
 use plimsoll_engine::{
-    ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, ModelError, Response,
-    StopReason,
+    ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, ModelError, Response, StopReason,
 };
 use serde::Deserialize;
 use serde_json::Value;

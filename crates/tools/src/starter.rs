@@ -129,9 +129,7 @@ impl Starter {
                 &["path", "content"],
             ),
             Self::HttpGet => object(json!({"url": {"type": "string"}}), &["url"]),
-            Self::Sql | Self::SqlSearch => {
-                object(json!({"query": {"type": "string"}}), &["query"])
-            }
+            Self::Sql | Self::SqlSearch => object(json!({"query": {"type": "string"}}), &["query"]),
         }
     }
 
@@ -245,8 +243,8 @@ impl ToolSource for StarterTools {
             .map_err(|error| invalid(format!("its arguments are not a JSON object: {error}")))?;
         let keys = starter.text_keys();
         let text = keys.iter().find_map(|key| values.get(*key)).and_then(Value::as_str);
-        let text = text
-            .ok_or_else(|| invalid(format!("the argument `{}`, a text, is missing", keys[0])))?;
+        let text =
+            text.ok_or_else(|| invalid(format!("the argument `{}`, a text, is missing", keys[0])))?;
         if text.contains('\0') {
             return Err(invalid(format!("`{}` holds a NUL", keys[0])));
         }
@@ -265,9 +263,7 @@ impl ToolSource for StarterTools {
                 };
                 files::write(text, &content, limits).await.map_err(unavailable)
             }
-            Starter::HttpGet => {
-                http::get(text, limits, &*self.clock).await.map_err(unavailable)
-            }
+            Starter::HttpGet => http::get(text, limits, &*self.clock).await.map_err(unavailable),
             Starter::Sql => self.database.run(text, limits).await.map_err(unavailable),
             Starter::SqlSearch => self.database.search(text, limits).await.map_err(unavailable),
         }

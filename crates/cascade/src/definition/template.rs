@@ -82,7 +82,8 @@ impl Decode for Templated {
                 if text.text.contains('{')
                     && let Err(error) = uses(&text.text)
                 {
-                    let said = format!("this is not a template, so it is passed on as it is: {error}");
+                    let said =
+                        format!("this is not a template, so it is passed on as it is: {error}");
                     decoder.warn(node, Kind::Template, said);
                     return Some(Self::Plain(node.json()));
                 }

@@ -248,9 +248,8 @@ fn candidates(phase: &Phase, auto: &AutoSelection, past: &RunState) -> Vec<Earli
         for (turn, message) in run.messages.iter().enumerate() {
             let text = text_of(message);
             let is_anchored = message.role == Role::Assistant && anchored.contains(&text.as_str());
-            let is_order = is_steered
-                && message.role == Role::User
-                && !text.starts_with("[Answer to ");
+            let is_order =
+                is_steered && message.role == Role::User && !text.starts_with("[Answer to ");
             if message.role == Role::System || is_anchored || is_order {
                 continue;
             }

@@ -23,7 +23,9 @@ impl Visit<'_> {
     pub(crate) fn check_budget(&mut self, bounded: &BoundedContext) -> Result<(), RunError> {
         let over = bounded.over_budget;
         if over > 0 && self.budget_strategy() == Some(BudgetStrategy::Fail) {
-            return Err(self.failed(format!("its context exceeds the token budget by {over} tokens")));
+            return Err(
+                self.failed(format!("its context exceeds the token budget by {over} tokens"))
+            );
         }
         if over > 0 {
             self.note(format!("the smallest context exceeds the budget by {over} tokens"));
@@ -33,7 +35,10 @@ impl Visit<'_> {
         let warns_from = ceiling as f64 * budget.warning_threshold;
         if !self.is_warned && bounded.sent_tokens as f64 >= warns_from && over == 0 {
             self.is_warned = true;
-            self.note(format!("{} of {ceiling} tokens of the budget are used", bounded.sent_tokens));
+            self.note(format!(
+                "{} of {ceiling} tokens of the budget are used",
+                bounded.sent_tokens
+            ));
         }
         Ok(())
     }
@@ -62,10 +67,7 @@ impl Visit<'_> {
         }
         let model = self.model_of(summarizer.and_then(|summarizer| summarizer.model.as_ref()))?;
         let summary = self.ask_text(Purpose::Summary, &model, question).await?;
-        let text = format!(
-            "[Summary of {} earlier messages, by a model]:\n{summary}",
-            old.len()
-        );
+        let text = format!("[Summary of {} earlier messages, by a model]:\n{summary}", old.len());
         let summary: Arc<Message> = Arc::new(phase_message(self.phase, Role::User, text));
         let messages = kept.into_iter().chain([summary]).chain(recent);
         conversation.restart_from(messages.collect());

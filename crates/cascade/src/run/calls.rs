@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Block, Message, Role, Tokenizer, ToolCall, ToolResult};
-use plimsoll_engine::{ToolAnswer, ToolError};
 use plimsoll_engine::page::artefact_of;
+use plimsoll_engine::{ToolAnswer, ToolError};
 use serde_json::Value;
 
 use super::error::RunError;

@@ -200,8 +200,7 @@ impl Conversation {
     pub(crate) fn is_beyond_budget(&self) -> bool {
         let tokenizer = self.sent.tokenizer();
         let tools = self.offered.tokens(tokenizer) + self.offered.lookup_tokens(tokenizer);
-        let messages: u64 =
-            self.sent.entries().iter().map(|entry| u64::from(entry.tokens)).sum();
+        let messages: u64 = self.sent.entries().iter().map(|entry| u64::from(entry.tokens)).sum();
         self.ceiling.is_some_and(|ceiling| messages + tools > ceiling)
     }
 
@@ -264,8 +263,7 @@ impl Conversation {
         let (context, receipt) =
             bound(&self.sent, position, &self.policy, &self.terms, &mut self.state);
         let all = self.full.entries().len();
-        let (_, full) =
-            bound(&self.full, all, &Policy::Full, &self.full_terms, &mut self.baseline);
+        let (_, full) = bound(&self.full, all, &Policy::Full, &self.full_terms, &mut self.baseline);
         let (messages, has_expired) = self.unexpired(&context);
         let tokens = |messages: &[Message]| -> u64 {
             messages.iter().map(|message| u64::from(tokenizer.count_message(message))).sum()

@@ -57,9 +57,7 @@ impl Visit<'_> {
                             self.note(told(shown, &frontier));
                         }
                         match pareto::pick(&frontier, pareto.policy) {
-                            Some(index) => {
-                                (Some(index), format!("`{}`", pareto.policy.as_str()))
-                            }
+                            Some(index) => (Some(index), format!("`{}`", pareto.policy.as_str())),
                             None => {
                                 let is_open = |one: &&Tried| {
                                     frontier.iter().any(|other| other.index == one.index)

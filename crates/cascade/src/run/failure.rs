@@ -82,7 +82,8 @@ impl Visit<'_> {
                 Value::Object(inputs.clone())
             );
             let model = self.model_of(model)?;
-            let answer = self.ask(Purpose::Repair, &model, question, r#"{"type":"object"}"#).await?;
+            let answer =
+                self.ask(Purpose::Repair, &model, question, r#"{"type":"object"}"#).await?;
             if let Value::Object(corrected) = answer {
                 inputs = corrected;
             }

@@ -41,7 +41,11 @@ impl Visit<'_> {
             false => String::new(),
         };
         let end = self.way_of(&answer);
-        let message = phase_message(self.phase, Role::User, format!("[Answer to {}]:\n{answer}", self.name()));
+        let message = phase_message(
+            self.phase,
+            Role::User,
+            format!("[Answer to {}]:\n{answer}", self.name()),
+        );
         let value = serde_json::from_str(&answer).unwrap_or_else(|_| Value::String(answer.clone()));
         let run = self.finished(answer, vec![std::sync::Arc::new(message)]);
         self.end(PhaseRun { value, ..run }).await?;
@@ -147,7 +151,10 @@ impl Visit<'_> {
 
 fn is_refusal(answer: &str) -> bool {
     let word = answer.trim().to_ascii_lowercase();
-    matches!(word.as_str(), "no" | "n" | "false" | "reject" | "rejected" | "deny" | "cancel" | "abort")
+    matches!(
+        word.as_str(),
+        "no" | "n" | "false" | "reject" | "rejected" | "deny" | "cancel" | "abort"
+    )
 }
 
 /// Returns the text of a screen in HTML, with the names and values of its fields.
@@ -175,7 +182,8 @@ fn screen_text(html: &str) -> String {
     }
     let text = replaced(html, r"(?s)<(script|style)\b.*?</(script|style)>", " ");
     let text = replaced(&text, r"(?s)<[^>]*>", " ");
-    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&nbsp;", " "), ("&amp;", "&")];
+    let entities =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&nbsp;", " "), ("&amp;", "&")];
     let text = entities.iter().fold(text, |text, (entity, plain)| text.replace(entity, plain));
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     let mut shown: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
@@ -190,9 +198,6 @@ mod tests {
     #[test]
     fn a_screen_is_shown_as_text_with_its_fields() {
         let html = "<style>a{}</style><h2>Review &amp; go</h2>\n<form><button name=\"action\" value=\"approve\">Yes</button><input name='note'></form>";
-        assert_eq!(
-            super::screen_text(html),
-            "Review & go\nYes\n(fields: action=approve, note)"
-        );
+        assert_eq!(super::screen_text(html), "Review & go\nYes\n(fields: action=approve, note)");
     }
 }

@@ -58,8 +58,7 @@ mod tests {
     use super::*;
 
     fn exchange(id: &str) -> [Arc<Message>; 2] {
-        let call =
-            ToolCall { id: id.into(), name: "look".into(), arguments: "{}".into() };
+        let call = ToolCall { id: id.into(), name: "look".into(), arguments: "{}".into() };
         let result = ToolResult {
             call_id: id.into(),
             text: "seen".into(),
@@ -74,8 +73,7 @@ mod tests {
 
     #[test]
     fn contexts_begin_with_the_user_and_have_each_call_once() {
-        let messages: Vec<Arc<Message>> =
-            exchange("a").into_iter().chain(exchange("a")).collect();
+        let messages: Vec<Arc<Message>> = exchange("a").into_iter().chain(exchange("a")).collect();
         let opened = opened(messages);
         let shown: Vec<String> = opened
             .iter()
@@ -86,8 +84,7 @@ mod tests {
                 format!("{} {}", message.role.as_str(), ids.join(","))
             })
             .collect();
-        let expected =
-            ["user ", "assistant a", "tool a", "assistant a_again_2", "tool a_again_2"];
+        let expected = ["user ", "assistant a", "tool a", "assistant a_again_2", "tool a_again_2"];
         assert_eq!(shown, expected);
         assert_eq!(super::opened(opened.clone()), opened);
     }

@@ -38,9 +38,9 @@ pub(crate) fn weighed(all: &[Scored], rules: &CostAware) -> Option<usize> {
         CostNormalization::LogScale => all.iter().map(|one| one.cost.max(1e-9).ln()).collect(),
         _ => all.iter().map(|one| one.cost).collect(),
     };
-    let (least, most) = costs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), it| {
-        (low.min(*it), high.max(*it))
-    });
+    let (least, most) = costs
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), it| (low.min(*it), high.max(*it)));
     let mean = costs.iter().sum::<f64>() / costs.len().max(1) as f64;
     let variance =
         costs.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / costs.len().max(1) as f64;

@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use plimsoll_core::{Message, MillisSinceEpoch};
 use plimsoll_engine::expand::{ContentPart, ExpandOptions, Originals, expand};
 use plimsoll_engine::{
-    Hit, HistoryStore, KnowledgeStore, MemoryId, MemoryKind, MemoryRecord, MemoryState, MessageRecord, Scope,
-    SearchQuery, SessionId, StoreError, TenantId, Tool, ToolAnswer, ToolError, ToolSource,
+    HistoryStore, Hit, KnowledgeStore, MemoryId, MemoryKind, MemoryRecord, MemoryState,
+    MessageRecord, Scope, SearchQuery, SessionId, StoreError, TenantId, Tool, ToolAnswer,
+    ToolError, ToolSource,
 };
 use serde_json::{Map, Value, json};
 

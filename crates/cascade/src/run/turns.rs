@@ -205,4 +205,5 @@ const EXPANSIONS: u32 = 5;
 const CONTINUE: &str = "Continue.";
 
 /// The user's message that asks for the answer of a phase whose turns are used up.
-const ANSWER: &str = "No turn is left for tools. Give your answer now, with what the tools returned.";
+const ANSWER: &str =
+    "No turn is left for tools. Give your answer now, with what the tools returned.";

@@ -283,7 +283,10 @@ fn with_output(criterion: &str, output: &str) -> String {
 /// Returns the announcement of a validator whose loop has no words of its own.
 pub(crate) fn announcement(validator: &Validator, about: Option<&str>, most: u32) -> String {
     let about = about.map(|about| format!(" ({about})")).unwrap_or_default();
-    format!("Your answer will be checked by `{}`{about}. You have {most} attempts.", validator.name())
+    format!(
+        "Your answer will be checked by `{}`{about}. You have {most} attempts.",
+        validator.name()
+    )
 }
 
 const NO_JSON: &str = "the output holds no JSON; `output_schema` asks for a JSON value";

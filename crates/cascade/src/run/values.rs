@@ -94,7 +94,10 @@ impl Visit<'_> {
                 let text = self.render(template, [])?;
                 text.trim().parse().map(Some).map_err(|_| {
                     let source = template.source();
-                    failed(self.phase, &format!("`{source}` renders `{text}`, which is not a number"))
+                    failed(
+                        self.phase,
+                        &format!("`{source}` renders `{text}`, which is not a number"),
+                    )
                 })
             }
         }

@@ -184,13 +184,19 @@ pub(super) fn add(environment: &mut Environment<'_>, allowance: &Arc<Allowance>)
 
 /// Reads a whole number out of a value as Jinja does: what is none is the default.
 #[expect(clippy::needless_pass_by_value, reason = "the engine hands it over")]
-fn int(value: &Value, default: Option<i64>, base: Option<u32>, kwargs: Kwargs) -> Result<Value, Error> {
+fn int(
+    value: &Value,
+    default: Option<i64>,
+    base: Option<u32>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
     let default = default.or_else(|| kwargs.get("default").ok()).unwrap_or(0);
     let base = base.or_else(|| kwargs.get("base").ok()).unwrap_or(10);
     kwargs.assert_all_used()?;
     if let Some(text) = value.as_str() {
         let text = text.trim();
-        let whole = if (2..=36).contains(&base) { i64::from_str_radix(text, base).ok() } else { None };
+        let whole =
+            if (2..=36).contains(&base) { i64::from_str_radix(text, base).ok() } else { None };
         let real = || text.parse::<f64>().ok().filter(|it| it.is_finite()).map(|it| it as i64);
         return Ok(Value::from(whole.or_else(real).unwrap_or(default)));
     }

@@ -42,11 +42,7 @@ fn schemas_are_json_schemas() {
     );
     let text = "inputs_schema: {type: object, properties: {a: {type: strng}}}\n".to_owned()
         + &phase("instructions: x");
-    assert!(
-        said(&text).contains("error: inputs_schema: invalid JSON Schema"),
-        "{}",
-        said(&text)
-    );
+    assert!(said(&text).contains("error: inputs_schema: invalid JSON Schema"), "{}", said(&text));
 }
 
 #[test]

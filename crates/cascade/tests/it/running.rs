@@ -144,12 +144,10 @@ async fn settings_of_loops_change_what_a_retry_sees() {
         ("{compress_loops: no}", false, true),
         ("{loop_history_limit: 1}", true, false),
     ] {
-        let harness =
-            Harness::new(&format!("{{\"text\": \"one {long}\"}}\n{{\"text\": \"two {long}\"}}\n{{\"text\": \"three\"}}"))
-                .with_tool(
-                    "check",
-                    &format!("{bad}\n{bad}\n{{\"valid\": true, \"reason\": \"\"}}"),
-                );
+        let harness = Harness::new(&format!(
+            "{{\"text\": \"one {long}\"}}\n{{\"text\": \"two {long}\"}}\n{{\"text\": \"three\"}}"
+        ))
+        .with_tool("check", &format!("{bad}\n{bad}\n{{\"valid\": true, \"reason\": \"\"}}"));
         let cascade = format!(
             "
 cascade_id: c
@@ -393,7 +391,8 @@ async fn what_is_missing_is_said_before_anything_is_done() {
     let harness = Harness::new("");
     let cascade = "{cascade_id: c, phases: [{name: a, instructions: A, tackle: [set_sate]}]}";
     let error = harness.run(cascade, "{}").await.expect_err("missing");
-    let said = "phase `a` needs the tool `set_sate`, and no source has it, the nearest is `set_state`";
+    let said =
+        "phase `a` needs the tool `set_sate`, and no source has it, the nearest is `set_state`";
     assert_eq!(error.to_string(), said);
     let cascade =
         "{cascade_id: c, phases: [{name: a, instructions: A, rules: {loop_until: judge}}]}";
@@ -458,9 +457,8 @@ phases: [{name: a, instructions: A, tackle: [look], rules: {max_turns: 8}}]
     let cascade = cascade.replace("max_turns: 8", "max_turns: 6");
     assert_eq!(again.run(&cascade, "{}").await.expect("it runs").output, "x");
     let asked = again.model.asked.lock().expect("kept");
-    let offers = |request: usize| {
-        asked[request].tools.iter().any(|tool| &*tool.name == "expand_ref")
-    };
+    let offers =
+        |request: usize| asked[request].tools.iter().any(|tool| &*tool.name == "expand_ref");
     // The tool costs in every request, so it is offered from the first ref on.
     assert!(!offers(0) && offers(5));
 }

@@ -26,9 +26,9 @@ fn charged(requests: &[ChatRequest]) -> f64 {
             .map(|tool| format!("{}{}{}", tool.name, tool.description, tool.schema))
             .collect();
         terms.around.before = f64::from(tokenizer.count(&tools));
-        terms.around.before_key = tools.bytes().fold(7, |key: u64, byte| {
-            key.wrapping_mul(31).wrapping_add(u64::from(byte))
-        });
+        terms.around.before_key = tools
+            .bytes()
+            .fold(7, |key: u64, byte| key.wrapping_mul(31).wrapping_add(u64::from(byte)));
         let sent: Vec<Sent> = request
             .messages
             .iter()
@@ -60,9 +60,8 @@ async fn requests(shape: &Shape, setting: &str) -> (Vec<ChatRequest>, f64, f64) 
     let bad = r#"{"valid": false, "reason": "too vague"}"#;
     let good = "{\"valid\": true, \"reason\": \"\"}";
     let verdicts = format!("{}{good}\n", format!("{bad}\n").repeat(attempts - 1)).repeat(soundings);
-    let harness = Harness::new(&script)
-        .with_tool("look", &long)
-        .with_tool("check", verdicts.trim_end());
+    let harness =
+        Harness::new(&script).with_tool("look", &long).with_tool("check", verdicts.trim_end());
     let cascade = format!(
         "
 cascade_id: c

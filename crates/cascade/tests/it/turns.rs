@@ -72,7 +72,9 @@ phases:
 
 #[tokio::test]
 async fn a_schema_of_a_text_accepts_text() {
-    for schema in ["{type: string, minLength: 3}", "{type: [string, 'null']}", "{enum: [four, five]}"] {
+    for schema in
+        ["{type: string, minLength: 3}", "{type: [string, 'null']}", "{enum: [four, five]}"]
+    {
         let harness = Harness::new(r#"{"text": "four"}"#);
         let cascade = format!(
             "{{cascade_id: c, phases: [{{name: a, instructions: A., output_schema: {schema}}}]}}"
@@ -88,8 +90,10 @@ async fn a_schema_of_a_text_accepts_text() {
 
 #[tokio::test]
 async fn contexts_begin_with_the_user_on_every_way() {
-    let auto = "context: {mode: auto, anchors: {include: [output]}, selection: {strategy: heuristic}}";
-    let output = "context: {include_input: no, from: [{phase: a, include: [messages], as_role: system}]}";
+    let auto =
+        "context: {mode: auto, anchors: {include: [output]}, selection: {strategy: heuristic}}";
+    let output =
+        "context: {include_input: no, from: [{phase: a, include: [messages], as_role: system}]}";
     for (context, soundings) in
         [(auto, ""), (output, ""), ("tackle: []", "soundings: {factor: 2, mode: aggregate}")]
     {
@@ -136,13 +140,8 @@ phases:
         "evaluator_instructions: The best.}, rules: {max_attempts: 1}}",
     );
     harness.run(&cascade, "{}").await.expect("it runs");
-    let expected = [
-        Purpose::Turn,
-        Purpose::Turn,
-        Purpose::Evaluator,
-        Purpose::Selector,
-        Purpose::Turn,
-    ];
+    let expected =
+        [Purpose::Turn, Purpose::Turn, Purpose::Evaluator, Purpose::Selector, Purpose::Turn];
     assert_eq!(purposes(&harness), expected);
     assert_eq!(harness.model.requests(), expected.len());
     let events = harness.events.0.lock().expect("kept");

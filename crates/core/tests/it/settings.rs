@@ -211,7 +211,8 @@ fn every_setting_of_settling_changes_something() {
 #[test]
 fn every_setting_of_bounds_changes_something() {
     let base = Bounds::default();
-    let Bounds { budget, said_once, said_once_from: _, thinking, intra_phase, settle } = base.clone();
+    let Bounds { budget, said_once, said_once_from: _, thinking, intra_phase, settle } =
+        base.clone();
     assert_eq!((budget, thinking), (Budget::Auto, BoundThinking::Keep));
     check(
         &Policy::Bounded(base.clone()),

@@ -579,7 +579,8 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
     let said_once = prop::bool::weighted(0.8);
     let bounds = (ceiling, said_once, thinking, intra_phase(), settle()).prop_map(
         |(budget, said_once, thinking, intra_phase, settle)| {
-            let bounds = Bounds { budget, said_once, thinking, intra_phase, settle, ..Bounds::default() };
+            let bounds =
+                Bounds { budget, said_once, thinking, intra_phase, settle, ..Bounds::default() };
             Policy::Bounded(bounds)
         },
     );

@@ -65,12 +65,18 @@ async fn blocking(
 fn inside(folder: &Path, path: &str) -> Result<PathBuf, String> {
     let leads_out = || format!("`{path}` leads out of the folder");
     let mut parts = Path::new(path).components();
-    if path.is_empty() || parts.any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+    if path.is_empty()
+        || parts.any(|part| !matches!(part, Component::Normal(_) | Component::CurDir))
+    {
         return Err(leads_out());
     }
     let folder = folder.canonicalize().map_err(|error| error.to_string())?;
     let whole = folder.join(path);
-    let known = if whole.symlink_metadata().is_ok() { whole.as_path() } else { whole.parent().unwrap_or(&folder) };
+    let known = if whole.symlink_metadata().is_ok() {
+        whole.as_path()
+    } else {
+        whole.parent().unwrap_or(&folder)
+    };
     let real = known.canonicalize().map_err(|error| format!("{path}: {error}"))?;
     if real.starts_with(&folder) { Ok(whole) } else { Err(leads_out()) }
 }

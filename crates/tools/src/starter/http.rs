@@ -131,7 +131,15 @@ mod tests {
 
     #[test]
     fn machines_inside_are_not_public() {
-        for inside in ["127.0.0.1", "10.1.2.3", "169.254.169.254", "100.64.0.1", "::1", "fd00::1", "::ffff:10.0.0.1"] {
+        for inside in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "169.254.169.254",
+            "100.64.0.1",
+            "::1",
+            "fd00::1",
+            "::ffff:10.0.0.1",
+        ] {
             assert!(!is_public(inside.parse().expect("an address")), "{inside}");
         }
         assert!(is_public("93.184.215.14".parse().expect("an address")));

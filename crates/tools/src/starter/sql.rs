@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::ToolAnswer;
+use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ValueRef;
-use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::{Batch, Connection, OpenFlags};
 use serde_json::{Value, json};
 
@@ -123,9 +123,10 @@ fn query(connection: &Connection, sql: &str, most: usize) -> rusqlite::Result<Va
         while let Some(row) = found.next()? {
             count += 1;
             if rows.len() < most {
-                let cells = columns.iter().enumerate().map(|(index, name)| {
-                    Ok((name.clone(), cell(row.get_ref(index)?)))
-                });
+                let cells = columns
+                    .iter()
+                    .enumerate()
+                    .map(|(index, name)| Ok((name.clone(), cell(row.get_ref(index)?))));
                 rows.push(Value::Object(cells.collect::<rusqlite::Result<_>>()?));
             }
         }

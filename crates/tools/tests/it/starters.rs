@@ -45,7 +45,8 @@ async fn programs_run_in_the_folder_and_under_the_names_that_cascades_have() {
     std::fs::write(folder.path().join("boats.txt"), "seven").expect("written");
     let tools = tools(&allowing(&["shell", "python"], folder.path()));
     for name in ["shell", "linux_shell", "bash"] {
-        let answer = call(&tools, name, r#"{"command": "cat boats.txt; echo $CONTENT", "content": "x"}"#);
+        let answer =
+            call(&tools, name, r#"{"command": "cat boats.txt; echo $CONTENT", "content": "x"}"#);
         assert_eq!(answer.await.text, "sevenx\n", "{name}");
     }
     let failed = call(&tools, "shell", r#"{"command": "exit 3"}"#).await;

@@ -71,7 +71,11 @@ pub(super) fn add(environment: &mut Environment<'_>, allowance: &Arc<Allowance>)
         let units = ["Bytes", "kB", "MB", "GB", "TB"];
         let power = if bytes < 1_000.0 { 0 } else { ((bytes.log10() / 3.0) as usize).min(4) };
         let shown = bytes / 1_000_f64.powi(power as i32);
-        if power == 0 { format!("{shown:.0} Bytes") } else { format!("{shown:.1} {}", units[power]) }
+        if power == 0 {
+            format!("{shown:.0} Bytes")
+        } else {
+            format!("{shown:.1} {}", units[power])
+        }
     });
     // Chance would make a run that can't be resumed, so the first item is taken.
     environment.add_filter("random", |value: &Value| {
@@ -171,7 +175,9 @@ fn undefined(environment: &mut Environment<'_>) {
                 return Ok(empty.value());
             }
             // A text that holds no number is 0, as in Jinja.
-            if name == "float" && args[0].as_str().is_some_and(|text| text.trim().parse::<f64>().is_err()) {
+            if name == "float"
+                && args[0].as_str().is_some_and(|text| text.trim().parse::<f64>().is_err())
+            {
                 return Ok(args.get(1).cloned().unwrap_or_else(|| Value::from(0.0)));
             }
             state.apply_filter(engine, &args)
