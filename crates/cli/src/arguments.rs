@@ -1,5 +1,6 @@
 //! The command line as clap sees it: the commands, and groups of arguments that several have.
 
+mod ab;
 mod assemble;
 mod bill;
 mod cache;
@@ -11,6 +12,7 @@ mod explain;
 mod graph;
 mod import;
 mod inspect;
+mod learn;
 mod log;
 mod memory;
 mod models;
@@ -34,6 +36,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use ab::AbArguments;
 pub(crate) use assemble::AssembleArguments;
 pub(crate) use bill::BillArguments;
 pub(crate) use cache::{CacheArguments, CacheCommand, CheckArguments};
@@ -45,6 +48,7 @@ pub(crate) use explain::ExplainArguments;
 pub(crate) use graph::{GraphArguments, GraphFormat};
 pub(crate) use import::ImportArguments;
 pub(crate) use inspect::InspectArguments;
+pub(crate) use learn::LearnArguments;
 pub(crate) use log::LogArguments;
 pub(crate) use memory::{
     AddArguments, EditArguments, ExportArguments, ExtractArguments, ForgetArguments,
@@ -89,6 +93,10 @@ pub(crate) enum Command {
     Trim(TrimArguments),
     /// Replay a recorded session under a policy: the context, the cost and the missing content of each turn
     Replay(ReplayArguments),
+    /// Ask a model for the next step with the full and with the bounded context, and compare them
+    Ab(AbArguments),
+    /// Learn from recorded sessions how often results are needed again, and write settings that save work on other sessions
+    Learn(LearnArguments),
     /// Read the unified log of a store: messages and context decisions
     Log(LogArguments),
     /// Print the content behind a ref, list refs, or remove expired ones

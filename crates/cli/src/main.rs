@@ -1,5 +1,6 @@
 //! `plimsoll`: reads arguments and configuration, runs one command, prints.
 
+mod ab;
 mod agent;
 mod arguments;
 mod assemble;
@@ -21,6 +22,7 @@ mod heaps;
 mod html;
 mod import;
 mod inspect;
+mod learn;
 mod load;
 mod log;
 mod memory;
@@ -77,6 +79,8 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Pressure(pressure) => pressure::run(&pressure),
         Command::Trim(trim) => trim::run(&trim),
         Command::Replay(replay) => replay::run(&replay),
+        Command::Ab(ab) => ab::run(&ab),
+        Command::Learn(learn) => learn::run(&learn),
         Command::Log(log) => log::run(&log),
         Command::Ref(refs) => refs::run(&refs),
         Command::Import(import) => import::run(&import),

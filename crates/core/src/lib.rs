@@ -5,6 +5,7 @@
 #[macro_use]
 mod macros;
 
+pub mod ab;
 pub mod aging;
 mod allocation;
 pub mod answer;
@@ -24,6 +25,7 @@ pub mod json_form;
 pub mod json_text;
 pub mod keep_warm;
 pub mod lazy_tools;
+pub mod learn;
 pub mod lookup;
 pub mod memory;
 mod message;

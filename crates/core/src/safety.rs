@@ -132,7 +132,7 @@ impl Handling {
 pub struct Safety {
     /// Messages that are stored; redacted text is nowhere in the store, and no ref gives it back.
     pub ingestion: Handling,
-    /// Text that is sent to a model that summarises or selects.
+    /// Text that is sent to a model that summarises or selects, and contexts that `plimsoll ab` sends.
     pub summariser: Handling,
     /// Text that logs print.
     pub logs: Handling,

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use plimsoll_core::ab::Likelihood;
 use plimsoll_core::lazy_tools::NativeSearch;
 use plimsoll_core::{Block, Message, Role, ToolCall, Usage};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,17 @@ pub trait ChatModel: Send + Sync + Debug {
     ///
     /// Errors until the answer begins are returned here, later ones by the stream.
     async fn stream(&self, request: &ChatRequest) -> Result<Box<dyn ChatStream>, ModelError>;
+
+    /// Returns how likely the model finds `answer`, a message of the assistant, as its answer; `None` if its API does not tell.
+    ///
+    /// Nothing is written, so a call costs the input only.
+    async fn likelihood(
+        &self,
+        _request: &ChatRequest,
+        _answer: &Message,
+    ) -> Result<Option<Likelihood>, ModelError> {
+        Ok(None)
+    }
 }
 
 /// An answer that is being written.

@@ -3,6 +3,7 @@
 //! Two ports by kind of data: [`HistoryStore`] only grows, [`KnowledgeStore`] changes. A backend inserts what it is given
 //! and invents no id and no time.
 
+pub mod ab;
 pub mod answer;
 mod artefact;
 pub mod assemble;

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use plimsoll_core::memory::score::OPERATOR;
 use plimsoll_core::policy::RequestSettings;
-use plimsoll_core::{Message, Role, Tokenizer};
-use plimsoll_engine::assemble::{AssembleSettings, Assembler, AssemblyTurn, FrameBook};
+use plimsoll_core::{Message, MillisSinceEpoch, Role, Tokenizer};
+use plimsoll_engine::assemble::{
+    AssembleSettings, AssembledMemory, Assembler, AssemblyReceipt, AssemblyTurn, FrameBook,
+    record_assembly,
+};
 use plimsoll_engine::memories::Memories;
 use plimsoll_engine::{
     Clock, Embedder, HistoryStore, KnowledgeStore, MemoryConfig, Scope, SessionId, TenantId,
@@ -50,6 +53,30 @@ impl StoredMemory {
     }
 }
 
+impl StoredMemory {
+    /// Records an assembly for the metrics of memory, once its session is in the store; a failure is logged.
+    async fn record(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        messages: usize,
+        memory: &AssembledMemory,
+        began: MillisSinceEpoch,
+    ) {
+        let now = self.clock.now();
+        let position = u32::try_from(messages).unwrap_or(u32::MAX);
+        let receipt = AssemblyReceipt::of_memory(memory, position, (now.0 - began.0) as f64);
+        let recorded = match self.history.session(tenant, session).await {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) => record_assembly(&*self.history, tenant, session, &receipt, now).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = recorded {
+            tracing::warn!(%error, "an assembly is not counted");
+        }
+    }
+}
+
 #[async_trait]
 impl Memory for StoredMemory {
     async fn recalled(
@@ -63,6 +90,7 @@ impl Memory for StoredMemory {
         let newest = messages.last().filter(|message| message.role == Role::User)?;
         let question = newest.shown();
         let scope = Scope { session: Some(session.clone()), ..Scope::default() };
+        let began = self.clock.now();
         let turn = AssemblyTurn {
             scope: &scope,
             text: &question,
@@ -73,7 +101,7 @@ impl Memory for StoredMemory {
             about_to_act: false,
             force_refresh: false,
             previous: None,
-            now: self.clock.now(),
+            now: began,
         };
         let assembler = Assembler {
             history: &*self.history,
@@ -99,6 +127,9 @@ impl Memory for StoredMemory {
         match found {
             Ok(memory) => {
                 let is_known = memory.context.items().any(|item| !item.id.is_empty());
+                if is_known {
+                    self.record(tenant, session, messages.len(), &memory, began).await;
+                }
                 is_known.then(|| memory.context.text())
             }
             Err(error) => {

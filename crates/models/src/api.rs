@@ -4,6 +4,7 @@ mod answer;
 mod anthropic;
 mod chat;
 mod images;
+mod likelihood;
 mod responses;
 
 use plimsoll_core::{Block, Message, Role};
@@ -12,6 +13,7 @@ use plimsoll_wire::Wire;
 use serde_json::value::RawValue;
 
 pub(crate) use self::answer::{Assembly, ReplyError, reply};
+pub(crate) use self::likelihood::{likelihood, likelihood_body};
 
 use crate::config::ModelApi;
 use crate::provider::Provider;

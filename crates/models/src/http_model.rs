@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use plimsoll_core::ab::Likelihood;
 use plimsoll_core::{Block, Message, Role, json_form};
 use plimsoll_engine::{
     ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ModelError, Response,
@@ -11,10 +12,13 @@ use plimsoll_engine::{
 use plimsoll_wire::Events;
 
 use crate::api::{self, Assembly, Delivery, ReplyError};
-use crate::config::JsonBy;
+use crate::config::{JsonBy, ModelApi};
 use crate::failure;
 use crate::provider::Provider;
 use crate::transport::{HttpAnswer, Transport};
+
+/// The provider whose server tells likelihoods.
+const VLLM: &str = "vllm";
 
 /// One model of one provider.
 #[derive(Debug)]
@@ -94,6 +98,26 @@ impl ChatModel for HttpModel {
         let body = answer.bytes().await?;
         let provider = self.provider();
         api::reply(provider.api.wire(), &body).map_err(|problem| wrong(problem, provider))
+    }
+
+    /// Asks vLLM, the one known server that tells how likely it finds given text; for an answer with calls it tells nothing.
+    async fn likelihood(
+        &self,
+        request: &ChatRequest,
+        answer: &Message,
+    ) -> Result<Option<Likelihood>, ModelError> {
+        let provider = self.provider();
+        let is_plain = answer.calls().next().is_none() && !answer.shown().trim().is_empty();
+        if provider.api != ModelApi::Chat || provider.name != VLLM || !is_plain {
+            return Ok(None);
+        }
+        let mut request = ChatRequest { max_tokens: 1, ..request.clone() };
+        let before = self.complete(&request).await?.usage.input;
+        request.messages.push(answer.clone());
+        provider.need_key()?;
+        let body = api::likelihood_body(&request, provider, &self.own_name)?;
+        let told = self.transport.post(provider.api.path(), &body).await?.bytes().await?;
+        api::likelihood(&told, before).map(Some).map_err(|problem| wrong(problem, provider))
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<Box<dyn ChatStream>, ModelError> {

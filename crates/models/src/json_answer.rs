@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use plimsoll_core::ab::Likelihood;
 use plimsoll_core::{Block, Message, Role, json_form};
 use plimsoll_engine::{
     ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, ModelError, Response,
@@ -43,6 +44,14 @@ impl ChatModel for JsonCheckedModel {
         repaired.usage = sum(first, repaired.usage);
         repaired.message.usage = Some(repaired.usage.into());
         Ok(repaired)
+    }
+
+    async fn likelihood(
+        &self,
+        request: &ChatRequest,
+        answer: &Message,
+    ) -> Result<Option<Likelihood>, ModelError> {
+        self.inner.likelihood(request, answer).await
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<Box<dyn ChatStream>, ModelError> {

@@ -63,6 +63,24 @@ impl Models {
         self.ledger.spent()
     }
 
+    /// Returns the most US dollars that requests of so many tokens to the chat model `name` can cost; `None` if nobody knows its
+    /// prices.
+    ///
+    /// A script and a recording cost nothing. Errors: as [`Self::chat`], and [`ModelError::Capped`] where a cap needs a price.
+    pub fn most_dollars(
+        &self,
+        name: &str,
+        input: f64,
+        output: f64,
+    ) -> Result<Option<f64>, ModelError> {
+        if is_file(name) {
+            return Ok(Some(0.0));
+        }
+        let (provider, model) = self.provider_of(name)?;
+        let rates = self.ledger.rates(provider, model)?;
+        Ok(rates.map(|rates| rates.most(input, output)))
+    }
+
     /// Returns the chat model `name`.
     ///
     /// Shapes: `provider/model`; `scripted/FILE` answers from a script and `replay/FILE` from a recording, without a
@@ -169,6 +187,11 @@ impl Models {
         transports.insert(provider.name.clone(), transport.clone());
         Ok(transport)
     }
+}
+
+/// Returns whether a name is that of a script or a recording.
+fn is_file(name: &str) -> bool {
+    matches!(name.split_once('/'), Some(("scripted" | "replay", _)))
 }
 
 #[cfg(feature = "onnx")]

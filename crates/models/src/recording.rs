@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use plimsoll_core::Message;
+use plimsoll_core::ab::Likelihood;
 use plimsoll_engine::{ChatEvent, ChatModel, ChatReply, ChatRequest, ChatStream, ModelError};
 use serde::{Deserialize, Serialize};
 
@@ -145,6 +147,14 @@ impl ChatModel for RecordedModel {
         }
         self.recording.write(&line);
         answer
+    }
+
+    async fn likelihood(
+        &self,
+        request: &ChatRequest,
+        answer: &Message,
+    ) -> Result<Option<Likelihood>, ModelError> {
+        self.inner.likelihood(request, answer).await
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<Box<dyn ChatStream>, ModelError> {

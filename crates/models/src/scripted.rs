@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use plimsoll_core::ab::Likelihood;
 use plimsoll_core::{Block, Message, Thinking, ToolCall, json_form};
 use plimsoll_engine::{
     ChatModel, ChatReply, ChatRequest, ChatStream, ChatUsage, ModelError, Response, StopReason,
@@ -56,6 +57,9 @@ struct ScriptedTurn {
     usage: Option<ChatUsage>,
     #[serde(default)]
     stop: Option<StopReason>,
+    /// How likely the model finds another answer to the same request.
+    #[serde(default)]
+    likelihood: Option<Likelihood>,
     /// The turn fails; a stream that is `interrupted` gives the turn's text first.
     #[serde(default)]
     fault: Option<Fault>,
@@ -231,6 +235,16 @@ impl ChatModel for ScriptedModel {
             Some(error) => Err(error),
             None => Ok(self.reply(number, turn, request)),
         }
+    }
+
+    /// Returns the likelihood that the turn of the last answer tells.
+    async fn likelihood(
+        &self,
+        _request: &ChatRequest,
+        _answer: &Message,
+    ) -> Result<Option<Likelihood>, ModelError> {
+        let last = self.next.load(Ordering::Relaxed).min(self.turns.len()).checked_sub(1);
+        Ok(last.and_then(|last| self.turns[last].likelihood))
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<Box<dyn ChatStream>, ModelError> {

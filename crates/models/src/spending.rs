@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use plimsoll_core::ab::Likelihood;
 use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::{Block, Message};
 use plimsoll_engine::{
@@ -68,7 +69,7 @@ impl Rates {
     }
 
     /// Returns the most that so much can cost.
-    fn most(self, input: f64, output: f64) -> f64 {
+    pub(crate) fn most(self, input: f64, output: f64) -> f64 {
         (input * self.input.max(self.written) + output * self.output) / 1e6
     }
 }
@@ -235,6 +236,25 @@ impl ChatModel for CappedModel {
             Err(error) => reservation.fail(error),
         }
         answer
+    }
+
+    async fn likelihood(
+        &self,
+        request: &ChatRequest,
+        answer: &Message,
+    ) -> Result<Option<Likelihood>, ModelError> {
+        let rates = self.ledger.rates(&self.provider, self.inner.model())?;
+        let input = input_tokens(request) + message_tokens(answer);
+        let reservation = self.ledger.reserve(rates, input, 1.0)?;
+        let found = self.inner.likelihood(request, answer).await;
+        match &found {
+            // The API does not tell it, or refused the request.
+            Ok(None) => reservation.book(0.0),
+            // No usage comes with it: the reservation stays spent.
+            Ok(Some(_)) => {}
+            Err(error) => reservation.fail(error),
+        }
+        found
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<Box<dyn ChatStream>, ModelError> {

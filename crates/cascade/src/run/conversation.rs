@@ -153,8 +153,14 @@ impl Conversation {
     /// Returns whether a request of `short` costs less than one that goes on with `next`.
     ///
     /// The next request is the only one that is certain. A conversation that begins again is written to the provider's cache as
-    /// a whole, so a short one may cost more than a long one that is read from there.
-    pub(crate) fn pays(&self, short: &[Arc<Message>], next: &Arc<Message>) -> bool {
+    /// a whole, so a short one may cost more than a long one that is read from there. One below the size that a provider caches
+    /// is paid for in full by each further request of the attempt, unless an attempt has one request only.
+    pub(crate) fn pays(
+        &self,
+        short: &[Arc<Message>],
+        next: &Arc<Message>,
+        has_one_request: bool,
+    ) -> bool {
         if let Policy::Bounded(bounds) = &self.policy
             && bounds.intra_phase.cadence == Cadence::EveryTurn
         {
@@ -168,11 +174,19 @@ impl Conversation {
             self.state.plan().render().iter().map(|sent| (**sent).clone()).collect();
         long.extend(since.chain([next]).map(whole));
         let short: Vec<Sent> = short.iter().map(whole).collect();
-        let tokens: u64 = long.iter().map(|sent| u64::from(sent.tokens)).sum();
-        let now = next.time;
-        self.ceiling.is_some_and(|ceiling| tokens > ceiling)
-            || self.state.quote(&self.terms, &short, now)
-                < self.state.quote(&self.terms, &long, now)
+        let sum = |sent: &[Sent]| -> f64 { sent.iter().map(|one| f64::from(one.tokens)).sum() };
+        let (tokens, now) = (sum(&long), next.time);
+        if self.ceiling.is_some_and(|ceiling| tokens > ceiling as f64) {
+            return true;
+        }
+        let prices = &self.terms.prices;
+        let least = f64::from(prices.cache_least);
+        let is_too_small =
+            prices.cache_read < 1.0 && sum(&short) + self.terms.around.before < least;
+        if is_too_small && !has_one_request && least > tokens * prices.cache_read {
+            return false;
+        }
+        self.state.quote(&self.terms, &short, now) < self.state.quote(&self.terms, &long, now)
     }
 
     /// Returns the messages that the phase sees of others.

@@ -168,7 +168,9 @@ impl Visit<'_> {
             }
             let context = conversation.context().iter().cloned();
             let short: Vec<_> = context.chain(short.into_iter().map(Arc::new)).collect();
-            if conversation.pays(&short, &message) {
+            let turns = self.count(self.phase.rules.max_turns.as_ref())?.unwrap_or(1);
+            let has_one_request = turns == 1 && !conversation.offered.has_own();
+            if conversation.pays(&short, &message, has_one_request) {
                 conversation.push_unsent(message);
                 conversation.restart_from(short);
                 return Ok(());

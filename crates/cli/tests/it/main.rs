@@ -1,5 +1,6 @@
 //! The binary, run as a user runs it; one module a command.
 
+mod ab;
 mod arrows;
 mod assembled;
 mod bad_input;
@@ -12,6 +13,7 @@ mod environment;
 mod explain;
 mod gateway;
 mod inspect;
+mod learn;
 mod memory;
 mod models;
 mod modules;

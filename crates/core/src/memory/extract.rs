@@ -158,8 +158,8 @@ fn statements(message: &Message, at: usize, settings: &Extraction) -> Vec<Extrac
                 let reason = reason.map(|next| next.text).filter(|next| pattern::is_reason(next));
                 let points = reason.map(super::quote::line).into_iter().collect();
                 found.push(ExtractedRecord {
-                    tags,
                     points,
+                    tags,
                     ..ExtractedRecord::new(kind, text, at, origin)
                 });
             }

@@ -266,28 +266,26 @@ mod tests {
             ("fact", New, "confirmed") => Confirmed,
             ("fact", New | Confirmed | Core, "marked") => Core,
             ("fact", New | Confirmed | Core, "superseded") => Superseded,
-            ("fact", New | Confirmed | Core | Superseded, "disproved") => Inactive,
-            ("procedure", Active | Effective | Ineffective, "retired" | "superseded")
-            | ("censor", Created | Active | Escalated, "retired" | "superseded") => Retired,
-            ("procedure", Active | Effective | Ineffective, "disproved")
+            ("fact", New | Confirmed | Core | Superseded, "disproved")
+            | ("procedure", Active | Effective | Ineffective, "disproved")
             | ("censor", Created | Active | Escalated, "disproved")
             | ("decision", Recorded | Pending | Reviewed, "disproved")
             | ("episode", Active | Summarized | Archived, "disproved") => Inactive,
-            ("fact", New | Confirmed | Core | Superseded, "retired")
+            ("procedure", Active | Effective | Ineffective, "retired" | "superseded")
+            | ("censor", Created | Active | Escalated, "retired" | "superseded")
+            | ("fact", New | Confirmed | Core | Superseded, "retired")
             | ("decision", Recorded | Pending | Reviewed, "retired")
             | ("episode", Active | Summarized | Archived, "retired") => Retired,
-            (_, Inactive | Retired, "time") => from,
             ("decision", Recorded, "work done") => Pending,
             ("decision", Pending, "reviewed") => Reviewed,
             // Counted, or nothing but time.
-            ("fact", Confirmed | Core, "confirmed")
-            | ("procedure", Active | Effective | Ineffective, "activated")
-            | ("censor", Created | Active | Escalated, "triggered" | "false positive")
+            (_, Inactive | Retired, "time")
+            | ("fact", Confirmed | Core, "confirmed" | "time")
+            | ("fact", New | Superseded, "time")
+            | ("procedure", Active | Effective | Ineffective, "activated" | "time")
+            | ("censor", Created | Active | Escalated, "triggered" | "false positive" | "time")
             | ("decision", Recorded | Pending | Reviewed, "superseded" | "time")
-            | ("fact", New | Confirmed | Core | Superseded, "time")
-            | ("episode", Active | Summarized | Archived, "time")
-            | ("procedure", Active | Effective | Ineffective, "time")
-            | ("censor", Created | Active | Escalated, "time") => from,
+            | ("episode", Active | Summarized | Archived, "time") => from,
             _ => return None,
         })
     }

@@ -1,5 +1,6 @@
 //! Use cases on the store in memory, with models that say what a test tells them.
 
+mod ab;
 mod answers;
 mod cards;
 mod expand;

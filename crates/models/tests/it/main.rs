@@ -6,6 +6,7 @@ mod documented;
 mod embeddings;
 mod faults;
 mod json;
+mod likelihoods;
 mod offline;
 #[cfg(feature = "onnx")]
 mod onnx;

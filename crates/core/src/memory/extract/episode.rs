@@ -1,5 +1,7 @@
 //! Episodes and open tasks: what a session was about, what came of it, and what is left to do.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::memory::MemoryKind;
@@ -40,7 +42,7 @@ pub(super) fn episode(messages: &[&Message], runs: &Runs) -> Option<ExtractedRec
     let (at, goal) =
         goal.or_else(|| users().find_map(|(at, message)| Some((at, title_of(message)?))))?;
     let files = runs.changed_files();
-    if files.is_empty() && runs.runs.iter().all(|run| run.check.is_none()) {
+    if files.is_empty() && runs.commands.iter().all(|run| run.check.is_none()) {
         // A talk without work: what was said in it stands for itself.
         return None;
     }
@@ -53,12 +55,13 @@ pub(super) fn episode(messages: &[&Message], runs: &Runs) -> Option<ExtractedRec
     }
     if !files.is_empty() {
         let more = files.len().saturating_sub(NAMED);
-        text.push_str(&format!(" Changed: {}", files[..files.len().min(NAMED)].join(", ")));
-        text.push_str(&if more > 0 { format!(" and {more} more.") } else { ".".to_owned() });
+        // Writing to a string does not fail.
+        let _ = write!(text, " Changed: {}", files[..files.len().min(NAMED)].join(", "));
+        let _ = if more > 0 { write!(text, " and {more} more.") } else { write!(text, ".") };
     }
     let mut summary = text.clone();
-    if let Some(error) = runs.runs.iter().rev().find_map(|run| run.error.as_deref()) {
-        summary.push_str(&format!(" Error met: {}", quoted(error)));
+    if let Some(error) = runs.commands.iter().rev().find_map(|run| run.error.as_deref()) {
+        let _ = write!(summary, " Error met: {}", quoted(error));
     }
     if files.is_empty() && outcome.is_none() {
         return None;

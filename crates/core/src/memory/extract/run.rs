@@ -52,7 +52,7 @@ pub(super) struct CommandRun {
 /// All that the tools of a session did, in order.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
-    pub(super) runs: Vec<CommandRun>,
+    pub(super) commands: Vec<CommandRun>,
     /// Outputs that may describe the workspace, each with the message of the result.
     shown: Vec<(usize, String)>,
     /// Files that were changed, each with the message of the result.
@@ -110,7 +110,7 @@ impl Runs {
             return;
         }
         let error = (!is_ok).then(|| error_of(output)).flatten();
-        self.runs.push(CommandRun {
+        self.commands.push(CommandRun {
             message: at,
             check: check_of(&command),
             command,
@@ -122,7 +122,7 @@ impl Runs {
 
     /// Returns the records of commands that work, of what fixed what, of what is missing, and of versions.
     pub(super) fn records(&self) -> Vec<ExtractedRecord> {
-        let mut found = self.commands();
+        let mut found = self.working();
         found.extend(self.fixes());
         found.extend(self.missing());
         found.extend(self.versions());
@@ -164,9 +164,9 @@ impl Runs {
         scripts.into_iter().chain(remote).collect()
     }
 
-    fn commands(&self) -> Vec<ExtractedRecord> {
+    fn working(&self) -> Vec<ExtractedRecord> {
         let mut works: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for run in self.runs.iter().filter(|run| run.is_ok) {
+        for run in self.commands.iter().filter(|run| run.is_ok) {
             if let Some(check) = &run.check {
                 let (count, _) = works.entry(check).or_insert((0, run.message));
                 *count += 1;
@@ -189,7 +189,7 @@ impl Runs {
     fn fixes(&self) -> Vec<ExtractedRecord> {
         let mut found = Vec::new();
         let mut failed: BTreeMap<&str, &CommandRun> = BTreeMap::new();
-        for run in &self.runs {
+        for run in &self.commands {
             let Some(check) = run.check.as_deref() else { continue };
             if !run.is_ok {
                 if run.error.is_some() {
@@ -237,14 +237,14 @@ impl Runs {
     /// Programs and modules that are not there, and were not installed later.
     fn missing(&self) -> Vec<ExtractedRecord> {
         let mut found: Vec<ExtractedRecord> = Vec::new();
-        for (at, run) in self.runs.iter().enumerate().filter(|(_, run)| !run.is_ok) {
+        for (at, run) in self.commands.iter().enumerate().filter(|(_, run)| !run.is_ok) {
             let Some(gone) = MISSING.captures(&run.output) else { continue };
             let Some(name) = gone.iter().skip(1).flatten().next() else { continue };
             let (name, is_module) = (name.as_str().to_owned(), gone.get(2).is_some());
             let uses = |run: &CommandRun| {
                 crate::words(&run.command).any(|word| word == name.to_lowercase())
             };
-            let is_there = self.runs[at + 1..]
+            let is_there = self.commands[at + 1..]
                 .iter()
                 .any(|later| later.is_ok && uses(later) || later.command.contains("install"));
             let is_used = is_module || uses(run);
@@ -270,7 +270,7 @@ impl Runs {
 
     fn versions(&self) -> Vec<ExtractedRecord> {
         let mut found = Vec::new();
-        for run in self.runs.iter().filter(|run| run.is_ok) {
+        for run in self.commands.iter().filter(|run| run.is_ok) {
             let Some(program) = VERSION.captures(&run.command) else { continue };
             let names = |line: &&str| {
                 let line = line.trim();
