@@ -154,7 +154,9 @@ pub fn bound(
     let fresh = newest(transcript, position);
     let mut pieces = RequestPieces::new(terms.pieces(context.iter().map(|sent| &**sent), &[]));
     let own = own_marks(terms, &context, fresh, (&state.cache, &pieces), now);
-    own.iter().for_each(|at| pieces.mark(at + 1, terms.around.life()));
+    for at in &own {
+        pieces.mark(at + 1, terms.around.life());
+    }
     let mut charge = state.cache.charge_request(&terms.prices, &pieces, now);
     // Tools and system prompt are told apart from the messages: who changed them is another question.
     let keys: Vec<u64> = context.iter().map(|sent| sent.hash.key()).collect();

@@ -187,9 +187,10 @@ impl Gateway {
         request: &UpstreamRequest,
     ) -> Result<reqwest::Response, RequestRefusal> {
         let first_byte = Timeouts::of(self.config.timeouts.first_byte);
-        let request = match self.config.add.redact {
-            true => Cow::Owned(redacted(request, self.config.limits.depth, &self.work).await?),
-            false => Cow::Borrowed(request),
+        let request = if self.config.add.redact {
+            Cow::Owned(redacted(request, self.config.limits.depth, &self.work).await?)
+        } else {
+            Cow::Borrowed(request)
         };
         let response = request.send(first_byte, &*self.clock).await?;
         let status = response.status().as_u16();

@@ -23,7 +23,9 @@ pub(super) fn own_marks(
     }
     let read = |own: &[usize]| {
         let mut marked = plain.clone();
-        own.iter().for_each(|at| marked.mark(at + 1, terms.around.life()));
+        for at in own {
+            marked.mark(at + 1, terms.around.life());
+        }
         cache.read(&terms.prices, &marked, at)
     };
     let before = context.iter().rposition(|sent| sent.position.is_some_and(|at| at < fresh));
