@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::chat::{ChatReply, ChatRequest, ChatUsage, Tool};
 use crate::valid::digest;
 
-pub use ask::{Asked, ask_steps};
+pub use ask::{AbCourse, ask_steps};
 pub use compare::compare_turns;
 
 /// A turn whose next step is asked for.

@@ -31,13 +31,13 @@ pub(crate) struct AbReport<'a> {
 
 fn counts<S: Serializer>(sample: &&SampledTurns, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Counts {
+    struct TurnCounts {
         eligible: usize,
         same: usize,
         too_long: usize,
     }
     let SampledTurns { eligible, same, too_long, .. } = **sample;
-    Counts { eligible, same, too_long }.serialize(serializer)
+    TurnCounts { eligible, same, too_long }.serialize(serializer)
 }
 
 impl AbReport<'_> {

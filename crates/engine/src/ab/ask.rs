@@ -11,7 +11,7 @@ const HOPELESS: usize = 3;
 
 /// The course of the questions.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct AbCourse {
     /// Answers that were kept by an earlier run.
     pub known: usize,
     pub answered: usize,
@@ -32,8 +32,8 @@ pub async fn ask_steps<E>(
     answers: &mut HashMap<String, StepAnswer>,
     spent: impl Fn() -> f64,
     mut keep: impl FnMut(&StepAnswer) -> Result<(), E>,
-) -> Result<Asked, E> {
-    let mut asked = Asked::default();
+) -> Result<AbCourse, E> {
+    let mut asked = AbCourse::default();
     for turn in turns {
         for arm in settings.arms() {
             let question = StepQuestion::new(turn, arm, model.model(), settings);

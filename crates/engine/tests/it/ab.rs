@@ -7,7 +7,7 @@ use plimsoll_core::safety::Safety;
 use plimsoll_core::{Block, Message, Role, ToolCall};
 use plimsoll_engine::ModelError;
 use plimsoll_engine::ab::{
-    AbSettings, AbTurn, Asked, StepAnswer, StepForm, ask_steps, compare_turns,
+    AbCourse, AbSettings, AbTurn, StepAnswer, StepForm, ask_steps, compare_turns,
 };
 
 use crate::models::{Scripted, Words, unavailable};
@@ -45,7 +45,7 @@ async fn asked(
     turns: &[AbTurn],
     settings: &AbSettings,
     answers: &mut HashMap<String, StepAnswer>,
-) -> (Asked, Vec<String>) {
+) -> (AbCourse, Vec<String>) {
     let mut kept = Vec::new();
     let asked = ask_steps(
         model,
