@@ -111,6 +111,7 @@ pub enum ToolUse {
 }
 
 impl ToolUse {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
     fn is_free(&self) -> bool {
         *self == Self::Free
     }
@@ -128,6 +129,7 @@ pub enum UnfitJson {
 }
 
 impl UnfitJson {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
     fn is_asked_again(&self) -> bool {
         *self == Self::AskAgain
     }

@@ -1,5 +1,6 @@
 //! The token budget of a phase: warnings, the end of a phase beyond it, and summaries of old messages.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use plimsoll_core::text::push_shortened;
@@ -62,7 +63,7 @@ impl Visit<'_> {
             "Summarise the messages below for the one who goes on with the task. Keep every decision, name, number, path and error that may still be needed.".to_owned()
         });
         for message in &old {
-            question.push_str(&format!("\n\n{}:\n", message.role.as_str()));
+            let _ = writeln!(question, "\n\n{}:", message.role.as_str());
             push_shortened(&mut question, &message.shown(), SUMMARISED);
         }
         let model = self.model_of(summarizer.and_then(|summarizer| summarizer.model.as_ref()))?;

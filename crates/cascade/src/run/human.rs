@@ -4,6 +4,7 @@ use plimsoll_core::Role;
 use plimsoll_engine::ToolAnswer;
 use regex::Regex;
 use serde_json::Value;
+use std::fmt::Write as _;
 
 use super::error::RunError;
 use super::phase::PhaseEnd;
@@ -36,10 +37,7 @@ impl Visit<'_> {
 
     /// Runs a phase that is only a screen, or only a question.
     pub(crate) async fn screen_phase(&mut self) -> Result<PhaseEnd, RunError> {
-        let answer = match self.phase.htmx.is_some() {
-            true => self.screen().await?,
-            false => String::new(),
-        };
+        let answer = if self.phase.htmx.is_some() { self.screen().await? } else { String::new() };
         let end = self.way_of(&answer);
         let message = phase_message(
             self.phase,
@@ -143,7 +141,7 @@ impl Visit<'_> {
             let about = option.label.as_deref().filter(|label| *label != value);
             let about = about.or(option.description.as_deref());
             let about = about.map(|about| format!(": {about}")).unwrap_or_default();
-            text.push_str(&format!("\n- {value}{about}"));
+            let _ = write!(text, "\n- {value}{about}");
         }
         Ok(text)
     }

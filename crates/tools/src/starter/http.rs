@@ -1,5 +1,6 @@
 //! Web addresses of hosts that the configuration names.
 
+use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 use plimsoll_engine::{Clock, ToolAnswer};
@@ -70,7 +71,7 @@ async fn fetch(address: &str, limits: &Limits) -> Result<ToolAnswer, String> {
     }
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if is_cut {
-        text.push_str(&format!("\n[ended: more than {} bytes]", limits.output));
+        let _ = write!(text, "\n[ended: more than {} bytes]", limits.output);
     }
     Ok(ToolAnswer { text, images: Vec::new(), is_error: !status.is_success() })
 }

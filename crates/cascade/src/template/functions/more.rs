@@ -1,5 +1,6 @@
 //! Filters that real cascades use beside those of the engine, and Jinja's behaviour for values that are not defined.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use minijinja::value::Rest;
@@ -242,11 +243,11 @@ fn toon(value: &Value) -> Result<String, Error> {
         _ => value,
     };
     let mut out = String::new();
-    write(&value, None, 0, &mut out)?;
+    write_value(&value, None, 0, &mut out)?;
     Ok(out.trim_end().to_owned())
 }
 
-fn write(
+fn write_value(
     value: &serde_json::Value,
     key: Option<&str>,
     depth: usize,
@@ -261,13 +262,13 @@ fn write(
         Json::Object(map) => {
             let inner = match key {
                 Some(key) => {
-                    out.push_str(&format!("{indent}{}:\n", name(key)));
+                    let _ = writeln!(out, "{indent}{}:", name(key));
                     depth + 1
                 }
                 None => depth,
             };
             for (key, value) in map {
-                write(value, Some(key), inner, out)?;
+                write_value(value, Some(key), inner, out)?;
             }
         }
         Json::Array(items) => {
@@ -275,23 +276,23 @@ fn write(
             let is_plain = |item: &Json| !matches!(item, Json::Object(_) | Json::Array(_));
             if items.iter().all(is_plain) {
                 let cells: Vec<String> = items.iter().map(cell).collect();
-                out.push_str(&format!("{head}: {}\n", cells.join(",")));
+                let _ = writeln!(out, "{head}: {}", cells.join(","));
             } else if let Some(columns) = columns(items) {
                 let names: Vec<String> = columns.iter().map(|column| name(column)).collect();
-                out.push_str(&format!("{head}{{{}}}:\n", names.join(",")));
+                let _ = writeln!(out, "{head}{{{}}}:", names.join(","));
                 for item in items {
                     let cells: Vec<String> =
                         columns.iter().map(|column| cell(&item[column.as_str()])).collect();
-                    out.push_str(&format!("{indent}  {}\n", cells.join(",")));
+                    let _ = writeln!(out, "{indent}  {}", cells.join(","));
                 }
             } else {
-                out.push_str(&format!("{head}:\n"));
+                let _ = writeln!(out, "{head}:");
                 for item in items {
                     if is_plain(item) {
-                        out.push_str(&format!("{indent}  - {}\n", cell(item)));
+                        let _ = writeln!(out, "{indent}  - {}", cell(item));
                     } else {
                         let mut inner = String::new();
-                        write(item, None, depth + 2, &mut inner)?;
+                        write_value(item, None, depth + 2, &mut inner)?;
                         let begin = format!("{indent}  - ");
                         out.push_str(&begin);
                         out.push_str(inner.trim_start());
@@ -301,7 +302,7 @@ fn write(
         }
         plain => {
             let key = key.map(|key| format!("{}: ", name(key))).unwrap_or_default();
-            out.push_str(&format!("{indent}{key}{}\n", cell(plain)));
+            let _ = writeln!(out, "{indent}{key}{}", cell(plain));
         }
     }
     Ok(())
