@@ -20,7 +20,7 @@ mod unsupported;
 mod yaml;
 
 pub use definition::{Cascade, Phase};
-pub use needs::{Need, NeedKind};
+pub use needs::{NeedKind, RunNeed};
 pub use parse::parse;
 pub use problem::{Kind, Place, Problem, Severity};
 pub use schema::json_schema;

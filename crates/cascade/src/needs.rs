@@ -33,7 +33,7 @@ impl NeedKind {
 
 /// Something that a run needs, and the phases that need it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Need {
+pub struct RunNeed {
     pub kind: NeedKind,
     /// The name; none for the usual model, where a phase names no other.
     pub name: Option<String>,
@@ -42,9 +42,9 @@ pub struct Need {
 
 /// The needs of a cascade, by kind and name. A name that a template makes is known only in the run, and is not listed.
 #[derive(Debug, Default)]
-struct Needs(BTreeMap<(NeedKind, Option<String>), Vec<String>>);
+struct RunNeeds(BTreeMap<(NeedKind, Option<String>), Vec<String>>);
 
-impl Needs {
+impl RunNeeds {
     fn add(&mut self, kind: NeedKind, name: Option<&str>, phase: &str) {
         if name.is_some_and(|name| name.contains('{')) {
             return;
@@ -58,8 +58,8 @@ impl Needs {
 
 impl Cascade {
     /// Returns what a run of this cascade needs beside its file, each once, by kind and name.
-    pub fn needs(&self) -> Vec<Need> {
-        let mut needs = Needs::default();
+    pub fn needs(&self) -> Vec<RunNeed> {
+        let mut needs = RunNeeds::default();
         let whole = self.soundings.as_ref().zip(self.phases.first());
         if let Some((soundings, phase)) = whole {
             self.sounding_needs(soundings, phase, &mut needs);
@@ -68,10 +68,10 @@ impl Cascade {
             self.phase_needs(phase, &mut needs);
         }
         let needs = needs.0.into_iter();
-        needs.map(|((kind, name), phases)| Need { kind, name, phases }).collect()
+        needs.map(|((kind, name), phases)| RunNeed { kind, name, phases }).collect()
     }
 
-    fn phase_needs(&self, phase: &Phase, needs: &mut Needs) {
+    fn phase_needs(&self, phase: &Phase, needs: &mut RunNeeds) {
         let name = phase.name.as_str();
         if let Some(tool) = &phase.tool {
             needs.add(NeedKind::Tool, Some(tool), name);
@@ -104,7 +104,7 @@ impl Cascade {
         &self,
         soundings: &crate::definition::Soundings,
         phase: &Phase,
-        needs: &mut Needs,
+        needs: &mut RunNeeds,
     ) {
         for model in &soundings.models.0 {
             self.model(phase, Some(&model.model), needs);
@@ -123,7 +123,7 @@ impl Cascade {
         }
     }
 
-    fn validator_needs(&self, validator: &Validator, phase: &Phase, needs: &mut Needs) {
+    fn validator_needs(&self, validator: &Validator, phase: &Phase, needs: &mut RunNeeds) {
         let name = phase.name.as_str();
         match validator {
             Validator::Named(known) => {
@@ -144,7 +144,7 @@ impl Cascade {
     }
 
     /// Adds the model of a template, else that of the phase, else that of the cascade, else the usual one.
-    fn model(&self, phase: &Phase, own: Option<&Template>, needs: &mut Needs) {
+    fn model(&self, phase: &Phase, own: Option<&Template>, needs: &mut RunNeeds) {
         let model = own.or(phase.model.as_ref()).or(self.model.as_ref());
         needs.add(NeedKind::Model, model.map(Template::source), phase.name.as_str());
     }

@@ -23,6 +23,7 @@ mod html;
 mod import;
 mod inspect;
 mod learn;
+mod library;
 mod load;
 mod log;
 mod memory;

@@ -3,21 +3,21 @@
 use std::path::Path;
 
 use plimsoll_cascade::run::{Library as _, own_tools, starter_validator};
-use plimsoll_cascade::{Cascade, Need, NeedKind};
+use plimsoll_cascade::{Cascade, NeedKind, RunNeed};
 use plimsoll_models::Models;
 use plimsoll_tools::StarterConfig;
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::error::CommandError;
+use crate::library::Folder;
 use crate::models;
-use crate::run::Folder;
 
 /// A need, and what is missing about it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct CheckedNeed {
     #[serde(flatten)]
-    need: Need,
+    need: RunNeed,
     is_missing: bool,
     /// Why it is missing, and how it comes.
     #[serde(skip_serializing_if = "Option::is_none")]

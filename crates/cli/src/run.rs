@@ -1,11 +1,8 @@
 //! `plimsoll run`: a cascade, from its file to its output.
 
 mod dry;
-mod library;
 mod table;
 mod watch;
-
-pub(crate) use library::Folder;
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -93,7 +90,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             models: Arc::new(sources),
             tools,
             human: Arc::new(Terminal { answers }),
-            library: Arc::new(library::Folder::new(folder, &arguments.cascade)),
+            library: Arc::new(crate::library::Folder::new(folder, &arguments.cascade)),
             embedder,
             clock,
             pricing,

@@ -1,7 +1,7 @@
 //! Excerpts: exact lines of a result, with counts of the lines between them.
 //!
 //! An excerpt keeps both ends, lines that report errors with their surroundings, the lines that show the structure of what the
-//! result is ([`Content`]), and of the others those with most names for their length.
+//! result is ([`ContentKind`]), and of the others those with most names for their length.
 
 mod content;
 mod select;
@@ -16,7 +16,7 @@ use crate::names::Key;
 use crate::said_once::LineAt;
 use crate::text::{Limit, head, left_out, tail};
 
-pub(crate) use content::Content;
+pub(crate) use content::ContentKind;
 pub(crate) use select::Cut;
 
 use select::selected;
@@ -33,15 +33,6 @@ const STRUCTURE_OF_NEW: f64 = 0.1;
 const LINE_OF_NEW: f64 = 0.08;
 
 patterns! {
-    /// The marks by which tools say that they left out a part of their output themselves.
-    CUT_BY_TOOL concat!(
-        r"(?i)(?:\.\.\.|…|\[|<|\()[^\n]{0,40}(?:truncated|omitted|clipped|elided|left out|more lines|more characters)",
-        r"|\b(?:output|results?|response|content|file) (?:was |is |has been |are )?(?:too (?:large|long)|truncated|clipped|cut off)",
-        r"|[Uu]se (?:the )?`?(?:offset|limit|head_limit)"
-    );
-}
-
-patterns! {
     /// A call that says itself how much it wants to see.
     ASKS_FOR_SIZE r#""(?:max_[a-z_]+|[a-z_]*limit)\\?"\s*:\s*\d|\|\s*(?:head|tail)\b"#;
 }
@@ -50,20 +41,6 @@ patterns! {
 pub(crate) fn asks_for_size(call: &ToolCall) -> bool {
     ASKS_FOR_SIZE.is_match(&call.arguments)
 }
-
-/// Returns whether a tool left out a part of its output itself: it knows better what to show.
-pub(crate) fn is_cut_by_tool(text: &str) -> bool {
-    // Marks stand near the ends, or in the middle between a head and a tail of the same size.
-    let middle = text.len() / 2;
-    let around = text.floor_char_boundary(middle.saturating_sub(MARK_WITHIN))
-        ..text.ceil_char_boundary(middle + MARK_WITHIN);
-    let near = Limit::Bytes(MARK_WITHIN);
-    let parts = [head(text, near), &text[around], tail(text, near)];
-    parts.iter().any(|part| CUT_BY_TOOL.is_match(part))
-}
-
-/// Bytes within which such a mark is looked for (chosen).
-const MARK_WITHIN: usize = 2000;
 
 impl Cut {
     /// Keeps every line.
@@ -94,10 +71,10 @@ impl Cut {
 }
 
 /// The source of an excerpt, and what is decided about its lines already.
-pub(crate) struct Source<'a> {
+pub(crate) struct ExcerptSource<'a> {
     pub(crate) message: &'a Message,
     /// What its result shows.
-    pub(crate) content: Content,
+    pub(crate) content: ContentKind,
     /// The ref by which the model finds the original; `None` where it cannot look it up.
     pub(crate) original: Option<Ref>,
     /// Whether a line has to stay or to go: lines that other messages point to stay, lines that a pointer replaced are gone.
@@ -109,7 +86,7 @@ pub(crate) struct Source<'a> {
 }
 
 /// Returns the message with its results cut; `None` if every line stays.
-pub(crate) fn excerpt(source: &Source<'_>, cut: impl Fn(usize) -> Cut) -> Option<Message> {
+pub(crate) fn excerpt(source: &ExcerptSource<'_>, cut: impl Fn(usize) -> Cut) -> Option<Message> {
     let mut original = source.original.clone();
     source.message.with_blocks(|block, content| {
         let Block::ToolResult(result) = content else { return None };
@@ -252,10 +229,10 @@ mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
 
-    fn source(message: &Message) -> Source<'_> {
-        Source {
+    fn source(message: &Message) -> ExcerptSource<'_> {
+        ExcerptSource {
             message,
-            content: Content::Log,
+            content: ContentKind::Log,
             original: Some(Ref::message(ContentHash([0xab; 32]))),
             must: &|_| None,
             stands: &|_| false,
@@ -342,7 +319,7 @@ mod tests {
         let lines: Vec<String> =
             (1..=3000).map(|n| format!("{n:6}→let value_{n} = read({n});")).collect();
         let message = Message::result("1", lines.join("\n"));
-        let source = Source { reads_on: true, ..source(&message) };
+        let source = ExcerptSource { reads_on: true, ..source(&message) };
         let made = excerpt(&source, |_| Cut::new(25_000, true)).expect("long");
         let shown = made.results().next().expect("one").text.to_string();
         assert!(shown.len() < 20_000, "{}", shown.len());
@@ -376,19 +353,6 @@ mod tests {
         let shown = made.shown();
         assert!(shown.starts_with("as follows\n```\nx = 1\n") && shown.contains("```\nand done"));
         assert!(excerpt_writing(&Message::text(Role::User, "x"), 0.1, None).is_none());
-    }
-
-    #[test]
-    fn tools_that_cut_their_output_are_known() {
-        for cut in
-            ["… +27 lines (truncated)", "[1234 characters truncated]", "Use offset=100 to read on"]
-        {
-            assert!(is_cut_by_tool(&format!("{}\n{cut}", "a\n".repeat(9000))), "{cut}");
-        }
-        let middle =
-            format!("{}…46359 tokens truncated…{}", "a\n".repeat(9000), "b\n".repeat(9000));
-        assert!(is_cut_by_tool(&middle));
-        assert!(!is_cut_by_tool(&"fn truncate(text: &str)\n".repeat(2000)));
     }
 
     fn lines() -> impl Strategy<Value = Vec<String>> {

@@ -47,12 +47,12 @@ pub(crate) fn fetch_price(prices: &Prices, context: f64, tokens: f64) -> f64 {
 
 /// Needs of one kind, and those of them that the context showed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Shown {
+pub struct NeedCount {
     pub needed: u64,
     pub shown: u64,
 }
 
-impl Shown {
+impl NeedCount {
     /// Returns the share that was shown, 1 where nothing was needed.
     pub fn share(&self) -> f64 {
         if self.needed == 0 { 1.0 } else { self.shown as f64 / self.needed as f64 }
@@ -71,11 +71,11 @@ pub struct Score {
     /// Cost of the input and of all fetches, in plain input tokens.
     pub work: f64,
     /// Paths, symbols, numbers, URLs and hashes.
-    pub names: Shown,
+    pub names: NeedCount,
     /// Runs of eight words.
-    pub passages: Shown,
+    pub passages: NeedCount,
     /// Lines around replaced texts.
-    pub places: Shown,
+    pub places: NeedCount,
     /// Turns at which something was needed and hidden.
     pub blind: u32,
     /// Originals that had to be fetched.
@@ -258,7 +258,7 @@ impl Scorer {
         let kinds = needed.count().into_iter().zip(counts);
         let sums = [&mut self.score.names, &mut self.score.passages, &mut self.score.places];
         for (sum, (needed, shown)) in sums.into_iter().zip(kinds) {
-            sum.add(Shown { needed, shown });
+            sum.add(NeedCount { needed, shown });
         }
         self.score.turns += 1;
         self.score.work += work;

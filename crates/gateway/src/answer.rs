@@ -15,7 +15,7 @@ use crate::answer_cache::Awaited;
 use crate::gateway::Gateway;
 use crate::lookup::{self, LookupPlace};
 use crate::own_calls;
-use crate::prepare::{FailOpen, Prepared};
+use crate::prepare::{FailOpen, PreparedRequest};
 use crate::relay::Incoming;
 use crate::traces::Trace;
 use crate::turn::{SessionTurn, TurnOutcome};
@@ -31,7 +31,7 @@ const REFUSALS: usize = 16;
 pub(crate) enum PendingTurn {
     Now(SessionTurn),
     /// It was not ready when the request had to go.
-    Later(JoinHandle<Result<Prepared, FailOpen>>),
+    Later(JoinHandle<Result<PreparedRequest, FailOpen>>),
     None,
 }
 

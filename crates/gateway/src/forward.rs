@@ -24,7 +24,7 @@ use crate::gateway::Gateway;
 use crate::headers;
 use crate::in_flight::BodyShare;
 use crate::metrics::{Counter, GaugeGuard};
-use crate::prepare::{FailOpen, Original, Preparation, Prepared};
+use crate::prepare::{FailOpen, Original, Preparation, PreparedRequest};
 use crate::refusal::RequestRefusal;
 use crate::relay::{Body, body as body_of, whole};
 use crate::upstream::{Upstream, UpstreamRequest};
@@ -199,7 +199,7 @@ impl Outbound {
                 tracing::warn!(why = %causes(&open), "the original goes out");
                 ("failed_open", self.unbound(&original), PendingTurn::None, None)
             }
-            Some(Ok(Prepared { request, found: Some(found), turn, report, .. })) => {
+            Some(Ok(PreparedRequest { request, found: Some(found), turn, report, .. })) => {
                 let report = report.unsent();
                 trace.decided("cached", request.model(), Some(&report));
                 return answer_cache::serve(&gateway, found, &request, turn, report).await;

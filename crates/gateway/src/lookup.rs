@@ -68,7 +68,7 @@ pub(crate) async fn answer(
     } else if *call.name == *SEARCH_CONTEXT.name {
         look(place, &call.arguments).await
     } else if *call.name == *DROP_FROM_CONTEXT.name {
-        pins::give_up(gateway, place, &call.arguments).await
+        pins::give_up(gateway, &place.branch, &call.arguments).await
     } else if *call.name == *DESCRIBE_TOOL {
         describe(request, &call.arguments)
     } else {

@@ -13,10 +13,8 @@ use serde::Deserialize;
 use crate::causes::causes;
 use crate::gateway::Gateway;
 use crate::headers;
-use crate::lookup::LookupPlace;
-use crate::prepare::Preparation;
 use crate::refusal::RequestRefusal;
-use crate::sessions::{SessionKey, read};
+use crate::sessions::{SessionBranch, SessionKey, read};
 
 /// Characters of a reason that are kept (chosen: a sentence or two).
 const REASON: usize = 300;
@@ -44,21 +42,22 @@ fn malformed(name: &HeaderName) -> RequestRefusal {
 ///
 /// A store that does not answer costs a wish its place in this request, and nothing else.
 pub(crate) async fn of_request(
-    asked: &Preparation,
+    gateway: &Gateway,
     request: &ProviderRequest,
     key: &SessionKey,
+    of_headers: &[Wish],
     is_new: bool,
 ) -> RequestPins {
-    let history = &*asked.gateway.history;
+    let history = &*gateway.history;
     let logged = wishes::wishes(history, &key.0, &key.1).await;
     let mut wishes = logged.unwrap_or_else(|error| {
         tracing::warn!(error = %causes(&error), "pins could not be read");
         Vec::new()
     });
-    wishes.extend(asked.options.wishes.iter().cloned());
+    wishes.extend(of_headers.iter().cloned());
     let is_compacted = request.goes_on_behind_a_summary();
     let before = if is_compacted && is_new {
-        compacted(asked, key).await.unwrap_or_else(|error| {
+        compacted(gateway, key).await.unwrap_or_else(|error| {
             tracing::warn!(error = %causes(&error), "what was pinned could not be read");
             Vec::new()
         })
@@ -69,8 +68,8 @@ pub(crate) async fn of_request(
 }
 
 /// Returns what was pinned in the conversation that the client compacted.
-async fn compacted(asked: &Preparation, key: &SessionKey) -> Result<Vec<PinnedText>, StoreError> {
-    let (gateway, tenant) = (&asked.gateway, &key.0);
+async fn compacted(gateway: &Gateway, key: &SessionKey) -> Result<Vec<PinnedText>, StoreError> {
+    let tenant = &key.0;
     let Some(link) = link(key) else { return Ok(Vec::new()) };
     let Some(before) = wishes::last_compacted(&*gateway.history, tenant, &link).await? else {
         return Ok(Vec::new());
@@ -86,10 +85,9 @@ async fn compacted(asked: &Preparation, key: &SessionKey) -> Result<Vec<PinnedTe
 }
 
 /// Takes note of a conversation whose client asks for a summary, in whose place it will go on.
-pub(crate) async fn note_compaction(asked: &Preparation, request: &ProviderRequest) {
-    let Ok(key) = asked.key(request) else { return };
-    let Some(link) = link(&key) else { return };
-    let (history, now) = (&*asked.gateway.history, asked.gateway.clock.now());
+pub(crate) async fn note_compaction(gateway: &Gateway, key: &SessionKey) {
+    let Some(link) = link(key) else { return };
+    let (history, now) = (&*gateway.history, gateway.clock.now());
     let noted = wishes::note_compaction(history, &key.0, &link, &key.1, now).await;
     if let Err(error) = noted {
         tracing::warn!(error = %causes(&error), "a compaction could not be noted");
@@ -113,7 +111,7 @@ pub(crate) fn definition() -> ToolDefinition {
 }
 
 #[derive(Debug, Deserialize)]
-struct GivenUp {
+struct DropArguments {
     #[serde(rename = "ref")]
     reference: String,
     reason: String,
@@ -122,13 +120,13 @@ struct GivenUp {
 /// Answers a call with which the model gives up a message.
 pub(crate) async fn give_up(
     gateway: &Gateway,
-    place: &LookupPlace,
+    branch: &SessionBranch,
     arguments: &str,
 ) -> Result<String, String> {
-    let asked: GivenUp = serde_json::from_str(arguments)
+    let asked: DropArguments = serde_json::from_str(arguments)
         .map_err(|error| format!("the arguments cannot be read: {error}"))?;
     let prefix = Ref::prefix(asked.reference.trim()).ok_or_else(|| not_found(&asked.reference))?;
-    let known = place.branch.read(|session| session.original(&prefix).is_some()).await;
+    let known = branch.read(|session| session.original(&prefix).is_some()).await;
     if known != Some(true) {
         return Err(not_found(&asked.reference));
     }
@@ -140,7 +138,7 @@ pub(crate) async fn give_up(
         by: WishedBy::Agent,
         why: Some(why.into()),
     };
-    let (tenant, session) = &place.branch.key;
+    let (tenant, session) = &branch.key;
     let now = gateway.clock.now();
     let kept = wishes::wish(&*gateway.history, tenant, session, wish, now).await;
     kept.map_err(|error| error.to_string())?;

@@ -68,7 +68,7 @@ impl FailOpen {
 
 /// A prepared request.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRequest {
     pub(crate) request: Arc<ProviderRequest>,
     /// The body that goes out; `None` where it is the client's.
     pub(crate) body: Option<Bytes>,
@@ -290,13 +290,15 @@ impl Preparation {
     }
 
     /// Bounds a request.
-    pub(crate) async fn prepare(self) -> Result<Prepared, FailOpen> {
+    pub(crate) async fn prepare(self) -> Result<PreparedRequest, FailOpen> {
         let request = Arc::new(self.parse().await?);
         let aside = match request.kind() {
             RequestKind::Turn => None,
             RequestKind::Unsupported(what) => return Err(FailOpen::Kind(what)),
             kind @ RequestKind::Compaction => {
-                pins::note_compaction(&self, &request).await;
+                if let Ok(key) = self.key(&request) {
+                    pins::note_compaction(&self.gateway, &key).await;
+                }
                 return Err(FailOpen::Kind(kind.as_str()));
             }
             // Nothing of it is bounded, but a question by itself is what a cache answers.
@@ -322,7 +324,8 @@ impl Preparation {
         let held = self.gateway.sessions.get(&key, || None);
         let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
         let is_new = guard.as_ref().is_some_and(Conversation::is_empty);
-        let pins = pins::of_request(&self, &request, &key, is_new).await;
+        let pins =
+            pins::of_request(&self.gateway, &request, &key, &self.options.wishes, is_new).await;
         let preparation = self.clone();
         let (asked, added) = (request.clone(), added.map(Arc::from));
         let done = self
@@ -374,7 +377,7 @@ impl Preparation {
             Some(awaited) => awaited.find(&self.gateway).await,
             None => None,
         };
-        Ok(Prepared { request, body, betas, edits, turn, report, awaited, found })
+        Ok(PreparedRequest { request, body, betas, edits, turn, report, awaited, found })
     }
 
     /// Gives a request whose size is asked for the form that it will have; history does not change.
@@ -392,7 +395,11 @@ impl Preparation {
         let mut copy = conversation.copy_for(&messages);
         drop(guard);
         let (preparation, asked) = (self.clone(), request.clone());
-        let done = self.work(move || preparation.decide(&mut copy, &asked, None, RequestPins::default(), false)).await?;
+        let done = self
+            .work(move || {
+                preparation.decide(&mut copy, &asked, None, RequestPins::default(), false)
+            })
+            .await?;
         let (edits, _) = done.ok_or(FailOpen::NoBranch)?.edits();
         if edits.is_empty() {
             return Ok(None);

@@ -45,7 +45,7 @@ pub struct StarterConfig {
 }
 
 impl Default for StarterConfig {
-    /// Limits were chosen: a minute and about 30,000 tokens as for other tools, 1 GiB, and as many rows as a model reads.
+    /// StarterLimits were chosen: a minute and about 30,000 tokens as for other tools, 1 GiB, and as many rows as a model reads.
     fn default() -> Self {
         Self {
             allow: Vec::new(),
@@ -146,9 +146,9 @@ impl Starter {
     }
 }
 
-/// Limits of a call.
+/// StarterLimits of a call.
 #[derive(Debug, Clone)]
-struct Limits {
+struct StarterLimits {
     folder: PathBuf,
     environment: BTreeMap<String, String>,
     timeout: Duration,
@@ -162,8 +162,8 @@ struct Limits {
 #[derive(Debug)]
 pub struct StarterTools {
     allowed: Vec<Starter>,
-    limits: Limits,
-    database: sql::Database,
+    limits: StarterLimits,
+    database: sql::SqlDatabase,
     clock: Arc<dyn Clock>,
 }
 
@@ -205,7 +205,7 @@ impl StarterConfig {
         let folder = self.folder.clone().unwrap_or_else(|| PathBuf::from("."));
         Ok(StarterTools {
             allowed,
-            limits: Limits {
+            limits: StarterLimits {
                 folder,
                 environment: given(&self.env, environment),
                 timeout: timeout("starter", self.timeout_seconds)?,
@@ -214,7 +214,7 @@ impl StarterConfig {
                 hosts: self.hosts.clone(),
                 rows: self.rows,
             },
-            database: sql::Database::new(self.database.clone(), self.database_writes),
+            database: sql::SqlDatabase::new(self.database.clone(), self.database_writes),
             clock,
         })
     }

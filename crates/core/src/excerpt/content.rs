@@ -5,7 +5,7 @@ use crate::message::ToolCall;
 
 /// What a result shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum ContentKind {
     Source,
     /// Names of files, one a line.
     Listing,
@@ -22,19 +22,19 @@ pub(crate) enum Content {
 }
 
 /// Endings of files by their content; a file with another ending is source.
-const ENDINGS: [(&[&str], Content); 4] = [
-    (&["json", "jsonl", "ndjson"], Content::Json),
-    (&["csv", "tsv"], Content::Table),
-    (&["md", "mdx", "txt", "rst", "html", "htm", "adoc"], Content::Page),
-    (&["log", "out"], Content::Log),
+const ENDINGS: [(&[&str], ContentKind); 4] = [
+    (&["json", "jsonl", "ndjson"], ContentKind::Json),
+    (&["csv", "tsv"], ContentKind::Table),
+    (&["md", "mdx", "txt", "rst", "html", "htm", "adoc"], ContentKind::Page),
+    (&["log", "out"], ContentKind::Log),
 ];
 
 /// Words of tools and commands by the content of their results; the first that a call holds decides.
-const WORDS: [(&[&str], Content); 4] = [
-    (&["diff", "patch", "show"], Content::Diff),
-    (&["grep", "rg", "search", "ag"], Content::Search),
-    (&["ls", "find", "glob", "tree", "fd", "list"], Content::Listing),
-    (&["fetch", "webfetch", "browse", "curl", "web"], Content::Page),
+const WORDS: [(&[&str], ContentKind); 4] = [
+    (&["diff", "patch", "show"], ContentKind::Diff),
+    (&["grep", "rg", "search", "ag"], ContentKind::Search),
+    (&["ls", "find", "glob", "tree", "fd", "list"], ContentKind::Listing),
+    (&["fetch", "webfetch", "browse", "curl", "web"], ContentKind::Page),
 ];
 
 patterns! {
@@ -51,7 +51,7 @@ patterns! {
     OUTER_FIELD r#"^ {0,4}(?:"[^"]+":|[\[\]{}])"#;
 }
 
-impl Content {
+impl ContentKind {
     /// Returns what a result shows, by the call that it answers, else by its own text.
     pub(crate) fn of(call: Option<&ToolCall>, text: &str) -> Self {
         if text.starts_with("diff --git") || text.contains("\n@@ -") {
@@ -105,10 +105,10 @@ impl Content {
 /// Words of a call that are read for its kind: the tool, the program and its first arguments (chosen).
 const WORDS_READ: usize = 12;
 
-fn of_file(path: &str) -> Content {
+fn of_file(path: &str) -> ContentKind {
     let ending = path.rsplit('.').next().unwrap_or("").to_ascii_lowercase();
     let known = ENDINGS.iter().find(|(endings, _)| endings.contains(&ending.as_str()));
-    known.map_or(Content::Source, |(_, content)| *content)
+    known.map_or(ContentKind::Source, |(_, content)| *content)
 }
 
 fn indentation(line: &str) -> usize {
@@ -121,22 +121,22 @@ fn indentation(line: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn of(name: &str, arguments: &str, text: &str) -> Content {
+    fn of(name: &str, arguments: &str, text: &str) -> ContentKind {
         let call = ToolCall { id: "1".into(), name: name.into(), arguments: arguments.into() };
-        Content::of(Some(&call), text)
+        ContentKind::of(Some(&call), text)
     }
 
     #[test]
     fn the_call_tells_the_kind_before_the_text() {
-        assert_eq!(of("Read", r#"{"file_path":"a/b.rs"}"#, "x"), Content::Source);
-        assert_eq!(of("Read", r#"{"file_path":"a/b.json"}"#, "{"), Content::Json);
-        assert_eq!(of("Read", r#"{"file_path":"README.md"}"#, "# x"), Content::Page);
-        assert_eq!(of("bash", r#"{"command":"rg -n parse src"}"#, "a:1:x"), Content::Search);
-        assert_eq!(of("bash", r#"{"command":"ls -la"}"#, "total 3"), Content::Listing);
-        assert_eq!(of("bash", r#"{"command":"git show"}"#, "commit 1"), Content::Diff);
-        assert_eq!(of("bash", r#"{"command":"cargo test"}"#, "ok"), Content::Log);
-        assert_eq!(of("bash", r#"{"command":"make"}"#, "diff --git a b"), Content::Diff);
-        assert_eq!(Content::of(None, "[1]"), Content::Json);
+        assert_eq!(of("Read", r#"{"file_path":"a/b.rs"}"#, "x"), ContentKind::Source);
+        assert_eq!(of("Read", r#"{"file_path":"a/b.json"}"#, "{"), ContentKind::Json);
+        assert_eq!(of("Read", r#"{"file_path":"README.md"}"#, "# x"), ContentKind::Page);
+        assert_eq!(of("bash", r#"{"command":"rg -n parse src"}"#, "a:1:x"), ContentKind::Search);
+        assert_eq!(of("bash", r#"{"command":"ls -la"}"#, "total 3"), ContentKind::Listing);
+        assert_eq!(of("bash", r#"{"command":"git show"}"#, "commit 1"), ContentKind::Diff);
+        assert_eq!(of("bash", r#"{"command":"cargo test"}"#, "ok"), ContentKind::Log);
+        assert_eq!(of("bash", r#"{"command":"make"}"#, "diff --git a b"), ContentKind::Diff);
+        assert_eq!(ContentKind::of(None, "[1]"), ContentKind::Json);
     }
 
     #[test]
@@ -148,15 +148,15 @@ mod tests {
             "x",
             "export default class A {",
         ];
-        assert_eq!(Content::Source.structure(&source), [2, 4, 1]);
+        assert_eq!(ContentKind::Source.structure(&source), [2, 4, 1]);
         let hits = ["a.rs:1:x", "a.rs:2:y", "b.rs:1:z"];
-        assert_eq!(Content::Search.structure(&hits), [0, 2]);
+        assert_eq!(ContentKind::Search.structure(&hits), [0, 2]);
         let log = ["compiling", "test result: ok. 12 passed; 0 failed", "warning: unused"];
-        assert_eq!(Content::Log.structure(&log), [1, 2]);
-        assert_eq!(Content::Diff.structure(&["@@ -1 +1 @@", "-a", "+b"]), [0]);
-        assert_eq!(Content::Page.structure(&["# A", "b", "## C"]), [0, 2]);
+        assert_eq!(ContentKind::Log.structure(&log), [1, 2]);
+        assert_eq!(ContentKind::Diff.structure(&["@@ -1 +1 @@", "-a", "+b"]), [0]);
+        assert_eq!(ContentKind::Page.structure(&["# A", "b", "## C"]), [0, 2]);
         assert_eq!(
-            Content::Json.structure(&["{", "  \"a\": 1,", "          \"b\": 2", "}"]),
+            ContentKind::Json.structure(&["{", "  \"a\": 1,", "          \"b\": 2", "}"]),
             [0, 1, 3]
         );
     }

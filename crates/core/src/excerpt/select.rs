@@ -3,7 +3,7 @@
 use crate::names::{self, Key, KeySet};
 use crate::text::is_error_line;
 
-use super::Content;
+use super::ContentKind;
 
 /// The most error lines that an excerpt keeps from each end of a result.
 const ERRORS_FROM_EACH_END: usize = 5;
@@ -40,7 +40,7 @@ const AT_EACH_END: usize = 3;
 pub(super) fn selected(
     lines: &[&str],
     cut: &Cut,
-    content: Content,
+    content: ContentKind,
     must: impl Fn(usize) -> Option<bool>,
     stands: &dyn Fn(Key) -> bool,
 ) -> Vec<bool> {

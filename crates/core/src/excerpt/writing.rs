@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::hash::Ref;
 use crate::json_text;
 
-use super::{Content, Cut, selected, write};
+use super::{ContentKind, Cut, selected, write};
 
 /// Bytes of a text in a call's arguments, or of a block of code, below which it stays whole (chosen: some 150 tokens).
 const LEAST: usize = 600;
@@ -24,7 +24,7 @@ pub(super) fn cut_arguments(
         // The middle of an escaped line cannot be cut: half an escape is no JSON.
         let longest_line = usize::MAX;
         let cut = Cut { longest_line, ..cut(text.len()) };
-        let kept = selected(&lines, &cut, Content::Source, |_| None, &|_| false);
+        let kept = selected(&lines, &cut, ContentKind::Source, |_| None, &|_| false);
         write(
             &lines,
             &kept,
@@ -45,7 +45,7 @@ pub(super) fn cut_code(
     cut_parts(text, code_blocks(text), |code| {
         let lines: Vec<&str> = code.split('\n').collect();
         let cut = cut(code.len());
-        let kept = selected(&lines, &cut, Content::Source, |_| None, &|_| false);
+        let kept = selected(&lines, &cut, ContentKind::Source, |_| None, &|_| false);
         write(&lines, &kept, &cut, "\n", |_| original.take().map(|one| one.to_string()), &|_| false)
     })
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::names::{self, Key};
+use crate::text::{Limit, head};
 
 /// Characters of a long line that stand for all of it.
 const BEGINNING: usize = 60;
@@ -13,7 +14,7 @@ const SHORTEST_HASH: usize = 7;
 
 /// A line without its number, white space joined.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
+pub(super) struct PlainLine {
     pub(super) key: Key,
     /// The key of its beginning, where it is long.
     pub(super) beginning: Option<Key>,
@@ -25,7 +26,7 @@ pub(super) struct Line {
 #[derive(Debug, Clone)]
 pub(super) struct Features {
     pub(super) text: Key,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<PlainLine>,
     /// Names of all lines in their order, to which lines point.
     names_in_order: Vec<Key>,
     /// Sorted, each once.
@@ -53,11 +54,9 @@ impl Features {
                 }
             });
             let characters = line.chars().count();
-            let beginning = (characters > BEGINNING).then(|| {
-                let end = line.char_indices().nth(BEGINNING).map_or(line.len(), |(at, _)| at);
-                names::key(&line[..end])
-            });
-            lines.push(Line {
+            let beginning = (characters > BEGINNING)
+                .then(|| names::key(head(&line, Limit::Characters(BEGINNING))));
+            lines.push(PlainLine {
                 key: names::key(&line),
                 beginning,
                 characters,
@@ -85,7 +84,7 @@ impl Features {
         self.exact = Some(sorted(exact.flat_map(|line| self.names_of(line))));
     }
 
-    pub(super) fn names_of(&self, line: &Line) -> impl Iterator<Item = Key> + use<'_> {
+    pub(super) fn names_of(&self, line: &PlainLine) -> impl Iterator<Item = Key> + use<'_> {
         self.names_in_order[line.names.clone()].iter().copied()
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::choose::{Reason, shrink};
-use crate::excerpt::{Content, Cut, Source, excerpt, excerpt_writing};
+use crate::excerpt::{ContentKind, Cut, ExcerptSource, excerpt, excerpt_writing};
 use crate::hash::Ref;
 use crate::message::Role;
 use crate::plan::{Plan, Sent, Treatment, newest};
@@ -90,9 +90,9 @@ fn old_form(
 ) -> Option<Arc<Sent>> {
     let message = &transcript.entries()[position].message;
     let text = message.results().next().map_or("", |result| &result.text);
-    let source = Source {
+    let source = ExcerptSource {
         message,
-        content: Content::of(transcript.call_answered(position), text),
+        content: ContentKind::of(transcript.call_answered(position), text),
         original,
         must: &|_| None,
         stands: &|_| false,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::attempts::Attempts;
 use crate::choose::Reason;
 use crate::cost::Prices;
-use crate::excerpt::{Content, Cut, Source, asks_for_size, excerpt, is_cut_by_tool};
+use crate::excerpt::{ContentKind, Cut, ExcerptSource, asks_for_size, excerpt};
 use crate::file_access::{Access, file_access};
 use crate::hash::Ref;
 use crate::message::{Role, ToolResult};
@@ -24,7 +24,7 @@ use crate::plan::{Plan, Sent, Treatment, newest, sent_tokens};
 use crate::policy::{Bounds, PreserveErrors};
 use crate::said_once::{LineAt, SaidOnce};
 use crate::terms::Terms;
-use crate::text::mentions_error;
+use crate::text::{is_cut_by_tool, mentions_error};
 use crate::transcript::{Entry, Position, Transcript};
 
 use super::attempt_of;
@@ -326,9 +326,9 @@ fn shortened(
     let text = entry.message.results().next().map_or("", |result| &result.text);
     let call = transcript.call_answered(position);
     let reads = call.and_then(file_access);
-    let source = Source {
+    let source = ExcerptSource {
         message: &entry.message,
-        content: Content::of(call, text),
+        content: ContentKind::of(call, text),
         original: given.terms.around.lookups.then(|| Ref::message(entry.hash)),
         must,
         stands,

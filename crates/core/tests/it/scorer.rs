@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::cost::Prices;
-use plimsoll_core::need::{Score, Scorer, Shown};
+use plimsoll_core::need::{NeedCount, Score, Scorer};
 use plimsoll_core::plan::{Context, Sent};
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{Block, Message, Role, Tokenizer, ToolCall, Transcript};
@@ -101,7 +101,7 @@ fn score(transcript: &Transcript, form: impl Fn(usize, usize) -> Option<Message>
 type Counts = (u32, [(u64, u64); 3], u32, u32);
 
 fn check(score: Score, counts: Counts) {
-    let pair = |shown: Shown| (shown.needed, shown.shown);
+    let pair = |shown: NeedCount| (shown.needed, shown.shown);
     let kinds = [pair(score.names), pair(score.passages), pair(score.places)];
     assert_eq!((score.turns, kinds, score.blind, score.fetches), counts);
     assert_eq!(score.work > 0.0, score.fetches > 0);

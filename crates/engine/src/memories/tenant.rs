@@ -36,7 +36,7 @@ struct MemoryEntry {
 /// Those fields of [`Details`] that every record is read for: reading all of them takes ten times as long.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Glance {
+struct TenantSize {
     name: String,
     expires_at: Option<MillisSinceEpoch>,
 }
@@ -69,7 +69,7 @@ impl TenantMemory {
         for record in changes.records {
             let next = self.records.len();
             let slot = *self.by_id.entry(record.id.clone()).or_insert(next);
-            let glance: Glance = serde_json::from_str(&record.details).unwrap_or_default();
+            let glance: TenantSize = serde_json::from_str(&record.details).unwrap_or_default();
             let texts = [&*glance.name, &*record.micro].into_iter();
             let texts = texts.chain(record.summary.as_deref());
             self.words.set(slot, texts.chain(record.tags.iter().map(String::as_str)));

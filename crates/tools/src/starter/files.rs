@@ -5,9 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::ToolAnswer;
 
-use super::Limits;
+use super::StarterLimits;
 
-pub(super) async fn read(path: &str, limits: &Limits) -> Result<ToolAnswer, String> {
+pub(super) async fn read(path: &str, limits: &StarterLimits) -> Result<ToolAnswer, String> {
     let (path, limit) = (path.to_owned(), limits.output);
     let folder = limits.folder.clone();
     blocking(move || {
@@ -34,7 +34,7 @@ pub(super) async fn read(path: &str, limits: &Limits) -> Result<ToolAnswer, Stri
 pub(super) async fn write(
     path: &str,
     content: &str,
-    limits: &Limits,
+    limits: &StarterLimits,
 ) -> Result<ToolAnswer, String> {
     if content.len() > limits.output {
         let said = format!("the text has more than {} bytes", limits.output);

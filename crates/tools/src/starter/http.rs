@@ -6,11 +6,11 @@ use std::net::{IpAddr, SocketAddr};
 use plimsoll_engine::{Clock, ToolAnswer};
 use reqwest::Url;
 
-use super::Limits;
+use super::StarterLimits;
 
 pub(super) async fn get(
     address: &str,
-    limits: &Limits,
+    limits: &StarterLimits,
     clock: &dyn Clock,
 ) -> Result<ToolAnswer, String> {
     tokio::select! {
@@ -22,7 +22,7 @@ pub(super) async fn get(
     }
 }
 
-async fn fetch(address: &str, limits: &Limits) -> Result<ToolAnswer, String> {
+async fn fetch(address: &str, limits: &StarterLimits) -> Result<ToolAnswer, String> {
     let Ok(url) = Url::parse(address) else {
         return Ok(ToolAnswer::failed(format!("`{address}` is not an address")));
     };

@@ -6,7 +6,7 @@ use plimsoll_engine::{Clock, ToolAnswer, ToolError};
 use serde_json::{Map, Value};
 use tokio::process::Command as Process;
 
-use super::Limits;
+use super::StarterLimits;
 use crate::command::run;
 
 /// Runs the code of the arguments with the other arguments as variables, and prints `result` where the code sets it.
@@ -25,7 +25,7 @@ pub(super) async fn shell(
     name: &str,
     command: &str,
     values: &Map<String, Value>,
-    limits: &Limits,
+    limits: &StarterLimits,
     clock: &dyn Clock,
 ) -> Result<ToolAnswer, ToolError> {
     let mut process = Process::new("sh");
@@ -46,7 +46,7 @@ pub(super) async fn python(
     name: &str,
     code: &str,
     values: &Map<String, Value>,
-    limits: &Limits,
+    limits: &StarterLimits,
     clock: &dyn Clock,
 ) -> Result<ToolAnswer, ToolError> {
     let mut process = Process::new("python3");
@@ -64,7 +64,7 @@ async fn bounded(
     name: &str,
     mut process: Process,
     input: &str,
-    limits: &Limits,
+    limits: &StarterLimits,
     clock: &dyn Clock,
 ) -> Result<ToolAnswer, ToolError> {
     let own: Vec<_> = process

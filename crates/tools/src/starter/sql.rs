@@ -12,26 +12,30 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Batch, Connection, OpenFlags};
 use serde_json::{Value, json};
 
-use super::Limits;
+use super::StarterLimits;
 
 /// Steps of SQLite's machine between two looks at the time (chosen: about a millisecond).
 const STEPS: i32 = 10_000;
 
 /// A database that is opened at the first call.
 #[derive(Debug, Clone)]
-pub(super) struct Database {
+pub(super) struct SqlDatabase {
     path: Option<PathBuf>,
     writes: bool,
     connection: Arc<Mutex<Option<Connection>>>,
 }
 
-impl Database {
+impl SqlDatabase {
     pub(super) fn new(path: Option<PathBuf>, writes: bool) -> Self {
         Self { path, writes, connection: Arc::default() }
     }
 
     /// Runs statements, and returns the rows of the last one.
-    pub(super) async fn run(&self, sql: &str, limits: &Limits) -> Result<ToolAnswer, String> {
+    pub(super) async fn run(
+        &self,
+        sql: &str,
+        limits: &StarterLimits,
+    ) -> Result<ToolAnswer, String> {
         let sql = sql.to_owned();
         self.with(limits, move |connection, rows| {
             query(connection, &sql, rows).map_err(|error| error.to_string())
@@ -40,7 +44,11 @@ impl Database {
     }
 
     /// Finds tables and columns whose names hold a word of the question; all of them where none does.
-    pub(super) async fn search(&self, text: &str, limits: &Limits) -> Result<ToolAnswer, String> {
+    pub(super) async fn search(
+        &self,
+        text: &str,
+        limits: &StarterLimits,
+    ) -> Result<ToolAnswer, String> {
         let words: Vec<String> = text
             .split(|c: char| !c.is_alphanumeric() && c != '_')
             .filter(|word| word.len() > 2)
@@ -63,7 +71,7 @@ impl Database {
 
     async fn with(
         &self,
-        limits: &Limits,
+        limits: &StarterLimits,
         work: impl FnOnce(&Connection, usize) -> Result<Value, String> + Send + 'static,
     ) -> Result<ToolAnswer, String> {
         let (database, limits) = (self.clone(), limits.clone());
