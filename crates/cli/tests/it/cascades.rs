@@ -28,6 +28,8 @@ fn problems_are_one_line_each() {
     let ran = environment.run(&["validate", "good.yaml", "bad.yaml"]);
     assert_eq!(ran.code, 1);
     insta::assert_snapshot!(ran.stdout, @r"
+    good.yaml: note: a run needs the tools `store_text` (missing), `web_search` (missing)
+    good.yaml: note: a run needs the cascades `child.yaml` (missing)
     bad.yaml:6:16: error: phases[0].handoffs: there is no phase `reviw`; did you mean `review`?
     bad.yaml:13:5: warning: phases[1]: `soundngs` is not a key of a phase; did you mean `soundings`?
     ");

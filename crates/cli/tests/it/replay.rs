@@ -31,9 +31,9 @@ fn the_table_and_the_picture() {
     prices of claude-sonnet-4-5 (2000-01-01)
     cache read × 0.1, write × 1.25, life 300 s
 
-    policy           tokens sent    %   cost $    %  work reuse  runs breaks fetches
-    full                  13,141 100%   0.0258 100% 1.000 100.0 100.0      0       0
-    newest:2000           10,999  84%   0.0403 156% 2.244   0.0 100.0      3       1
+    policy           tokens sent    %   cost $    %  work shown places blind fetches
+    full                  13,141 100%   0.0258 100% 1.000 100.0  100.0   0.0       0
+    newest:2000           10,999  84%   0.0403 156% 1.718   0.0  100.0  11.1       1
 
            █ sent anew  ▒ from the cache  · full history  ╳ prefix broke
 

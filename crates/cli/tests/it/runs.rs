@@ -187,7 +187,7 @@ fn every_setting_of_a_run_changes_it() {
         let environment = Environment::new();
         environment.write("c.yaml", cascade);
         environment.write("s.jsonl", script);
-        let tools = "[tools.commands.say]\ncommand = [\"printf\", \"a fairly long result of a tool, told once for every call that is made\"]\n[tools.commands.no]\ncommand = [\"printf\", '{\"valid\": false, \"reason\": \"no\"}']\n";
+        let tools = "[tools.commands.say]\ncommand = [\"seq\", \"1\", \"4000\"]\n[tools.commands.no]\ncommand = [\"printf\", '{\"valid\": false, \"reason\": \"no\"}']\n";
         environment.write("p.toml", format!("{tools}[run]\n{settings}\n"));
         let ran = environment.run(&[
             "run",

@@ -140,7 +140,7 @@ fn form_of(
     let (treatment, form) = match message.role {
         Role::System => return None,
         Role::Assistant if binds && thinks => return None,
-        Role::Tool => (Treatment::Stub, stub_of(transcript, position, PreserveErrors::Off)?),
+        Role::Tool => (Treatment::Stub, stub_of(transcript, position, PreserveErrors::Lines)?),
         Role::Assistant if message.calls().next().is_some() => {
             let form = render::shorten_arguments(message, ARGUMENT_KEPT, original)?;
             let form = Sent::rendered(Some(position), form, transcript.tokenizer());

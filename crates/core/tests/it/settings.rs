@@ -219,7 +219,6 @@ fn every_setting_of_bounds_changes_something() {
         &[
             ("budget", Policy::Bounded(Bounds { budget: Budget::Tokens(8000), ..base.clone() })),
             ("said_once", Policy::Bounded(Bounds { said_once: !said_once, ..base.clone() })),
-            ("said_once_from", Policy::Bounded(Bounds { said_once_from: 1 << 40, ..base.clone() })),
             (
                 "intra_phase",
                 Policy::Bounded(Bounds {

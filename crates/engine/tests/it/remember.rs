@@ -286,7 +286,7 @@ async fn messages_are_read_once_and_secrets_are_not_kept() {
     };
     let first = read().await;
     assert_eq!((first.messages, first.confirmed), (4, 0), "the same message twice is one source");
-    assert!(first.new >= 3, "{first:?}");
+    assert!(first.new >= 1, "{first:?}");
     let again = read().await;
     assert_eq!((again.new, again.confirmed, again.known), (0, 0, first.new + first.known));
     let all = desk.all().await;
