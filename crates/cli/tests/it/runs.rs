@@ -183,11 +183,15 @@ fn tools_that_nobody_has_can_be_stood_in_for() {
 fn every_setting_of_a_run_changes_it() {
     let cascade = "cascade_id: c\nauto_context: {intra_phase: {}}\nphases:\n  - {name: a, instructions: A, tackle: [say]}\n  - {name: b, instructions: B, rules: {loop_until: no}, context: {mode: auto, selection: {strategy: llm}}}\n";
     let script = "{\"calls\": [{\"name\": \"say\"}]}\n{\"calls\": [{\"name\": \"say\"}]}\n{\"text\": \"a\", \"repeat\": true}\n";
-    let run = |settings: &str| {
+    let say =
+        r#"["printf", "a fairly long result of a tool, told once for every call that is made"]"#;
+    let run = |say: &str, settings: &str| {
         let environment = Environment::new();
         environment.write("c.yaml", cascade);
         environment.write("s.jsonl", script);
-        let tools = "[tools.commands.say]\ncommand = [\"seq\", \"1\", \"4000\"]\n[tools.commands.no]\ncommand = [\"printf\", '{\"valid\": false, \"reason\": \"no\"}']\n";
+        let tools = format!(
+            "[tools.commands.say]\ncommand = {say}\n[tools.commands.no]\ncommand = [\"printf\", '{{\"valid\": false, \"reason\": \"no\"}}']\n"
+        );
         environment.write("p.toml", format!("{tools}[run]\n{settings}\n"));
         let ran = environment.run(&[
             "run",
@@ -206,16 +210,15 @@ fn every_setting_of_a_run_changes_it() {
         let refs = refs.as_array().expect("a list").len();
         format!("{} {} {refs}", ran.stdout, ran.stderr)
     };
-    let usual = run("");
+    let usual = run(say, "");
     for setting in [
         "max_turns = 1",
         "max_attempts = 1",
         "artefact_from = 10",
-        "intra_phase_enabled = false",
         "inter_phase_enabled = false",
         "llm_selection_enabled = false",
     ] {
-        assert_ne!(run(setting), usual, "{setting}");
+        assert_ne!(run(say, setting), usual, "{setting}");
     }
 }
 

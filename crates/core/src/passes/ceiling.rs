@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::choose::{Reason, shrink};
-use crate::excerpt::{ContentKind, Cut, ExcerptSource, excerpt, excerpt_writing};
+use crate::excerpt::excerpt_writing;
 use crate::hash::Ref;
 use crate::message::Role;
 use crate::plan::{Plan, Sent, Treatment, newest};
@@ -26,7 +26,7 @@ const KEPT: f64 = 0.1;
 
 /// Brings the plan to at most `budget` tokens if it can.
 ///
-/// In one batch, oldest first: old results become excerpts, then stubs; then the model's own long writing is cut; then old
+/// In one batch, oldest first: old results become stubs; then the model's own long writing is cut; then old
 /// exchanges and messages are left out. System messages, the task and what the model waits for stay: they are the smallest
 /// context that means anything. `lookups` returns whether the model can look up the original behind a ref.
 pub(crate) fn fit(
@@ -51,13 +51,6 @@ pub(crate) fn fit(
         |role| (0..fresh).filter(move |at| transcript.entries()[*at].message.role == role);
     let original = |at: Position| lookups.then(|| Ref::message(transcript.entries()[at].hash));
     give_up(plan, target, of_role(Role::Tool), |plan, position| {
-        if plan.decisions()[position].treatment < Treatment::Excerpt
-            && let Some(form) = old_form(transcript, position, original(position))
-        {
-            plan.reduce(transcript, position, Treatment::Excerpt, Reason::Ceiling, form);
-        }
-    });
-    give_up(plan, target, of_role(Role::Tool), |plan, position| {
         if is_long(plan, position)
             && let Some(form) = stub_of(transcript, position, PreserveErrors::Lines)
         {
@@ -80,26 +73,6 @@ pub(crate) fn fit(
     // The model's messages go before those of the user, and these only as far as they must.
     give_up(plan, target, (0..fresh).filter(|at| !is_asked(at)), omit);
     give_up(plan, budget, (0..fresh).filter(is_asked), omit);
-}
-
-/// Returns the excerpt of an old result on which nothing is decided yet.
-fn old_form(
-    transcript: &Transcript,
-    position: Position,
-    original: Option<Ref>,
-) -> Option<Arc<Sent>> {
-    let message = &transcript.entries()[position].message;
-    let text = message.results().next().map_or("", |result| &result.text);
-    let source = ExcerptSource {
-        message,
-        content: ContentKind::of(transcript.call_answered(position), text),
-        original,
-        must: &|_| None,
-        stands: &|_| false,
-        reads_on: false,
-    };
-    let form = excerpt(&source, |bytes| Cut::old(bytes, KEPT, true))?;
-    Some(Arc::new(Sent::rendered(Some(position), form, transcript.tokenizer())))
 }
 
 /// Makes the messages at `positions` smaller, one after the other, until the plan has at most `budget` tokens.

@@ -213,12 +213,10 @@ async fn a_lookup_beside_the_clients_call_is_put_back_also_after_a_restart() {
     }
 }
 
-const MANY: [&str; 64] = [""; 64];
-
 /// A model that looks up so often before it answers.
 fn stubborn(talk: &Talk, times: usize) -> Vec<Scripted> {
     let mut script: Vec<Scripted> =
-        MANY[..times].iter().map(|said| talk.answer(said, &[own("own_1")])).collect();
+        (0..times).map(|n| talk.answer("", &[own(&format!("own_{n}"))])).collect();
     script.push(talk.answer("It has two functions.", &[]));
     script
 }
