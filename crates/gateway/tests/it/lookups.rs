@@ -215,8 +215,12 @@ async fn a_lookup_beside_the_clients_call_is_put_back_also_after_a_restart() {
 
 /// A model that looks up so often before it answers.
 fn stubborn(talk: &Talk, times: usize) -> Vec<Scripted> {
-    let mut script: Vec<Scripted> =
-        (0..times).map(|n| talk.answer("", &[own(&format!("own_{n}"))])).collect();
+    let mut script: Vec<Scripted> = (0..times)
+        .map(|n| {
+            // The answer borrows its ids for the whole test.
+            talk.answer("", &[own(format!("own_{n}").leak())])
+        })
+        .collect();
     script.push(talk.answer("It has two functions.", &[]));
     script
 }
