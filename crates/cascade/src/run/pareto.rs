@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(weighed(&all, &rules(1.0, CostNormalization::MinMax)), Some(1));
         assert_eq!(weighed(&all, &rules(0.0, CostNormalization::MinMax)), Some(0));
         assert_eq!(weighed(&all, &rules(0.6, CostNormalization::MinMax)), Some(0));
-        assert_eq!(weighed(&all, &rules(0.9, CostNormalization::ZScore)), Some(2));
+        assert_eq!(weighed(&all, &rules(0.6, CostNormalization::ZScore)), Some(2));
         assert_eq!(weighed(&all, &rules(0.9, CostNormalization::LogScale)), Some(1));
         assert_eq!(weighed(&[], &rules(0.5, CostNormalization::MinMax)), None);
     }
