@@ -161,10 +161,12 @@ pub(crate) fn line_at(text: &str, at: usize) -> usize {
 fn parse(path: &Path, is_named: bool) -> Result<Config, CommandError> {
     let text = files::read(path)?;
     let parsed = toml::from_str(&text);
-    if parsed.is_ok() && !is_named && path == files::project() {
-        if let Some(table) = trust::untrusted(path, &text) {
-            return Config::deserialize(table).map_err(CommandError::usage);
-        }
+    if parsed.is_ok()
+        && !is_named
+        && path == files::project()
+        && let Some(table) = trust::untrusted(path, &text)
+    {
+        return Config::deserialize(table).map_err(CommandError::usage);
     }
     parsed.map_err(|error| {
         let place =

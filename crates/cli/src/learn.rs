@@ -67,17 +67,17 @@ pub(crate) fn run(arguments: &LearnArguments) -> Result<(), CommandError> {
     let (scale, need) = best(&mut bench, &table, &default, &everything);
     progress.step();
     drop(progress);
-    let is_learnt = is_gain && scale.is_some();
+    let is_new = is_gain && scale.is_some();
     let result = report::Learnt {
         sessions: sessions.len(),
         turns: sessions.iter().map(|loaded| loaded.counted.turns()).sum(),
         power: table.power(),
         kept: learnt(&table, &default, scale.unwrap_or(1.0)).kept,
-        need: if is_learnt { need } else { default.clone() },
+        need: if is_new { need } else { default.clone() },
         default,
         table,
         gain,
-        is_learnt,
+        is_new,
         scale,
         folds: found,
     };
@@ -137,7 +137,7 @@ fn write_policy(
 ) -> Result<(), CommandError> {
     let base = config::files::in_force(arguments.settings.config.as_deref());
     let settings = base.as_deref().map_or_else(|| Ok(String::new()), config::files::read)?;
-    let text = with_need(&settings, result.is_learnt.then_some(&result.need))?;
+    let text = with_need(&settings, result.is_new.then_some(&result.need))?;
     let text = format!("{}{text}", result.origin(base.as_deref().map(Path::display)));
     write_file(&arguments.out, text.as_bytes(), existing)
 }

@@ -87,7 +87,7 @@ pub(crate) struct ExcerptSource<'a> {
 
 /// Returns the message with its results cut; `None` if every line stays.
 pub(crate) fn excerpt(source: &ExcerptSource<'_>, cut: impl Fn(usize) -> Cut) -> Option<Message> {
-    let mut original = source.original.clone();
+    let mut original = source.original;
     source.message.with_blocks(|block, content| {
         let Block::ToolResult(result) = content else { return None };
         let lines: Vec<&str> = result.text.split('\n').collect();

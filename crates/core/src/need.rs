@@ -275,7 +275,7 @@ impl Scorer {
         let mut lines = KeySet::default();
         for call in message.calls() {
             for text in edited_texts(&call.arguments) {
-                self.add_place(&text, &mut lines);
+                self.add_place(text, &mut lines);
             }
         }
         Needed {
@@ -362,13 +362,12 @@ impl Scorer {
         }
         for sent in &context[alike..] {
             let whole = sent.position.filter(|&at| transcript.entries()[at].hash == sent.hash);
-            let features = match whole {
-                Some(at) => self.originals[at].clone(),
-                None => {
-                    let mut features = Features::of(&sent.message.shown());
-                    features.keep_originals(|key| self.history.lines.contains(&key));
-                    Arc::new(features)
-                }
+            let features = if let Some(at) = whole {
+                self.originals[at].clone()
+            } else {
+                let mut features = Features::of(&sent.message.shown());
+                features.keep_originals(|key| self.history.lines.contains(&key));
+                Arc::new(features)
             };
             self.shown.count(&features, true);
             self.context.push((sent.clone(), features));

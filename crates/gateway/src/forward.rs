@@ -164,6 +164,17 @@ impl Outbound {
         self.through(response).await
     }
 
+    /// Writes the start of a provider's refusal to the log, without secrets.
+    async fn warn_of_refusal(&self, response: reqwest::Response) {
+        let refused = self.gateway.incoming(response).whole(64 << 10).await.unwrap_or_default();
+        let refused = self.request.upstream.without_key(refused);
+        let refused = String::from_utf8_lossy(&refused[..refused.len().min(500)]).into_owned();
+        tracing::warn!(
+            answer = %redact(&refused, Handling::REDACT).0,
+            "a bounded request was refused: the original goes out"
+        );
+    }
+
     /// Takes part in a turn of a session.
     async fn turn(mut self, preparation: Preparation) -> Result<Response<Body>, RequestRefusal> {
         let gateway = self.gateway.clone();
@@ -230,13 +241,7 @@ impl Outbound {
         let mut outcome = outcome;
         if is_changed && response.status() == StatusCode::BAD_REQUEST {
             // The cause may be a change of ours.
-            let refused = gateway.incoming(response).whole(64 << 10).await.unwrap_or_default();
-            let refused = self.request.upstream.without_key(refused);
-            let refused = String::from_utf8_lossy(&refused[..refused.len().min(500)]).into_owned();
-            tracing::warn!(
-                answer = %redact(&refused, Handling::REDACT).0,
-                "a bounded request was refused: the original goes out"
-            );
+            self.warn_of_refusal(response).await;
             outcome = "failed_open";
             (place, awaited, sent) = (None, None, None);
             let body = self.unbound(&original);

@@ -69,12 +69,11 @@ impl Framing {
                     bytes = rest;
                     if is_ended(&self.gathered) {
                         let head = std::mem::take(&mut self.gathered);
-                        match body_of(&head) {
-                            Some(part) => self.part = part,
-                            None => {
-                                self.part = RequestPart::Lost;
-                                return true;
-                            }
+                        if let Some(part) = body_of(&head) {
+                            self.part = part;
+                        } else {
+                            self.part = RequestPart::Lost;
+                            return true;
                         }
                     } else if self.gathered.len() > LONGEST_HEAD {
                         self.part = RequestPart::Lost;

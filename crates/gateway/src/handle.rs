@@ -74,7 +74,7 @@ async fn answer(
             if !upstream.opens(request.method(), path) {
                 return Err(RequestRefusal::NotAllowed);
             }
-            forward(gateway, request, upstream, path, tenant).await
+            Box::pin(forward(gateway, request, upstream, path, tenant)).await
         }
     }
 }

@@ -39,7 +39,7 @@ async fn run(knowledge: &dyn KnowledgeStore, process: usize, changes: usize) {
     let mut confirmed = [0_u32; COUNTERS];
     let mut said = 0_u32;
     for at in 0..changes {
-        let now = MillisSinceEpoch(1_700_000_000_000 + at as i64);
+        let now = MillisSinceEpoch(1_700_000_000_000 + i64::try_from(at).unwrap_or_default());
         let one = (at + process) % COUNTERS;
         match at % 8 {
             // Every process hears the same text from sources of its own.

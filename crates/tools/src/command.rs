@@ -168,7 +168,7 @@ impl Running {
         Ok(ToolAnswer { text, images: Vec::new(), is_error })
     }
 
-    /// StarterLimits the memory of the program; it reads its input first, so it has done nothing yet.
+    /// `StarterLimits` the memory of the program; it reads its input first, so it has done nothing yet.
     #[cfg(target_os = "linux")]
     fn limit_memory(&self, bytes: u64) {
         use rustix::process::{Pid, Resource, Rlimit, prlimit};

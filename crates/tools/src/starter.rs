@@ -45,7 +45,7 @@ pub struct StarterConfig {
 }
 
 impl Default for StarterConfig {
-    /// StarterLimits were chosen: a minute and about 30,000 tokens as for other tools, 1 GiB, and as many rows as a model reads.
+    /// `StarterLimits` were chosen: a minute and about 30,000 tokens as for other tools, 1 GiB, and as many rows as a model reads.
     fn default() -> Self {
         Self {
             allow: Vec::new(),
@@ -146,7 +146,7 @@ impl Starter {
     }
 }
 
-/// StarterLimits of a call.
+/// `StarterLimits` of a call.
 #[derive(Debug, Clone)]
 struct StarterLimits {
     folder: PathBuf,

@@ -22,13 +22,12 @@ impl Visit<'_> {
     /// The recollection is recorded, since the bank may hold other records when the run is resumed.
     pub(crate) async fn recalled(&mut self) -> Result<Option<std::sync::Arc<Message>>, RunError> {
         let Some(bank) = self.run.cascade.memory.clone() else { return Ok(None) };
-        let message = match self.journal.answer(Role::User)? {
-            Some(recorded) => recorded,
-            None => {
-                let text = self.recollection(&bank).await?;
-                let message = phase_message(self.phase, Role::User, text);
-                self.journal.append(message, Vec::new()).await?
-            }
+        let message = if let Some(recorded) = self.journal.answer(Role::User)? {
+            recorded
+        } else {
+            let text = self.recollection(&bank).await?;
+            let message = phase_message(self.phase, Role::User, text);
+            self.journal.append(message, Vec::new()).await?
         };
         let is_empty = message.shown().ends_with(NOTHING);
         Ok((!is_empty).then_some(message))

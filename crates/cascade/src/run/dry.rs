@@ -108,12 +108,11 @@ impl DryVisit<'_> {
             .unwrap_or_default();
         let rules = &self.phase.rules;
         if let Some(validator) = rules.loop_until.as_ref().filter(|_| !rules.loop_until_silent) {
-            let about = match &rules.loop_until_prompt {
-                Some(prompt) => self.rendered(prompt, "`loop_until_prompt`"),
-                None => {
-                    let most = rules.max_attempts.as_ref().and_then(Count::fixed);
-                    announcement(validator, None, most.unwrap_or(Rules::MAX_ATTEMPTS))
-                }
+            let about = if let Some(prompt) = &rules.loop_until_prompt {
+                self.rendered(prompt, "`loop_until_prompt`")
+            } else {
+                let most = rules.max_attempts.as_ref().and_then(Count::fixed);
+                announcement(validator, None, most.unwrap_or(Rules::MAX_ATTEMPTS))
             };
             text.push_str("\n\n");
             text.push_str(&about);

@@ -56,16 +56,14 @@ impl Visit<'_> {
                             let shown = if pareto.include_dominated { &scored } else { &frontier };
                             self.note(told(shown, &frontier));
                         }
-                        match pareto::pick(&frontier, pareto.policy) {
-                            Some(index) => (Some(index), format!("`{}`", pareto.policy.as_str())),
-                            None => {
-                                let is_open = |one: &&Tried| {
-                                    frontier.iter().any(|other| other.index == one.index)
-                                };
-                                let open: Vec<Tried> =
-                                    tried.iter().filter(is_open).cloned().collect();
-                                self.picked_by_person(instructions, &open).await?
-                            }
+                        if let Some(index) = pareto::pick(&frontier, pareto.policy) {
+                            (Some(index), format!("`{}`", pareto.policy.as_str()))
+                        } else {
+                            let is_open = |one: &&Tried| {
+                                frontier.iter().any(|other| other.index == one.index)
+                            };
+                            let open: Vec<Tried> = tried.iter().filter(is_open).cloned().collect();
+                            self.picked_by_person(instructions, &open).await?
                         }
                     }
                     (None, Some(rules)) => {

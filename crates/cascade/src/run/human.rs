@@ -58,7 +58,7 @@ impl Visit<'_> {
             let answer = self.screen().await?;
             end = match self.way_of(&answer) {
                 PhaseEnd::Through => end,
-                way => way,
+                way @ PhaseEnd::GoTo(_) => way,
             };
             self.add_answer(&answer);
         }
@@ -82,7 +82,7 @@ impl Visit<'_> {
         self.add_answer(&answer);
         Ok(match self.way_of(&answer) {
             PhaseEnd::Through => end,
-            way => way,
+            way @ PhaseEnd::GoTo(_) => way,
         })
     }
 
@@ -125,16 +125,15 @@ impl Visit<'_> {
     }
 
     fn question_text(&self, question: &HumanInput, output: &str) -> Result<String, RunError> {
-        let mut text = match &question.prompt {
-            Some(prompt) => self.render(prompt, [])?,
-            None => {
-                let mut shown = format!("The phase `{}` gave:\n", self.name());
-                plimsoll_core::text::push_shortened(&mut shown, output, 4_000);
-                if question.kind == HumanInputKind::Confirmation {
-                    shown.push_str("\nGo on? (yes or no)");
-                }
-                shown
+        let mut text = if let Some(prompt) = &question.prompt {
+            self.render(prompt, [])?
+        } else {
+            let mut shown = format!("The phase `{}` gave:\n", self.name());
+            plimsoll_core::text::push_shortened(&mut shown, output, 4_000);
+            if question.kind == HumanInputKind::Confirmation {
+                shown.push_str("\nGo on? (yes or no)");
             }
+            shown
         };
         for option in &question.options {
             let value = option.value.as_deref().or(option.label.as_deref()).unwrap_or_default();
@@ -162,7 +161,7 @@ fn screen_text(html: &str) -> String {
         Err(_) => text.to_owned(),
     };
     let mut fields: Vec<String> = Vec::new();
-    if let Ok(pattern) = Regex::new(r#"(?s)<(?:input|button|select|textarea)\b[^>]*>"#) {
+    if let Ok(pattern) = Regex::new(r"(?s)<(?:input|button|select|textarea)\b[^>]*>") {
         let attribute = |tag: &str, name: &str| {
             let pattern = Regex::new(&format!(r#"\b{name}\s*=\s*["']([^"']*)["']"#)).ok()?;
             Some(pattern.captures(tag)?.get(1)?.as_str().to_owned())

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::ab::{AbSummary, NextStep, Proportion, SampledTurns, Spread, TurnComparison};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::figures::{aligned, counted, dollars, percent, thousands};
 use crate::output::{self, BOLD, DIM, RESET};
@@ -19,7 +19,6 @@ pub(crate) struct AbReport<'a> {
     /// The measure of similarity.
     pub(crate) measure: &'a str,
     pub(crate) summary: AbSummary,
-    #[serde(serialize_with = "counts")]
     pub(crate) sample: &'a SampledTurns,
     pub(crate) sessions: usize,
     pub(crate) seed: u64,
@@ -27,17 +26,6 @@ pub(crate) struct AbReport<'a> {
     pub(crate) turns: &'a [TurnComparison],
     #[serde(skip)]
     pub(crate) worst: Vec<&'a TurnComparison>,
-}
-
-fn counts<S: Serializer>(sample: &&SampledTurns, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct TurnCounts {
-        eligible: usize,
-        same: usize,
-        too_long: usize,
-    }
-    let SampledTurns { eligible, same, too_long, .. } = **sample;
-    TurnCounts { eligible, same, too_long }.serialize(serializer)
 }
 
 impl AbReport<'_> {

@@ -23,7 +23,7 @@ pub(crate) struct Learnt {
     pub(crate) power: Option<f64>,
     /// The share of the work that is saved on sessions that were left out.
     pub(crate) gain: Option<Spread>,
-    pub(crate) is_learnt: bool,
+    pub(crate) is_new: bool,
     pub(crate) default: Need,
     /// The law that was written.
     pub(crate) need: Need,
@@ -56,7 +56,7 @@ impl Learnt {
             gain.error() * 100.0,
             counted(gain.count as u64, "session")
         );
-        if self.is_learnt {
+        if self.is_new {
             format!("The learnt law: {figures}.")
         } else {
             format!("The default stays, for the learnt law gains nothing sure: {figures}.")

@@ -17,7 +17,7 @@ fn the_default_stays_where_sessions_show_too_little() {
     environment.write("plimsoll.toml", "[settle]\nfloor = 5000\n");
     let found = environment.json(&["learn", "kept", "--out", "policy.toml", "--folds", "2"]);
     assert_eq!(found["sessions"], 4);
-    assert_eq!(found["is_learnt"], false);
+    assert_eq!(found["is_new"], false);
     assert_eq!(found["need"], found["default"]);
     assert_eq!(found["kept"].as_array().map(Vec::len), Some(4));
     let policy = environment.read("policy.toml");

@@ -116,7 +116,7 @@ pub fn answered_in_plain(text: &str, tools: &[ObservedTool]) -> NextStep {
             None => lines.push(line),
         }
     }
-    step.text = lines.join("\n").trim().to_owned();
+    lines.join("\n").trim().clone_into(&mut step.text);
     let fenced = tools.iter().find(|tool| tool.in_fence).filter(|_| step.calls.is_empty());
     if let Some((tool, command)) = fenced.zip(fence(text)) {
         step.calls.push(StepCall { name: tool.name.to_string(), arguments: command });

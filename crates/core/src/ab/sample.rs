@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::hash::ContentHash;
 
 /// A turn of a recorded session, with the sizes of both contexts.
@@ -16,8 +18,9 @@ pub struct TurnSize {
 }
 
 /// The chosen turns, as indices in the order of the sessions, and counts of turns that were not eligible.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SampledTurns {
+    #[serde(skip)]
     pub chosen: Vec<usize>,
     pub eligible: usize,
     /// Turns whose contexts are the same.

@@ -161,7 +161,8 @@ fn what_is_dropped_goes_first_and_the_user_overrules_the_settings() {
         })
     };
     let drop = wish(WishKind::Drop, &transcript, 4);
-    let (_, receipt, state) = last(&transcript, &policy(all - 500), &terms, &[drop.clone()]);
+    let (_, receipt, state) =
+        last(&transcript, &policy(all - 500), &terms, std::slice::from_ref(&drop));
     let changed: Vec<Position> = receipt.changes.iter().map(|one| one.position).collect();
     assert!(changed.is_empty() || changed == [4], "{changed:?}");
     let treatments = state.plan().decisions().iter().map(|one| one.treatment);

@@ -107,8 +107,8 @@ fn check(score: Score, counts: Counts) {
     assert_eq!(score.work > 0.0, score.fetches > 0);
 }
 
-fn whole(session: &Transcript, at: usize) -> Option<Message> {
-    Some((*session.entries()[at].message).clone())
+fn whole(session: &Transcript, at: usize) -> Message {
+    (*session.entries()[at].message).clone()
 }
 
 #[test]
@@ -117,18 +117,17 @@ fn the_full_history_shows_everything() {
         (copies(), (4, [(11, 11), (5, 5), (0, 0)], 0, 0)),
         (edits(), (4, [(5, 5), (0, 0), (12, 12)], 0, 0)),
     ] {
-        check(score(&session, |at, _| whole(&session, at)), counts);
+        check(score(&session, |at, _| Some(whole(&session, at))), counts);
     }
 }
 
 #[test]
 fn messages_that_are_left_out_are_fetched() {
-    let without =
-        |session: &Transcript, gone: &[usize]| {
-            score(session, |at, end| {
-                if gone.contains(&at) && at + 2 < end { None } else { whole(session, at) }
-            })
-        };
+    let without = |session: &Transcript, gone: &[usize]| {
+        score(session, |at, end| {
+            if gone.contains(&at) && at + 2 < end { None } else { Some(whole(session, at)) }
+        })
+    };
     let copies = copies();
     let once = (4, [(11, 10), (5, 4), (0, 0)], 1, 1);
     check(without(&copies, &[3]), once);
@@ -142,7 +141,7 @@ fn new_results_that_are_cut_are_fetched() {
     let cut = |session: &Transcript| {
         score(session, |at, _| {
             let message = &session.entries()[at].message;
-            let Some(result) = message.results().next() else { return whole(session, at) };
+            let Some(result) = message.results().next() else { return Some(whole(session, at)) };
             let kept: String = result.text.chars().take(30).collect();
             Some(Message::result(result.call_id.clone(), kept))
         })
@@ -157,7 +156,7 @@ fn a_list_of_names_shows_paths_and_no_symbols() {
         score(session, |at, end| {
             let message = &session.entries()[at].message;
             let Some(result) = message.results().next().filter(|_| at + 2 < end) else {
-                return whole(session, at);
+                return Some(whole(session, at));
             };
             let names = "names: parse_header 1234 HttpClient.send MAX_SIZE src/main.rs https://a.example/x?y=1 3fa9c1d2e4";
             Some(Message::result(result.call_id.clone(), names))

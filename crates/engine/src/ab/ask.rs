@@ -1,6 +1,7 @@
 //! The questions: those without a kept answer are asked, one after the other.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use super::{AbSettings, AbTurn, StepAnswer, StepQuestion};
 use crate::chat::ChatModel;
@@ -25,11 +26,11 @@ pub struct AbCourse {
 ///
 /// `spent` tells the dollars that the model's calls cost so far. The arms of a turn are asked one after the other, so that an
 /// end by the cap leaves few turns half done. Errors: only those of `keep`.
-pub async fn ask_steps<E>(
+pub async fn ask_steps<E, S: BuildHasher>(
     model: &dyn ChatModel,
     turns: &[AbTurn],
     settings: &AbSettings,
-    answers: &mut HashMap<String, StepAnswer>,
+    answers: &mut HashMap<String, StepAnswer, S>,
     spent: impl Fn() -> f64,
     mut keep: impl FnMut(&StepAnswer) -> Result<(), E>,
 ) -> Result<AbCourse, E> {

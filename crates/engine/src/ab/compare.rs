@@ -1,6 +1,7 @@
 //! The comparison of the answers, by an embedder or by words.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use plimsoll_core::ab::{NextStep, StepComparison, TurnComparison, shared_words};
 
@@ -11,11 +12,11 @@ use crate::model_error::ModelError;
 /// Compares the turns of which every arm has an answer; similarity is the cosine of `embedder`, else that of shared words.
 ///
 /// Errors: those of the embedder.
-pub async fn compare_turns(
+pub async fn compare_turns<S: BuildHasher>(
     model: &str,
     turns: &[AbTurn],
     settings: &AbSettings,
-    answers: &HashMap<String, StepAnswer>,
+    answers: &HashMap<String, StepAnswer, S>,
     embedder: Option<&dyn Embedder>,
 ) -> Result<Vec<TurnComparison>, ModelError> {
     let mut compared = Vec::new();

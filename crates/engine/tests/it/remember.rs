@@ -405,7 +405,10 @@ async fn what_was_forgotten_is_not_taken_from_a_message_again() {
     let desk = Desk::new();
     let one = || from("The port is 8080", "ref:message:1111111111111111");
     let (record, _) = desk.add(one()).await;
-    desk.with(async |remember| remember.forget(&[record.id.clone()]).await.expect("gone")).await;
+    desk.with(async |remember| {
+        remember.forget(std::slice::from_ref(&record.id)).await.expect("gone")
+    })
+    .await;
     assert_eq!(desk.add(one()).await.1, Novelty::Forgotten);
     let elsewhere = from("the port is 8080.", "ref:message:2222222222222222");
     assert_eq!(desk.add(elsewhere).await.1, Novelty::Forgotten);
@@ -432,7 +435,10 @@ async fn what_was_corrected_is_not_taken_from_a_message_again() {
     let before = desk.store.memory(&tenant("a"), &record.id, Some(record.updated_at)).await;
     assert_eq!(before.expect("its history").micro, "The port is 80");
     // Forgotten, neither text comes back.
-    desk.with(async |remember| remember.forget(&[record.id.clone()]).await.expect("gone")).await;
+    desk.with(async |remember| {
+        remember.forget(std::slice::from_ref(&record.id)).await.expect("gone")
+    })
+    .await;
     assert_eq!(desk.add(one()).await.1, Novelty::Forgotten);
     let other = from("The port is 8080", "ref:message:2222222222222222");
     assert_eq!(desk.add(other).await.1, Novelty::Forgotten);

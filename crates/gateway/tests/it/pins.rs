@@ -48,14 +48,14 @@ async fn play(
     let upstream = ScriptedServer::start(script).await;
     let store: Arc<dyn HistoryStore> = Arc::new(MemoryStore::default());
     let mut gateway = Running::with_store(upstream.address(), store.clone(), |_| {}).await;
-    for turn in 0..6 {
+    for (turn, id) in IDS.into_iter().enumerate().take(6) {
         if restarts.contains(&turn) {
             gateway = Running::with_store(upstream.address(), store.clone(), |_| {}).await;
         }
         let answer = gateway.post(talk.path(), headers, &talk.body()).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         talk.said("On.", &[call(turn)]);
-        talk.result(IDS[turn], &lines(turn));
+        talk.result(id, &lines(turn));
         if let Some((at, kind)) = wish.filter(|(at, _)| *at == turn) {
             let session = answer.header("x-plimsoll-session").expect("a session");
             let session = SessionId::new(session).expect("an id");
@@ -131,7 +131,7 @@ async fn what_a_compaction_took_is_added_behind_the_summary_once() {
         let mut talk = Talk::new(Wire::AnthropicMessages, false, "Moor the boat.");
         let rules: Call = ("call_0", "read", json!({"path": "/w/CLAUDE.md"}));
         let upstream = ScriptedServer::start([
-            talk.answer("First the rules.", &[rules.clone()]),
+            talk.answer("First the rules.", std::slice::from_ref(&rules)),
             talk.answer("Moored.", &[]),
             talk.answer("A summary.", &[]),
             talk.answer("Going on.", &[]),
@@ -159,8 +159,11 @@ async fn what_a_compaction_took_is_added_behind_the_summary_once() {
         talk.said("Going on.", &[]);
         talk.asks("And now?");
         gateway.post(talk.path(), &[name], &talk.body()).await;
-        let bodies: Vec<String> =
-            upstream.requests().iter().map(|request| request.text()).collect();
+        let bodies: Vec<String> = upstream
+            .requests()
+            .iter()
+            .map(plimsoll_testkit::upstream::ReceivedRequest::text)
+            .collect();
         assert_eq!(bodies.len(), 5);
         let boats = |body: &String| body.matches("Boats are moored by day only.").count();
         assert_eq!(bodies.iter().map(boats).collect::<Vec<_>>(), [0, 1, 1, 1, 1]);
@@ -217,11 +220,11 @@ async fn what_is_observed_has_a_preview_of_a_large_change() {
     let upstream = ScriptedServer::start(script).await;
     let gateway = Running::start(upstream.address(), |config| config.mode = Mode::Observe).await;
     let mut previews = Vec::new();
-    for turn in 0..4 {
+    for (turn, id) in IDS.into_iter().enumerate().take(4) {
         let answer = gateway.post(talk.path(), &[WINDOW], &talk.body()).await;
         previews.push(answer.header("x-plimsoll-preview").map(str::to_owned));
         talk.said("", &[call(turn)]);
-        talk.result(IDS[turn], &lines(turn));
+        talk.result(id, &lines(turn));
     }
     assert_eq!(previews[..2], [None, None]);
     let preview = previews[3].as_deref().expect("a large change");

@@ -124,7 +124,7 @@ fn query(connection: &Connection, sql: &str, most: usize) -> rusqlite::Result<Va
     let mut batch = Batch::new(connection, sql);
     let (mut columns, mut rows, mut count) = (Vec::new(), Vec::new(), 0);
     while let Some(mut statement) = batch.next()? {
-        columns = statement.column_names().into_iter().map(str::to_owned).collect();
+        columns = statement.column_names().map(str::to_owned).collect();
         rows.clear();
         count = 0;
         let mut found = statement.query([])?;

@@ -70,12 +70,12 @@ pub(super) fn add(environment: &mut Environment<'_>, allowance: &Arc<Allowance>)
     environment.add_filter("filesizeformat", |value: &Value| {
         let bytes = f64::try_from(value.clone()).unwrap_or(0.0);
         let units = ["Bytes", "kB", "MB", "GB", "TB"];
-        let power = if bytes < 1_000.0 { 0 } else { ((bytes.log10() / 3.0) as usize).min(4) };
-        let shown = bytes / 1_000_f64.powi(power as i32);
+        let power = if bytes < 1_000.0 { 0 } else { ((bytes.log10() / 3.0) as u8).min(4) };
+        let shown = bytes / 1_000_f64.powi(i32::from(power));
         if power == 0 {
             format!("{shown:.0} Bytes")
         } else {
-            format!("{shown:.1} {}", units[power])
+            format!("{shown:.1} {}", units[usize::from(power)])
         }
     });
     // Chance would make a run that can't be resumed, so the first item is taken.
