@@ -195,7 +195,7 @@ async fn depth_and_the_size_of_answers_are_settings() {
 #[tokio::test]
 async fn answers_take_a_bounded_part_of_the_memory() {
     let body =
-        br#"{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}]}"#;
+        br#"{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"t","input_schema":{"type":"object"}}]}"#;
     // One event without an end, one answer of many events, and one for which all answers together have no room.
     let (endless, event) = ("data: ".to_owned() + &"x".repeat(2000), "data: {}\n\n".repeat(300));
     for (chunk, event_bytes, answer_bytes, answers_bytes) in [
