@@ -17,6 +17,7 @@ mod learn;
 mod memory;
 mod models;
 mod modules;
+mod pins;
 mod pressure;
 mod prices;
 mod readme;
