@@ -17,6 +17,7 @@ mod sweep;
 mod syntax;
 mod templates;
 mod turns;
+mod wires;
 
 use plimsoll_cascade::{Cascade, Severity, parse};
 
