@@ -59,17 +59,58 @@ struct Example {
     script: String,
 }
 
+/// Returns texts as a model's answers.
+fn said(texts: &[&str]) -> String {
+    texts.iter().map(|text| format!("{{\"text\": \"{text}\"}}\n")).collect()
+}
+
+/// Returns an answer that searches.
+fn looks(turn: usize) -> String {
+    let call = format!("{{\"name\": \"web_search\", \"arguments\": {{\"q\": \"tide {turn}\"}}}}");
+    format!("{{\"text\": \"I look at part {turn}.\", \"calls\": [{call}]}}\n")
+}
+
 /// Returns the examples of `context-injection.md` and `auto-context.md`, their prompts in words of our own.
 fn examples() -> Vec<Example> {
-    let said = |texts: &[&str]| -> String {
-        texts.iter().map(|text| format!("{{\"text\": \"{text}\"}}\n")).collect()
-    };
+    let mut all = injected();
+    all.push(auto_context());
+    all
+}
+
+fn auto_context() -> Example {
+    Example {
+        name: "auto_context",
+        cascade: "
+cascade_id: auto_context
+auto_context:
+  intra_phase: {enabled: true, window: 5, mask_observations_after: 3, compress_loops: true, loop_history_limit: 3}
+  inter_phase:
+    enabled: true
+    strategy: heuristic
+    anchors: {window: 3, from_phases: [previous], include: [output, callouts, input]}
+    selection: {max_tokens: 30000, recency_weight: 0.3, keyword_weight: 0.4, callout_weight: 0.3}
+phases:
+  - name: research
+    instructions: Read about the tides.
+    tackle: [web_search]
+    rules: {max_turns: 30}
+    intra_context: {window: 3, mask_observations_after: 2}
+  - {name: analysis, instructions: Explain the tides., context: {mode: auto}}
+  - name: synthesis
+    instructions: Sum up the tides.
+    context:
+      mode: auto
+      anchors: {window: 5, from_phases: [research, analysis], include: [output, callouts]}
+      selection: {strategy: heuristic, max_tokens: 40000}
+",
+        input: r#"{"topic": "tides"}"#,
+        script: (1..=6).map(looks).collect::<String>()
+            + &said(&["The moon draws the tides.", "The tides follow the moon.", "Moon and tides."]),
+    }
+}
+
+fn injected() -> Vec<Example> {
     let draws = "{\"calls\": [{\"name\": \"create_chart\"}]}\n";
-    let looks = |turn: usize| {
-        let call =
-            format!("{{\"name\": \"web_search\", \"arguments\": {{\"q\": \"tide {turn}\"}}}}");
-        format!("{{\"text\": \"I look at part {turn}.\", \"calls\": [{call}]}}\n")
-    };
     vec![
         Example {
             name: "chart_analysis_pipeline",
@@ -133,35 +174,6 @@ phases:
 ",
             input: r#"{"problem": "fog"}"#,
             script: said(&["thought", "solved"]),
-        },
-        Example {
-            name: "auto_context",
-            cascade: "
-cascade_id: auto_context
-auto_context:
-  intra_phase: {enabled: true, window: 5, mask_observations_after: 3, compress_loops: true, loop_history_limit: 3}
-  inter_phase:
-    enabled: true
-    strategy: heuristic
-    anchors: {window: 3, from_phases: [previous], include: [output, callouts, input]}
-    selection: {max_tokens: 30000, recency_weight: 0.3, keyword_weight: 0.4, callout_weight: 0.3}
-phases:
-  - name: research
-    instructions: Read about the tides.
-    tackle: [web_search]
-    rules: {max_turns: 30}
-    intra_context: {window: 3, mask_observations_after: 2}
-  - {name: analysis, instructions: Explain the tides., context: {mode: auto}}
-  - name: synthesis
-    instructions: Sum up the tides.
-    context:
-      mode: auto
-      anchors: {window: 5, from_phases: [research, analysis], include: [output, callouts]}
-      selection: {strategy: heuristic, max_tokens: 40000}
-",
-            input: r#"{"topic": "tides"}"#,
-            script: (1..=6).map(looks).collect::<String>()
-                + &said(&["The moon draws the tides.", "The tides follow the moon.", "Moon and tides."]),
         },
     ]
 }

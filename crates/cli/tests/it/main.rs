@@ -13,6 +13,7 @@ mod environment;
 mod explain;
 mod gateway;
 mod inspect;
+mod kills;
 mod learn;
 mod memory;
 mod models;
