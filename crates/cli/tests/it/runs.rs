@@ -181,10 +181,10 @@ fn tools_that_nobody_has_can_be_stood_in_for() {
 
 #[test]
 fn every_setting_of_a_run_changes_it() {
-    let cascade = "cascade_id: c\nauto_context: {intra_phase: {}}\nphases:\n  - {name: a, instructions: A, tackle: [say]}\n  - {name: b, instructions: B, rules: {loop_until: no}, context: {mode: auto, selection: {strategy: llm}}}\n";
+    let cascade = "cascade_id: c\nauto_context: {intra_phase: {window: 1, mask_observations_after: 1, cadence: every_turn}}\nphases:\n  - {name: a, instructions: A, tackle: [say]}\n  - {name: b, instructions: B, rules: {loop_until: no}, context: {mode: auto, selection: {strategy: llm}}}\n";
     let script = "{\"calls\": [{\"name\": \"say\"}]}\n{\"calls\": [{\"name\": \"say\"}]}\n{\"text\": \"a\", \"repeat\": true}\n";
     let say =
-        r#"["printf", "a fairly long result of a tool, told once for every call that is made"]"#;
+        r#"["seq", "1000", "1400"]"#;
     let run = |say: &str, settings: &str| {
         let environment = Environment::new();
         environment.write("c.yaml", cascade);
@@ -214,8 +214,9 @@ fn every_setting_of_a_run_changes_it() {
     for setting in [
         "max_turns = 1",
         "max_attempts = 1",
-        "artefact_from = 10",
+        "artefact_from = 100000",
         "inter_phase_enabled = false",
+        "intra_phase_enabled = false",
         "llm_selection_enabled = false",
     ] {
         assert_ne!(run(say, setting), usual, "{setting}");
