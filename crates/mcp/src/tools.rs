@@ -232,6 +232,8 @@ async fn remember(parts: &Parts, asked: Asked) -> Result<String, Failure> {
         Novelty::New => "Stored",
         Novelty::Confirmed => "Known and confirmed",
         Novelty::Known => "Known already",
+        // Only the operator may say again what was forgotten.
+        Novelty::Forgotten => "Not stored, because it was forgotten",
     };
     Ok(format!("{what}: {} {}", record.kind.as_str(), record.id.0))
 }
