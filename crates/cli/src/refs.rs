@@ -44,7 +44,7 @@ fn get(arguments: &RefGetArguments) -> Result<(), CommandError> {
     let store = Store::open_existing(&arguments.store, None)?;
     let found = store.with(async |history, knowledge, tenant| {
         let (history, knowledge) = (&*history, Some(&*knowledge));
-        let originals = Originals { history, knowledge, tenant };
+        let originals = Originals { history, knowledge, tenant, asker: None };
         expand(&originals, &arguments.reference, &options, clock::now()).await
     });
     let found = found.map_err(|error| match error {

@@ -2,7 +2,6 @@
 //!
 //! The kind is recognised by content. Other text is cut like any other result ([`crate::compress_result`]).
 
-mod delta;
 mod email;
 mod github;
 mod notion;
@@ -18,7 +17,6 @@ use crate::json_text::each_text;
 use crate::text::{Limit, head_at_word, is_error_line, left_out as mark};
 use crate::tokens::Tokenizer;
 
-pub use delta::{Delta, PageChange, delta};
 pub use source::{Source, source_of};
 
 /// The kind of a payload, and of the artefact that stores it.

@@ -278,29 +278,6 @@ impl Assembler<'_> {
         Ok(AssembledContext { request, memory, full_tokens: set.full_tokens })
     }
 
-    /// Returns all there is of a record that the asker may see.
-    ///
-    /// Shape: the full text if there is one, else the summary, else the line; for the one who asks, never for the system prompt.
-    pub async fn expand_detail(
-        &self,
-        memories: &Memories,
-        id: &MemoryId,
-        scope: &Scope,
-        now: MillisSinceEpoch,
-    ) -> Result<String, AssembleError> {
-        let search = memories.settings().clone();
-        let known = memories.of(self.knowledge, self.tenant).await?;
-        let missing = || StoreError::NotFound { what: format!("memory {:?}", id.0) };
-        let record = known.record(id).ok_or_else(missing)?;
-        let asked = AskedMemory { question: "", vector: None, scope, tags: &[], now };
-        if !known.is_visible(id, &asked, &search) {
-            return Err(missing().into());
-        }
-        let texts = [&record.full, &record.summary];
-        let text = texts.into_iter().flatten().find(|text| !text.trim().is_empty());
-        Ok(text.unwrap_or(&record.micro).clone())
-    }
-
     /// Returns the vector of a question; none without an embedder, and for a question without a known word.
     async fn vector(&self, question: &str) -> Result<Option<Embedding>, ModelError> {
         let Some(embedder) = self.embedder.filter(|_| !question.trim().is_empty()) else {

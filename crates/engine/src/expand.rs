@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::history::HistoryStore;
 use crate::id::TenantId;
 use crate::knowledge::KnowledgeStore;
+use crate::memory::{MemoryId, Scope};
 
 pub use part::{ContentPart, ExpandOptions, Expansion, Unit, expand_text};
 
@@ -19,6 +20,8 @@ pub struct Originals<'a> {
     /// Without it only messages are found.
     pub knowledge: Option<&'a dyn KnowledgeStore>,
     pub tenant: &'a TenantId,
+    /// Who asks for records of memory; without it none is found.
+    pub asker: Option<&'a Scope>,
 }
 
 /// Why nothing was expanded.
@@ -37,17 +40,23 @@ pub enum ExpandError {
     NoField { paths: Vec<String> },
 }
 
-/// Returns the part of a message or an artefact that `options` ask for.
+/// The beginning of a record's ref.
+const MEMORY: &str = "ref:memory:";
+
+/// Returns the part of a message, an artefact or a record of memory that `options` ask for.
 ///
 /// `ref:message:…` and bare digits name a message; an artefact is looked for under any other ref, and where there is no such
-/// message. Shape: one field gives its value, several give an object from path to value. A slice of a list is a list.
+/// message. `ref:memory:ID` names a record: its full text if there is one, else its summary, else its line. Shape: one field gives its value, several give an object from path to value. A slice of a list is a list.
 pub async fn expand(
     originals: &Originals<'_>,
     reference: &str,
     options: &ExpandOptions,
     now: MillisSinceEpoch,
 ) -> Result<Expansion, ExpandError> {
-    let Originals { history, knowledge, tenant } = *originals;
+    let Originals { history, knowledge, tenant, .. } = *originals;
+    if let Some(id) = reference.strip_prefix(MEMORY) {
+        return expand_text(&memory(originals, id, now).await?, options);
+    }
     let mut unknown = StoreError::NotFound { what: reference.to_owned() };
     let may_be_message = reference.starts_with("ref:message:") || !reference.starts_with("ref:");
     if let Some(prefix) = Ref::prefix(reference).filter(|_| may_be_message) {
@@ -65,4 +74,20 @@ pub async fn expand(
     let mut expansion = expand_text(content, options)?;
     expansion.is_stale = artefact.is_stale(now);
     Ok(expansion)
+}
+
+/// Returns all there is of a record that the asker may see.
+async fn memory(
+    originals: &Originals<'_>,
+    id: &str,
+    now: MillisSinceEpoch,
+) -> Result<String, StoreError> {
+    let missing = || StoreError::NotFound { what: format!("memory {id:?}") };
+    let (knowledge, asker) = originals.knowledge.zip(originals.asker).ok_or_else(missing)?;
+    let record = knowledge.memory(originals.tenant, &MemoryId(id.to_owned()), None).await?;
+    if !record.is_shown_to(asker, now) {
+        return Err(missing());
+    }
+    let texts = [record.full, record.summary].into_iter().flatten();
+    Ok(texts.into_iter().find(|text| !text.trim().is_empty()).unwrap_or(record.micro))
 }

@@ -29,6 +29,16 @@ pub struct Scope {
     pub agent: Option<String>,
 }
 
+impl Scope {
+    /// Returns whether a record of this scope is for the asker's workspace, user and agent; each part that is not set is for all.
+    pub fn is_open_to(&self, asker: &Self) -> bool {
+        let part = |own: Option<&String>, asker: Option<&String>| own.is_none() || own == asker;
+        part(self.workspace.as_ref(), asker.workspace.as_ref())
+            && part(self.user.as_ref(), asker.user.as_ref())
+            && part(self.agent.as_ref(), asker.agent.as_ref())
+    }
+}
+
 /// A record with its three levels of detail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryRecord {

@@ -131,7 +131,7 @@ async fn expanded(
         return expand_text(&original, options);
     }
     let (tenant, history) = (&place.branch.key.0, &*gateway.history);
-    let originals = Originals { history, knowledge: None, tenant };
+    let originals = Originals { history, knowledge: None, tenant, asker: None };
     expand::expand(&originals, reference, options, gateway.clock.now()).await
 }
 

@@ -146,7 +146,11 @@ async fn measure(path: &Path, records: usize) {
             tags: &[],
             now: NOW,
         };
-        assert!(!known.top_facts(&asked, 12, &search).is_empty());
+        assert!(
+            !known
+                .search(&asked, &search, &plimsoll_core::memory::score::StateFactors::default())
+                .is_empty()
+        );
         times.push(milliseconds(began));
     }
     report("facts", times);

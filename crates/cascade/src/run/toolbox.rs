@@ -237,10 +237,12 @@ impl Toolbox {
     ) -> Result<ToolAnswer, ToolError> {
         let options = options(arguments)
             .map_err(|why| ToolError::Invalid { name: EXPAND_REF.to_owned(), why })?;
+        let asker = Scope { session: Some(caller.session.clone()), ..Scope::default() };
         let originals = Originals {
             history: &*self.history,
             knowledge: Some(&*self.knowledge),
             tenant: &caller.tenant,
+            asker: Some(&asker),
         };
         let found = expand(&originals, reference, &options, caller.now).await;
         Ok(found.map_or_else(

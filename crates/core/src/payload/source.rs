@@ -1,6 +1,6 @@
-//! The origin of a payload, by which two payloads are recognised as states of one page.
+//! The origin of a payload: which page it is a state of.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{PayloadKind, parse, recognise, text_of};
 
@@ -33,16 +33,6 @@ pub fn source_of(text: &str) -> Option<Source> {
         updated: text(&["updated_at", "last_edited_time"]),
     };
     (source.id.is_some() || source.url.is_some()).then_some(source)
-}
-
-impl Source {
-    /// Returns whether `meta`, which is the printed form of a source, belongs to the same page.
-    pub fn is_of(&self, meta: &Value) -> bool {
-        let same = |key: &str, own: Option<&String>| {
-            own.is_some() && meta.get(key).and_then(Value::as_str) == own.map(String::as_str)
-        };
-        same("id", self.id.as_ref()) || same("url", self.url.as_ref())
-    }
 }
 
 impl std::fmt::Display for Source {

@@ -163,45 +163,9 @@ fn a_cut_never_halves_a_url() {
     assert_eq!(cut(&one, &mut left_out), "[… 400 characters]");
 }
 
-#[test]
-fn a_delta_tells_fields_by_id() {
-    let old = json!({"title": "a", "items": [{"id": 1, "n": 1}, {"id": 2, "n": 2}], "gone": true});
-    let new =
-        json!({"title": "b", "items": [{"id": 2, "n": 2}, {"id": 1, "n": 5}, {"id": 3, "n": 9}]});
-    let found = delta(&old.to_string(), &new.to_string());
-    assert_snapshot!(found, @r#"
-    2 added, 1 removed, 2 changed, 3 as before
-    + items[id=3].id: 3
-    + items[id=3].n: 9
-    - gone: true
-    ~ title: "a" -> "b"
-    ~ items[id=1].n: 1 -> 5
-    "#);
-    assert!(delta(&old.to_string(), &old.to_string()).is_empty());
-}
-
-#[test]
-fn a_delta_of_text_tells_lines() {
-    let found = delta("a\nb\nc\nd", "a\nc\nx\nd\n");
-    assert_snapshot!(found, @"
-    1 added, 1 removed, 0 changed, 3 as before
-    + 3: x
-    - 2: b
-    ");
-    let many =
-        |from: u32| (from..from + 3000).fold(String::new(), |text, n| text + &format!("{n}\n"));
-    let found = delta(&format!("first\n{}", many(0)), &format!("{}last\n", many(1)));
-    assert_eq!((found.added.len(), found.removed.len(), found.same), (2, 2, 2999));
-}
-
 proptest::proptest! {
     #[test]
-    fn any_text_is_taken(old in "\\PC{0,60}", new in "[\\[\\]{}:,\"a-c0-9 \n]{0,60}") {
+    fn any_text_is_taken(new in "[\\[\\]{}:,\"a-c0-9 \n]{0,60}") {
         let _ = compress(&new, Tokenizer::Estimate);
-        let found = delta(&old, &new);
-        let lines = new.lines().count() as u64;
-        if super::parse(&old).is_none() {
-            proptest::prop_assert_eq!(found.added.len() as u64 + found.same, lines);
-        }
     }
 }

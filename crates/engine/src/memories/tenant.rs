@@ -10,7 +10,7 @@ use plimsoll_core::memory::{MemoryKind, MemoryState};
 use serde::Deserialize;
 
 use super::{AskedMemory, FoundMemory, MemorySearch};
-use crate::memory::{MemoryChanges, MemoryId, MemoryRecord, MemoryVersion};
+use crate::memory::{MemoryChanges, MemoryId, MemoryRecord, MemoryVersion, Scope};
 use crate::search::Embedding;
 
 /// The records of one tenant.
@@ -36,7 +36,7 @@ struct MemoryEntry {
 /// Those fields of [`Details`] that every record is read for: reading all of them takes ten times as long.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct TenantSize {
+struct RecordTerms {
     name: String,
     expires_at: Option<MillisSinceEpoch>,
 }
@@ -69,15 +69,15 @@ impl TenantMemory {
         for record in changes.records {
             let next = self.records.len();
             let slot = *self.by_id.entry(record.id.clone()).or_insert(next);
-            let glance: TenantSize = serde_json::from_str(&record.details).unwrap_or_default();
-            let texts = [&*glance.name, &*record.micro].into_iter();
+            let details: RecordTerms = serde_json::from_str(&record.details).unwrap_or_default();
+            let texts = [&*details.name, &*record.micro].into_iter();
             let texts = texts.chain(record.summary.as_deref());
             self.words.set(slot, texts.chain(record.tags.iter().map(String::as_str)));
             match record.full.as_deref() {
                 Some(full) => self.full.set(slot, [full]),
                 None => self.full.clear(slot),
             }
-            let kept = MemoryEntry { record, expires_at: glance.expires_at };
+            let kept = MemoryEntry { record, expires_at: details.expires_at };
             if let Some(before) = self.records.get_mut(slot) {
                 moved |= before.record.embedding != kept.record.embedding;
                 *before = kept;
@@ -181,56 +181,6 @@ impl TenantMemory {
         found
     }
 
-    /// Returns the facts that a question asks for: by similarity, then by tags in common, then the newest.
-    ///
-    /// Source: `context-strategy.md` 4.3. Tags rank here and leave nothing out.
-    pub fn top_facts(
-        &self,
-        asked: &AskedMemory<'_>,
-        most: usize,
-        settings: &MemorySearch,
-    ) -> Vec<FoundMemory<'_>> {
-        const LEDGER: [MemoryKind; 6] = [
-            MemoryKind::Decision,
-            MemoryKind::Entity,
-            MemoryKind::Task,
-            MemoryKind::Metric,
-            MemoryKind::Link,
-            MemoryKind::Fact,
-        ];
-        let untagged = AskedMemory { tags: &[], ..*asked };
-        let likeness = self.likeness(asked, settings);
-        let mut found: Vec<FoundMemory<'_>> = self
-            .records
-            .iter()
-            .zip(likeness)
-            .filter(|(kept, similarity)| {
-                *similarity > 0.0
-                    && LEDGER.contains(&kept.record.kind)
-                    && kept.is_visible(&untagged, settings)
-            })
-            .map(|(kept, similarity)| FoundMemory { record: &kept.record, similarity })
-            .collect();
-        let common = |record: &MemoryRecord| {
-            record.tags.iter().filter(|tag| asked.tags.contains(tag)).count()
-        };
-        let better = |a: &FoundMemory<'_>, b: &FoundMemory<'_>| {
-            // Similarities that differ by less than a hundredth say the same.
-            let rounded = |found: &FoundMemory<'_>| (found.similarity * 100.0).round();
-            rounded(b)
-                .total_cmp(&rounded(a))
-                .then_with(|| common(b.record).cmp(&common(a.record)))
-                .then_with(|| b.record.updated_at.cmp(&a.record.updated_at))
-                .then_with(|| a.record.id.cmp(&b.record.id))
-        };
-        if found.len() > most && most > 0 {
-            found.select_nth_unstable_by(most - 1, better);
-        }
-        found.truncate(most);
-        found.sort_by(better);
-        found
-    }
-
     /// Returns how like each record is to the question.
     fn likeness(&self, asked: &AskedMemory<'_>, settings: &MemorySearch) -> Vec<f64> {
         let mut cosines: Vec<Option<f64>> = vec![None; self.records.len()];
@@ -255,12 +205,20 @@ impl TenantMemory {
     }
 }
 
+impl MemoryRecord {
+    /// Returns whether its detail is for the asker: the record is in use at `now`, and its scope, but for the session, is theirs.
+    pub fn is_shown_to(&self, asker: &Scope, now: MillisSinceEpoch) -> bool {
+        let details: RecordTerms = serde_json::from_str(&self.details).unwrap_or_default();
+        self.scope.is_open_to(asker)
+            && details.expires_at.is_none_or(|end| now < end)
+            && !matches!(self.state, MemoryState::Inactive | MemoryState::Retired)
+    }
+}
+
 impl MemoryEntry {
     /// Returns whether the asker may see it and it holds now.
     fn is_visible(&self, asked: &AskedMemory<'_>, settings: &MemorySearch) -> bool {
         let record = &self.record;
-        let for_asker =
-            |own: Option<&String>, asker: Option<&String>| own.is_none() || own == asker;
         let (own, asker) = (&record.scope, asked.scope);
         let session =
             settings.across_sessions || own.session.is_none() || own.session == asker.session;
@@ -268,9 +226,7 @@ impl MemoryEntry {
             || asked.tags.iter().all(|tag| record.tags.contains(tag));
         session
             && is_tagged
-            && for_asker(own.workspace.as_ref(), asker.workspace.as_ref())
-            && for_asker(own.user.as_ref(), asker.user.as_ref())
-            && for_asker(own.agent.as_ref(), asker.agent.as_ref())
+            && own.is_open_to(asker)
             && self.expires_at.is_none_or(|end| asked.now < end)
             && !matches!(record.state, MemoryState::Inactive | MemoryState::Retired)
             && (settings.superseded

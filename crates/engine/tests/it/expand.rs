@@ -5,7 +5,8 @@ use plimsoll_engine::expand::{
     ContentPart, ExpandError, ExpandOptions, Expansion, Originals, expand,
 };
 use plimsoll_engine::{
-    Artefact, HistoryBatch, HistoryStore as _, KnowledgeStore, MessageRecord, StoreError,
+    Artefact, HistoryBatch, HistoryStore as _, KnowledgeStore, MemoryState, MessageRecord, Scope,
+    StoreError,
 };
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::sample::{artefact, message, tenant};
@@ -26,7 +27,7 @@ async fn expanded(
     part: ContentPart,
 ) -> Result<Expansion, ExpandError> {
     let tenant = tenant(owner);
-    let originals = Originals { history: store, knowledge, tenant: &tenant };
+    let originals = Originals { history: store, knowledge, tenant: &tenant, asker: None };
     let options = ExpandOptions { part, ..ExpandOptions::default() };
     expand(&originals, reference, &options, MillisSinceEpoch(9)).await
 }
@@ -49,6 +50,29 @@ async fn messages_and_artefacts_are_found_by_ref_and_by_digits() {
         let found = expanded(&store, Some(&store), "t", &reference, ContentPart::Whole).await;
         let found = found.expect("found");
         assert_eq!((&*found.text, found.is_stale), ("{\"id\": 1}", true));
+    }
+}
+
+#[tokio::test]
+async fn a_record_gives_its_detail_to_those_who_may_see_it() {
+    let store = MemoryStore::default();
+    let mut record = plimsoll_testkit::sample::memory("t", "one", "a line");
+    record.scope = Scope { user: Some("ben".to_owned()), ..Scope::default() };
+    record.full = Some("all that ben knows".to_owned());
+    record.state = MemoryState::New;
+    let reference = format!("ref:memory:{}", record.id.0);
+    store.put_memory(&record).await.expect("kept");
+    let found = async |asker: Option<&Scope>| {
+        let tenant = tenant("t");
+        let originals =
+            Originals { history: &store, knowledge: Some(&store), tenant: &tenant, asker };
+        expand(&originals, &reference, &ExpandOptions::default(), MillisSinceEpoch(9)).await
+    };
+    let ben = found(Some(&record.scope)).await.expect("his own");
+    assert_eq!(ben.text, "all that ben knows");
+    for asker in [None, Some(&Scope::default())] {
+        let refused = found(asker).await;
+        assert!(matches!(refused, Err(ExpandError::Store(StoreError::NotFound { .. }))));
     }
 }
 

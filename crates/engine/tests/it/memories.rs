@@ -235,30 +235,6 @@ async fn a_tenant_that_was_asked_long_ago_is_dropped_and_read_again() {
     }
 }
 
-#[tokio::test]
-async fn facts_come_by_likeness_then_tags_then_age() {
-    let store = MemoryStore::new();
-    let mut all = vec![
-        new(MemoryKind::Fact, "harbour lights"),
-        NewMemory { tags: vec!["sea".into()], ..new(MemoryKind::Link, "harbour plans") },
-        new(MemoryKind::Metric, "harbour depth 12 m"),
-        new(MemoryKind::Episode, "harbour walk"),
-        new(MemoryKind::Fact, "mountain"),
-    ];
-    all[2].text = "harbour".into();
-    remember(&store, "a", all).await;
-    let memories = Memories::new(MemorySearch::default());
-    let known = memories.of(&store, &tenant("a")).await.expect("records");
-    let (none, tags) = (Scope::default(), ["sea".to_owned()]);
-    let asked =
-        AskedMemory { question: "harbour", vector: None, scope: &none, tags: &tags, now: NOW };
-    let found = known.top_facts(&asked, 12, &MemorySearch::default());
-    let texts: Vec<&str> = found.iter().map(|one| &*one.record.micro).collect();
-    assert_eq!(texts.first(), Some(&"harbour plans"), "{texts:?}");
-    assert_eq!(texts.len(), 3, "no episode, and nothing that has no word of it");
-    assert_eq!(known.top_facts(&asked, 1, &MemorySearch::default()).len(), 1);
-}
-
 /// What assembly needs beside a store.
 struct Room {
     store: MemoryStore,
@@ -436,30 +412,6 @@ async fn what_was_forgotten_leaves_a_context_that_stands() {
     let later = room.memory(&later).await;
     assert_eq!(later.refreshed, Refreshed::Kept);
     assert!(!later.context.text().contains("canary"));
-}
-
-#[tokio::test]
-async fn detail_is_for_those_who_may_see_the_record() {
-    let store = seeded().await;
-    let theirs = NewMemory {
-        scope: of_user("ben"),
-        full: Some("ben's secret".into()),
-        ..new(MemoryKind::Fact, "ben")
-    };
-    let theirs = remember(&store, "a", vec![theirs]).await.remove(0).id;
-    let room = Room::new(store).await;
-    let scope = Scope::default();
-    let expand = async |id: &MemoryId, scope: &Scope| {
-        room.with(async |assembler, memories| {
-            assembler.expand_detail(memories, id, scope, NOW).await
-        })
-        .await
-    };
-    assert_eq!(expand(&theirs, &of_user("ben")).await.expect("own"), "ben's secret");
-    for id in [&theirs, &MemoryId("none".into())] {
-        let refused = expand(id, &scope).await;
-        assert!(matches!(refused, Err(AssembleError::Store(StoreError::NotFound { .. }))));
-    }
 }
 
 fn said(position: u32, message: Message) -> MessageRecord {
