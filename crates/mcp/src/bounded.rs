@@ -1,6 +1,7 @@
 //! Results within a budget of tokens, with the way to read on.
 
 use plimsoll_core::Tokenizer;
+use plimsoll_core::choose::{Candidate, Room, Whole, pack};
 use plimsoll_core::text::{Limit, head, left_out};
 
 /// The vocabulary by which results are counted: clients name no model, and most models count by it within a tenth.
@@ -28,26 +29,40 @@ pub(crate) fn characters(text: &str, budget: u64, way: impl FnOnce(usize) -> Str
     format!("{}\n{}", shown.trim_end_matches('\n'), left_out(rest, "character", Some(&way)))
 }
 
-/// Returns the entries that fit, and a note by `way`, which gets the number of entries that are shown.
-pub(crate) fn entries(
-    entries: &[String],
-    budget: u64,
-    unit: &str,
-    way: impl FnOnce(usize) -> String,
-) -> String {
-    let mut room = budget.saturating_sub(NOTE);
-    let mut out = String::new();
-    for (shown, entry) in entries.iter().enumerate() {
-        let tokens = u64::from(TOKENIZER.count(entry)) + 1;
-        if tokens > room && shown > 0 {
-            out.push_str(&left_out(entries.len() - shown, unit, Some(&way(shown))));
-            return out;
+/// A part of a list: the entries from `from` on, and the length of the whole list as far as it is known.
+#[derive(Debug)]
+pub(crate) struct Page<'a> {
+    pub(crate) entries: &'a [String],
+    pub(crate) from: usize,
+    pub(crate) total: usize,
+    /// The noun of one entry.
+    pub(crate) unit: &'a str,
+}
+
+impl Page<'_> {
+    /// Returns the entries that fit, and a note about the rest that names the `from` to go on with.
+    pub(crate) fn text(&self, budget: u64) -> String {
+        let room = budget.saturating_sub(NOTE);
+        let whole = |entry: &String| {
+            let tokens = u64::from(TOKENIZER.count(entry)) + 1;
+            Candidate::in_order(Whole { source: (), tokens })
+        };
+        let fitting = pack(self.entries.iter().map(whole), &Room::until_full(room)).picks.len();
+        let mut out: String =
+            self.entries[..fitting].iter().flat_map(|entry| [entry.as_str(), "\n"]).collect();
+        let mut shown = fitting;
+        // A list always goes on: of an entry larger than the budget the beginning is shown.
+        if let (0, Some(first)) = (fitting, self.entries.first()) {
+            out = format!("{}\n", head(first, Limit::Tokens(TOKENIZER, room)));
+            shown = 1;
         }
-        out.push_str(head(entry, Limit::Tokens(TOKENIZER, room)));
-        out.push('\n');
-        room = room.saturating_sub(tokens);
+        let rest = self.total.saturating_sub(self.from + shown);
+        if rest > 0 {
+            let way = format!("go on with from {}", self.from + shown);
+            out.push_str(&left_out(rest, self.unit, Some(&way)));
+        }
+        out
     }
-    out
 }
 
 #[cfg(test)]
@@ -62,8 +77,12 @@ mod tests {
         assert!(shown.contains("go on with offset"), "{shown}");
         assert_eq!(characters("short", 200, |_| String::new()), "short");
         let list = vec!["an entry of some words".to_owned(); 100];
-        let shown = entries(&list, 200, "message", |at| format!("go on with from {at}"));
+        let page = Page { entries: &list[10..], from: 10, total: 100, unit: "message" };
+        let shown = page.text(200);
         assert!(u64::from(TOKENIZER.count(&shown)) <= 200);
-        assert!(shown.contains("go on with from"), "{shown}");
+        let lines = shown.matches("an entry").count();
+        assert!(shown.contains(&format!("go on with from {}", 10 + lines)), "{shown}");
+        let last = Page { entries: &list[99..], from: 99, total: 100, unit: "message" };
+        assert_eq!(last.text(200), "an entry of some words\n");
     }
 }

@@ -8,7 +8,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 
 /// Why a request of a client has no result.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum McpFailure {
     #[error("{0}")]
     Input(String),
     #[error("{0} is unknown")]
@@ -21,7 +21,7 @@ pub(crate) enum Failure {
     Expand(#[from] ExpandError),
 }
 
-impl Failure {
+impl McpFailure {
     /// Renders it as the result of a tool, which the model reads.
     pub(crate) fn result(&self) -> CallToolResult {
         CallToolResult::error(vec![ContentBlock::text(self.to_string())])

@@ -5,11 +5,13 @@
 
 mod bounded;
 mod failure;
+mod parts;
 mod prompts;
 mod resources;
 mod server;
 mod tools;
 mod transport;
 
-pub use server::{ContextServer, Parts};
-pub use transport::{HttpSettings, ServeError, serve_http, serve_stdio};
+pub use parts::ServerParts;
+pub use server::ContextServer;
+pub use transport::{HttpSettings, McpServeError, serve_http, serve_stdio, serve_stream};

@@ -2,13 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::safety::Handling;
-use plimsoll_engine::assemble::FrameBook;
+use plimsoll_engine::Scope;
 use plimsoll_engine::expand::{ExpandOptions, Originals, expand};
-use plimsoll_engine::memories::Memories;
-use plimsoll_engine::{
-    Clock, Embedder, HistoryStore, KnowledgeStore, MemoryConfig, Recall, SessionId, TenantId,
-};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
@@ -20,49 +15,36 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::bounded::{self, LARGEST_BUDGET};
-use crate::failure::Failure;
+use crate::failure::McpFailure;
+use crate::parts::ServerParts;
 use crate::resources::{RECEIPT, REF, Resource, SESSION};
 use crate::{prompts, tools};
 
 /// Sessions that a list of resources shows (chosen: a screen of a client's menu).
 const LISTED_SESSIONS: usize = 50;
 
-/// The parts that the server asks.
-#[derive(Debug)]
-pub struct Parts {
-    pub history: Arc<dyn HistoryStore>,
-    pub knowledge: Arc<dyn KnowledgeStore>,
-    pub tenant: TenantId,
-    pub clock: Arc<dyn Clock>,
-    pub embedder: Option<Arc<dyn Embedder>>,
-    pub recall: Recall,
-    pub memories: Memories,
-    pub memory: MemoryConfig,
-    pub frames: FrameBook,
-    /// The treatment of secrets and personal data in what a client wants remembered.
-    pub handling: Handling,
-}
-
 /// A server of MCP over one tenant's store; a clone serves another client.
 #[derive(Debug, Clone)]
 pub struct ContextServer {
-    pub(crate) parts: Arc<Parts>,
+    pub(crate) parts: Arc<ServerParts>,
 }
 
 impl ContextServer {
     /// Makes a server over these parts.
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: ServerParts) -> Self {
         Self { parts: Arc::new(parts) }
     }
 
-    async fn resource(&self, resource: Resource) -> Result<String, Failure> {
+    async fn resource(&self, resource: Resource) -> Result<String, McpFailure> {
         let parts = &*self.parts;
         match resource {
             Resource::Ref(reference) => {
+                let scope = Scope::default();
                 let originals = Originals {
                     history: &*parts.history,
                     knowledge: Some(&*parts.knowledge),
                     tenant: &parts.tenant,
+                    asker: Some(&scope),
                 };
                 let whole = ExpandOptions::default();
                 let found = expand(&originals, &reference, &whole, parts.clock.now()).await?;
@@ -78,11 +60,6 @@ impl ContextServer {
             }
         }
     }
-}
-
-/// Reads the id of a session.
-pub(crate) fn session(text: &str) -> Result<SessionId, Failure> {
-    SessionId::new(text).map_err(|error| Failure::Input(error.to_string()))
 }
 
 impl ServerHandler for ContextServer {
@@ -120,7 +97,7 @@ impl ServerHandler for ContextServer {
         let arguments = request.arguments.unwrap_or_default();
         let answer = match tools::call(&self.parts, &request.name, arguments).await {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(Failure::Unknown(tool)) => {
+            Err(McpFailure::Unknown(tool)) => {
                 return Err(ErrorData::invalid_params(format!("{tool} is unknown"), None));
             }
             Err(failure) => failure.result(),
@@ -135,7 +112,7 @@ impl ServerHandler for ContextServer {
     ) -> Result<ListResourcesResult, ErrorData> {
         let parts = &*self.parts;
         let sessions = parts.history.sessions(&parts.tenant, LISTED_SESSIONS).await;
-        let sessions = sessions.map_err(|error| Failure::from(error).protocol())?;
+        let sessions = sessions.map_err(|error| McpFailure::from(error).protocol())?;
         let listed = sessions.into_iter().map(|found| {
             Listed::new(
                 SESSION.replace("{session}", found.session.as_str()),
@@ -190,7 +167,7 @@ impl ServerHandler for ContextServer {
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let Some(frame) = self.parts.frames.get(&request.name) else {
-            return Err(Failure::Unknown(request.name).protocol());
+            return Err(McpFailure::Unknown(request.name).protocol());
         };
         Ok(prompts::written(frame, request.arguments.as_ref()).into())
     }

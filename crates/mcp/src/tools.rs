@@ -1,101 +1,46 @@
-//! The eight tools: their descriptions, their arguments, and the call of a use case for each.
+//! The eight tools: their arguments, and the call of a use case for each.
+
+mod definition;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use plimsoll_core::memory::MemoryKind;
-use plimsoll_core::text::line;
+use plimsoll_core::text::{Limit, head, line};
 use plimsoll_core::{ContextBudget, Ref, pressure};
 use plimsoll_engine::expand::{ContentPart, ExpandOptions, Originals, expand};
 use plimsoll_engine::memories::AskedMemory;
 use plimsoll_engine::remember::{NewMemory, Novelty, Remember};
 use plimsoll_engine::{MemoryId, Scope, SearchQuery, SessionId};
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::bounded::{self, LARGEST_BUDGET, TOKENIZER, USUAL_BUDGET};
-use crate::failure::Failure;
-use crate::server::{Parts, session};
+use crate::bounded::{self, LARGEST_BUDGET, Page, TOKENIZER, USUAL_BUDGET};
+use crate::failure::McpFailure;
+use crate::parts::ServerParts;
+use definition::TOOLS;
+pub(crate) use definition::all;
 
 /// The origin of records that a client writes: it acts for a model, so its records are data and never instructions.
 const ORIGIN: &str = "assistant";
 
-/// Records of memory that a recall shows before messages, hits of a search, and characters of a line (chosen: a screen).
+/// Records of memory that a recall shows before messages, hits of a search beyond those passed over, and characters of
+/// a line (chosen: a screen, or more than a result has room for).
 const RECORDS: usize = 8;
-const HITS: usize = 20;
+const HITS: usize = 100;
 const WIDTH: usize = 200;
+
+/// Tokens of messages that a recall ranks over all its pages (chosen: two results of the largest size).
+const RECALLED: u64 = 2 * LARGEST_BUDGET;
 
 /// Messages that a timeline reads at once (chosen: more than a result has room for).
 const PAGE: usize = 400;
 
-/// Name, description, JSON Schema of the arguments, and whether the tool changes nothing.
-const TOOLS: [(&str, &str, &str, bool); 8] = [
-    (
-        "recall",
-        "Returns what earlier sessions and memory know about a question: records first, then the messages that answer it, each with its ref.",
-        r#"{"type":"object","properties":{"query":{"type":"string","description":"The question, in words"},"session":{"type":"string","description":"Only this session"},"budget":{"type":"integer","minimum":100,"maximum":20000,"description":"Tokens of the result; 4000 by default"}},"required":["query"]}"#,
-        true,
-    ),
-    (
-        "remember",
-        "Stores one fact, decision, task, procedure, episode or other record for later sessions. One sentence that can be read alone.",
-        r#"{"type":"object","properties":{"text":{"type":"string","description":"One sentence"},"kind":{"type":"string","enum":["decision","entity","task","metric","link","fact","procedure","episode","censor"],"description":"`fact` by default"},"name":{"type":"string","description":"The name of a procedure, or the pattern of a censor"},"points":{"type":"array","items":{"type":"string"},"description":"Reasons of a decision, or steps of a procedure"},"tags":{"type":"array","items":{"type":"string"}},"source":{"type":"string","description":"The ref of the text that says so"}},"required":["text"]}"#,
-        false,
-    ),
-    (
-        "forget",
-        "Removes a memory record for good. `recall` shows the ids.",
-        r#"{"type":"object","properties":{"id":{"type":"string","description":"The id of the record"}},"required":["id"]}"#,
-        false,
-    ),
-    (
-        "search_context",
-        "Searches the stored messages by words and returns the best lines with the refs of their messages.",
-        r#"{"type":"object","properties":{"query":{"type":"string","description":"Words to look for"},"session":{"type":"string","description":"Only this session"},"budget":{"type":"integer","minimum":100,"maximum":20000,"description":"Tokens of the result; 4000 by default"}},"required":["query"]}"#,
-        true,
-    ),
-    (
-        "expand_ref",
-        "Returns the original behind a ref such as ref:message:0123456789abcdef: whole, from an offset, only some lines, or only lines that hold a text.",
-        r#"{"type":"object","properties":{"ref":{"type":"string","description":"The ref as it is shown"},"lines":{"type":"string","description":"FIRST-LAST, counted from 1"},"search":{"type":"string","description":"Only lines that hold this text"},"offset":{"type":"integer","minimum":0,"description":"Characters to pass over"},"budget":{"type":"integer","minimum":100,"maximum":20000,"description":"Tokens of the result; 4000 by default"}},"required":["ref"]}"#,
-        true,
-    ),
-    (
-        "context_pressure",
-        "Shows how full a session makes a context window.",
-        r#"{"type":"object","properties":{"session":{"type":"string"},"window":{"type":"integer","minimum":1,"description":"The window in tokens"}},"required":["session"]}"#,
-        true,
-    ),
-    (
-        "explain_turn",
-        "Returns the receipt of a turn: what was sent, what was shortened, why, and what it cost. Without a turn, the last one.",
-        r#"{"type":"object","properties":{"session":{"type":"string"},"turn":{"type":"integer","minimum":0,"description":"Counted from 0"},"offset":{"type":"integer","minimum":0,"description":"Characters to pass over"},"budget":{"type":"integer","minimum":100,"maximum":20000,"description":"Tokens of the result; 4000 by default"}},"required":["session"]}"#,
-        true,
-    ),
-    (
-        "timeline",
-        "Lists the sessions of the store, or with a session its messages in order, each on a line with its ref.",
-        r#"{"type":"object","properties":{"session":{"type":"string"},"from":{"type":"integer","minimum":0,"description":"The first message or session, counted from 0"},"budget":{"type":"integer","minimum":100,"maximum":20000,"description":"Tokens of the result; 4000 by default"}}}"#,
-        true,
-    ),
-];
-
-/// Returns all tools.
-pub(crate) fn all() -> Vec<Tool> {
-    let tool = |(name, about, schema, reads): (&'static str, &'static str, &str, bool)| {
-        let schema: JsonObject = serde_json::from_str(schema).unwrap_or_default();
-        let annotations = ToolAnnotations::new().read_only(reads).destructive(name == "forget");
-        Tool::new(name, about, Arc::new(schema)).with_annotations(annotations.open_world(false))
-    };
-    TOOLS.into_iter().map(tool).collect()
-}
-
 /// The arguments of all tools; each reads its own and refuses a wrong type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Asked {
+struct ToolArguments {
     query: Option<String>,
     session: Option<String>,
     budget: Option<u64>,
@@ -115,26 +60,31 @@ struct Asked {
     from: u32,
 }
 
-impl Asked {
+impl ToolArguments {
     fn budget(&self) -> u64 {
         self.budget.unwrap_or(USUAL_BUDGET).clamp(100, LARGEST_BUDGET)
     }
 
-    fn session(&self) -> Result<Option<SessionId>, Failure> {
+    fn session(&self) -> Result<Option<SessionId>, McpFailure> {
         self.session.as_deref().map(session).transpose()
     }
 }
 
+/// Reads the id of a session.
+fn session(text: &str) -> Result<SessionId, McpFailure> {
+    SessionId::new(text).map_err(|error| McpFailure::Input(error.to_string()))
+}
+
 /// Calls a tool and returns its result.
 pub(crate) async fn call(
-    parts: &Parts,
+    parts: &ServerParts,
     name: &str,
     arguments: JsonObject,
-) -> Result<String, Failure> {
+) -> Result<String, McpFailure> {
     let Some((_, _, schema, _)) = TOOLS.iter().find(|tool| tool.0 == name) else {
-        return Err(Failure::Unknown(format!("tool `{name}`")));
+        return Err(McpFailure::Unknown(format!("tool `{name}`")));
     };
-    let asked: Asked = read(schema, arguments)?;
+    let asked: ToolArguments = read(schema, arguments)?;
     match name {
         "recall" => recall(parts, &asked).await,
         "remember" => remember(parts, asked).await,
@@ -151,28 +101,28 @@ pub(crate) async fn call(
         }
         _ => match asked.session()? {
             Some(wanted) => timeline_of(parts, &wanted, asked.from, asked.budget()).await,
-            None => sessions(parts, asked.from, asked.budget()).await,
+            None => sessions(parts, &asked).await,
         },
     }
 }
 
 /// Reads arguments; names that the schema does not have are refused, so that a typing error is seen.
-fn read<T: DeserializeOwned>(schema: &str, arguments: JsonObject) -> Result<T, Failure> {
+fn read<T: DeserializeOwned>(schema: &str, arguments: JsonObject) -> Result<T, McpFailure> {
     let schema: Value = serde_json::from_str(schema).unwrap_or_default();
     if let Some(name) = arguments.keys().find(|name| schema["properties"].get(name).is_none()) {
-        return Err(Failure::Input(format!("there is no argument `{name}`")));
+        return Err(McpFailure::Input(format!("there is no argument `{name}`")));
     }
     serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| Failure::Input(error.to_string()))
+        .map_err(|error| McpFailure::Input(error.to_string()))
 }
 
-fn needed<'a>(value: Option<&'a str>, name: &str) -> Result<&'a str, Failure> {
+fn needed<'a>(value: Option<&'a str>, name: &str) -> Result<&'a str, McpFailure> {
     value
         .filter(|value| !value.trim().is_empty())
-        .ok_or_else(|| Failure::Input(format!("`{name}` is missing")))
+        .ok_or_else(|| McpFailure::Input(format!("`{name}` is missing")))
 }
 
-async fn recall(parts: &Parts, asked: &Asked) -> Result<String, Failure> {
+async fn recall(parts: &ServerParts, asked: &ToolArguments) -> Result<String, McpFailure> {
     let (query, wanted) = (needed(asked.query.as_deref(), "query")?, asked.session()?);
     let vector = match parts.embedder.as_deref() {
         // Without a vector records are found by their words.
@@ -204,19 +154,26 @@ async fn recall(parts: &Parts, asked: &Asked) -> Result<String, Failure> {
             ));
         }
     }
-    let taken: u64 = out.iter().map(|entry| u64::from(TOKENIZER.count(entry)) + 1).sum();
-    let room = asked.budget().saturating_sub(taken + 100);
     let recalled = parts.recall.scope(&*parts.history, &parts.tenant, wanted.as_ref()).await?;
-    for hit in recalled.recall(query, room * 9 / 10, TOKENIZER).hits {
+    // As much as any page may show, so that a later page goes on where this one ends.
+    for hit in recalled.recall(query, RECALLED, TOKENIZER).hits {
         out.push(format!("{}\n{}", Ref::message(hit.record.hash), hit.text.trim_end()));
     }
     if out.is_empty() {
         return Ok("Nothing that is stored has to do with these words.".to_owned());
     }
-    Ok(bounded::entries(&out, asked.budget(), "entry", |_| "ask with a larger budget".to_owned()))
+    Ok(listed(&out, "entry", asked))
 }
 
-async fn remember(parts: &Parts, asked: Asked) -> Result<String, Failure> {
+/// Returns the page of a whole list that the arguments ask for.
+fn listed(all: &[String], unit: &str, asked: &ToolArguments) -> String {
+    let from = (asked.from as usize).min(all.len());
+    let page = Page { entries: &all[from..], from, total: all.len(), unit };
+    let text = page.text(asked.budget());
+    if text.is_empty() { format!("There are only {} entries.", all.len()) } else { text }
+}
+
+async fn remember(parts: &ServerParts, asked: ToolArguments) -> Result<String, McpFailure> {
     let text = needed(asked.text.as_deref(), "text")?.to_owned();
     let new = NewMemory {
         name: asked.name,
@@ -238,14 +195,14 @@ async fn remember(parts: &Parts, asked: Asked) -> Result<String, Failure> {
     Ok(format!("{what}: {} {}", record.kind.as_str(), record.id.0))
 }
 
-async fn forget(parts: &Parts, id: &str) -> Result<String, Failure> {
+async fn forget(parts: &ServerParts, id: &str) -> Result<String, McpFailure> {
     let id = MemoryId(id.to_owned());
     parts.knowledge.memory(&parts.tenant, &id, None).await?;
     desk(parts).forget(std::slice::from_ref(&id)).await?;
     Ok(format!("Forgotten: {}", id.0))
 }
 
-fn desk(parts: &Parts) -> Remember<'_> {
+fn desk(parts: &ServerParts) -> Remember<'_> {
     Remember {
         knowledge: &*parts.knowledge,
         embedder: parts.embedder.as_deref(),
@@ -256,9 +213,13 @@ fn desk(parts: &Parts) -> Remember<'_> {
     }
 }
 
-async fn search(parts: &Parts, asked: &Asked) -> Result<String, Failure> {
+async fn search(parts: &ServerParts, asked: &ToolArguments) -> Result<String, McpFailure> {
     let query = needed(asked.query.as_deref(), "query")?;
-    let words = SearchQuery { text: Some(query.to_owned()), embedding: None, limit: HITS };
+    let words = SearchQuery {
+        text: Some(query.to_owned()),
+        embedding: None,
+        limit: asked.from as usize + HITS,
+    };
     let wanted = asked.session()?;
     let hits = parts.history.search(&parts.tenant, wanted.as_ref(), &words).await?;
     let hits: Vec<String> = hits
@@ -278,10 +239,10 @@ async fn search(parts: &Parts, asked: &Asked) -> Result<String, Failure> {
     if hits.is_empty() {
         return Ok("No stored message holds these words.".to_owned());
     }
-    Ok(bounded::entries(&hits, asked.budget(), "hit", |_| "ask with a larger budget".to_owned()))
+    Ok(listed(&hits, "hit", asked))
 }
 
-async fn expand_ref(parts: &Parts, asked: &Asked) -> Result<String, Failure> {
+async fn expand_ref(parts: &ServerParts, asked: &ToolArguments) -> Result<String, McpFailure> {
     let reference = needed(asked.r#ref.as_deref(), "ref")?;
     let part = match (&asked.lines, &asked.search) {
         (Some(lines), None) => {
@@ -291,19 +252,21 @@ async fn expand_ref(parts: &Parts, asked: &Asked) -> Result<String, Failure> {
                 (Ok(first), Ok(last)) if first >= 1 && first <= last => {
                     ContentPart::Lines { first, last }
                 }
-                _ => return Err(Failure::Input(format!("`{lines}` are no lines: FIRST-LAST"))),
+                _ => return Err(McpFailure::Input(format!("`{lines}` are no lines: FIRST-LAST"))),
             }
         }
         (None, Some(text)) => {
             ContentPart::Search { text: text.clone(), around: 0, limit: usize::MAX }
         }
         (None, None) => ContentPart::Whole,
-        _ => return Err(Failure::Input("give `lines` or `search`, not both".to_owned())),
+        _ => return Err(McpFailure::Input("give `lines` or `search`, not both".to_owned())),
     };
+    let scope = Scope::default();
     let originals = Originals {
         history: &*parts.history,
         knowledge: Some(&*parts.knowledge),
         tenant: &parts.tenant,
+        asker: Some(&scope),
     };
     let options = ExpandOptions { fields: Vec::new(), part };
     let found = expand(&originals, reference, &options, parts.clock.now()).await?;
@@ -312,50 +275,71 @@ async fn expand_ref(parts: &Parts, asked: &Asked) -> Result<String, Failure> {
 
 /// Returns the part of a text from a character on, within a budget.
 fn from(text: &str, offset: usize, budget: u64) -> String {
-    let begin = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
+    let begin = head(text, Limit::Characters(offset)).len();
     bounded::characters(&text[begin..], budget, |at| format!("go on with offset {}", offset + at))
 }
 
 async fn context_pressure(
-    parts: &Parts,
+    parts: &ServerParts,
     wanted: &SessionId,
     window: Option<u64>,
-) -> Result<String, Failure> {
+) -> Result<String, McpFailure> {
     let Some(found) = parts.history.session(&parts.tenant, wanted).await? else {
-        return Err(Failure::Input(format!("there is no session {wanted}")));
+        return Err(McpFailure::Input(format!("there is no session {wanted}")));
     };
     let mut budget = ContextBudget::default();
     budget.total_tokens = window.unwrap_or(budget.total_tokens);
-    let pressure = pressure(found.tokens, &budget);
-    serde_json::to_string_pretty(&pressure).map_err(|error| Failure::Input(error.to_string()))
+    let whole = pressure(found.tokens, &budget);
+    let mut out = format!(
+        "whole session: {} of {} tokens, {}%",
+        whole.session_tokens, whole.total_tokens, whole.percent
+    );
+    let receipts = parts.history.receipts(&parts.tenant, wanted).await?;
+    let sent = receipts.last().and_then(|last| {
+        let receipt: Value = serde_json::from_str(&last.receipt).ok()?;
+        Some((last.turn, receipt.get("tokens")?.as_u64()?))
+    });
+    if let Some((turn, tokens)) = sent {
+        let sent = pressure(tokens, &budget);
+        let _ = write!(out, "\nsent in turn {turn}: {tokens} tokens, {}%", sent.percent);
+    }
+    if let Some(message) = whole.message {
+        let _ = write!(out, "\n{message}");
+    }
+    Ok(out)
 }
 
 /// Returns the receipt of a turn, the last one without a number.
 pub(crate) async fn turn_of(
-    parts: &Parts,
+    parts: &ServerParts,
     wanted: &SessionId,
     turn: Option<u32>,
     offset: usize,
     budget: u64,
-) -> Result<String, Failure> {
+) -> Result<String, McpFailure> {
     let receipts = parts.history.receipts(&parts.tenant, wanted).await?;
     let last = receipts.last().map(|receipt| receipt.turn);
     let found: Vec<_> =
         receipts.iter().filter(|receipt| Some(receipt.turn) == turn.or(last)).collect();
     if found.is_empty() {
         let known = last.map_or("no receipt".to_owned(), |last| format!("turns 0 to {last}"));
-        return Err(Failure::Input(format!("session {wanted} has {known}")));
+        return Err(McpFailure::Input(format!("session {wanted} has {known}")));
     }
     let mut out = String::new();
     for receipt in found {
         let _ = writeln!(
             out,
-            "turn {} by {}: {} of {} messages sent, {} tokens saved\n{}",
+            "turn {} by {}: {} of {} messages sent, {} tokens saved{}\n{}",
             receipt.turn,
             receipt.strategy,
             receipt.context_size,
             receipt.full_history_size,
             receipt.tokens_saved,
+            receipt.bill.map_or_else(String::new, |bill| format!(
+                ", ${:.4} billed{}",
+                bill.billed,
+                if bill.estimate { " (estimate)" } else { "" }
+            )),
             receipt.receipt
         );
     }
@@ -364,13 +348,13 @@ pub(crate) async fn turn_of(
 
 /// Returns the messages of a session from a position on, one a line.
 pub(crate) async fn timeline_of(
-    parts: &Parts,
+    parts: &ServerParts,
     wanted: &SessionId,
     first: u32,
     budget: u64,
-) -> Result<String, Failure> {
+) -> Result<String, McpFailure> {
     let Some(summary) = parts.history.session(&parts.tenant, wanted).await? else {
-        return Err(Failure::Input(format!("there is no session {wanted}")));
+        return Err(McpFailure::Input(format!("there is no session {wanted}")));
     };
     let records = parts.history.messages(&parts.tenant, wanted, first, PAGE).await?;
     let lines: Vec<String> = records
@@ -387,29 +371,32 @@ pub(crate) async fn timeline_of(
             )
         })
         .collect();
-    let mut out = bounded::entries(&lines, budget, "message", |shown| {
-        format!("go on with from {}", first as usize + shown)
-    });
-    let end = first as usize + lines.len();
-    if lines.len() == PAGE && !out.contains("go on with from") {
-        let _ = write!(out, "go on with from {end} of {}", summary.messages);
+    let page = Page {
+        entries: &lines,
+        from: first as usize,
+        total: summary.messages as usize,
+        unit: "message",
+    };
+    let text = page.text(budget);
+    if text.is_empty() {
+        return Err(McpFailure::Input(format!(
+            "session {wanted} has {} messages",
+            summary.messages
+        )));
     }
-    Ok(out)
+    Ok(text)
 }
 
-async fn sessions(parts: &Parts, first: u32, budget: u64) -> Result<String, Failure> {
-    let sessions = parts.history.sessions(&parts.tenant, first as usize + PAGE).await?;
+async fn sessions(parts: &ServerParts, asked: &ToolArguments) -> Result<String, McpFailure> {
+    let sessions = parts.history.sessions(&parts.tenant, usize::MAX >> 1).await?;
     let lines: Vec<String> = sessions
         .iter()
-        .skip(first as usize)
         .map(|found| {
             format!("{} {} messages {} tokens", found.session, found.messages, found.tokens)
         })
         .collect();
     if lines.is_empty() {
-        return Ok("The store has no further sessions.".to_owned());
+        return Ok("The store has no sessions.".to_owned());
     }
-    Ok(bounded::entries(&lines, budget, "session", |shown| {
-        format!("go on with from {}", first as usize + shown)
-    }))
+    Ok(listed(&lines, "session", asked))
 }

@@ -11,6 +11,7 @@ use hyper_util::rt::TokioIo;
 use rmcp::ServiceExt as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
 use crate::server::ContextServer;
@@ -26,7 +27,7 @@ pub struct HttpSettings {
 
 /// Why the server did not start, or ended.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
+pub enum McpServeError {
     #[error("{address} can be reached from elsewhere; MCP over HTTP listens on loopback only")]
     Open { address: SocketAddr },
     #[error("cannot listen")]
@@ -36,25 +37,35 @@ pub enum ServeError {
 }
 
 /// Serves one client on standard input and output until it closes them.
-pub async fn serve_stdio(server: ContextServer) -> Result<(), ServeError> {
-    let protocol = |error: &dyn std::fmt::Display| ServeError::Protocol(error.to_string());
-    let running = server.serve(rmcp::transport::stdio()).await;
+pub async fn serve_stdio(server: ContextServer) -> Result<(), McpServeError> {
+    let (reader, writer) = rmcp::transport::stdio();
+    serve_stream(server, reader, writer).await
+}
+
+/// Serves one client on a pair of streams, a message a line, until it closes them.
+pub async fn serve_stream(
+    server: ContextServer,
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), McpServeError> {
+    let protocol = |error: &dyn std::fmt::Display| McpServeError::Protocol(error.to_string());
+    let running = server.serve((reader, writer)).await;
     running.map_err(|error| protocol(&error))?.waiting().await.map_err(|error| protocol(&error))?;
     Ok(())
 }
 
 /// Serves streamable HTTP until `stop` is over.
 ///
-/// Errors: [`ServeError::Open`] for an address that others than this machine reach, because clients show no key.
+/// Errors: [`McpServeError::Open`] for an address that others than this machine reach, because clients show no key.
 pub async fn serve_http(
     listener: TcpListener,
     server: ContextServer,
     settings: HttpSettings,
     stop: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
-    let address = listener.local_addr().map_err(ServeError::Listen)?;
+) -> Result<(), McpServeError> {
+    let address = listener.local_addr().map_err(McpServeError::Listen)?;
     if !address.ip().is_loopback() {
-        return Err(ServeError::Open { address });
+        return Err(McpServeError::Open { address });
     }
     let mut hosts = ["127.0.0.1", "localhost", "[::1]"]
         .map(|name| format!("{name}:{}", address.port()))

@@ -84,7 +84,7 @@ impl Environment {
         self.ran(&command.env("CLICOLOR_FORCE", "1").output().expect("the binary runs"))
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(arguments).current_dir(self.work()).env_clear().env("HOME", self.home());
         command

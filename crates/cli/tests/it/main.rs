@@ -14,6 +14,7 @@ mod explain;
 mod gateway;
 mod inspect;
 mod learn;
+mod mcp;
 mod memory;
 mod models;
 mod modules;
