@@ -14,6 +14,7 @@ mod import;
 mod inspect;
 mod learn;
 mod log;
+mod mcp;
 mod memory;
 mod models;
 mod pin;
@@ -30,6 +31,7 @@ mod tenant;
 mod tools;
 mod trim;
 mod trust;
+mod ui;
 mod validate;
 mod work;
 
@@ -51,6 +53,7 @@ pub(crate) use import::ImportArguments;
 pub(crate) use inspect::InspectArguments;
 pub(crate) use learn::LearnArguments;
 pub(crate) use log::LogArguments;
+pub(crate) use mcp::McpArguments;
 pub(crate) use memory::{
     AddArguments, EditArguments, ExportArguments, ExtractArguments, ForgetArguments,
     ImportMemoryArguments, ListArguments, MemoryArguments, MemoryCommand, PlainArguments,
@@ -72,6 +75,7 @@ pub(crate) use tenant::{TenantArguments, TenantCommand};
 pub(crate) use tools::{ToolsArguments, ToolsCommand};
 pub(crate) use trim::TrimArguments;
 pub(crate) use trust::TrustArguments;
+pub(crate) use ui::UiArguments;
 pub(crate) use validate::ValidateArguments;
 pub(crate) use work::WorkArguments;
 
@@ -141,6 +145,10 @@ pub(crate) enum Command {
     Tools(ToolsArguments),
     /// Serve the gateway: a proxy in front of the OpenAI, Anthropic and Gemini APIs that bounds what a model sees
     Serve(ServeArguments),
+    /// Serve the dashboard over a store or over recorded sessions, and the REST interface that it uses
+    Ui(UiArguments),
+    /// Serve the store to clients of MCP: recall, memory, refs and receipts as eight tools
+    Mcp(McpArguments),
     /// Print the settings that point a client at the gateway
     Env(EnvArguments),
     /// Run a client behind the gateway and print the savings: `plimsoll run-agent -- claude`

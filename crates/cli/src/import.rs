@@ -10,7 +10,7 @@ use plimsoll_formats::{NoteKind, ReadOptions, RecordPlace, SessionNote, read_dia
 use serde::Serialize;
 
 use crate::arguments::ImportArguments;
-use crate::config;
+use crate::config::{self, Config};
 use crate::error::CommandError;
 use crate::figures::thousands;
 use crate::load::{read_file, read_session, warn};
@@ -19,9 +19,9 @@ use crate::store::{Store, id_of, session_id};
 
 /// The result of importing one file.
 #[derive(Debug, Serialize)]
-struct ImportReport {
+pub(crate) struct ImportReport {
     file: String,
-    added: usize,
+    pub(crate) added: usize,
     known: usize,
     skipped: usize,
 }
@@ -40,39 +40,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
     let store = Store::open(&arguments.store, arguments.config.as_deref())?;
     let mut reports = Vec::new();
     for file in &arguments.files {
-        let mut read = read(file, arguments)?;
-        let mut flags = Flags::new();
-        for (_, message) in &mut read.messages {
-            let (changed, found) = handle_message(message, config.safety.ingestion);
-            add(&mut flags, &found);
-            if let Some(changed) = changed {
-                *message = changed;
-            }
-        }
-        if !flags.is_empty() {
-            output::warning(&format!(
-                "{} holds {}; `[safety.ingestion]` of the settings redacts",
-                file.display(),
-                told(&flags)
-            ));
-        }
-        if read.is_recorded {
-            apart(&store, &mut read.messages)?;
-        }
-        let imported = store.import(read.messages, &config.cards)?;
-        read.notes.extend(imported.differing.iter().map(|place| SessionNote {
-            place: read.places[*place],
-            kind: NoteKind::Skipped { why: "its id is kept with another text".to_owned() },
-        }));
-        warn(file, &read.notes, arguments.verbose);
-        let skipped =
-            read.notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
-        reports.push(ImportReport {
-            file: file.display().to_string(),
-            added: imported.added,
-            known: imported.known,
-            skipped,
-        });
+        reports.push(import_file(&store, &config, file, arguments)?);
     }
     if arguments.json {
         return output::json(&reports);
@@ -87,6 +55,48 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
         text.push('\n');
     }
     output::data(&text)
+}
+
+/// Puts the messages of one file into a store.
+pub(crate) fn import_file(
+    store: &Store,
+    config: &Config,
+    file: &Path,
+    arguments: &ImportArguments,
+) -> Result<ImportReport, CommandError> {
+    let mut read = read(file, arguments)?;
+    let mut flags = Flags::new();
+    for (_, message) in &mut read.messages {
+        let (changed, found) = handle_message(message, config.safety.ingestion);
+        add(&mut flags, &found);
+        if let Some(changed) = changed {
+            *message = changed;
+        }
+    }
+    if !flags.is_empty() {
+        output::warning(&format!(
+            "{} holds {}; `[safety.ingestion]` of the settings redacts",
+            file.display(),
+            told(&flags)
+        ));
+    }
+    if read.is_recorded {
+        apart(store, &mut read.messages)?;
+    }
+    let imported = store.import(read.messages, &config.cards)?;
+    read.notes.extend(imported.differing.iter().map(|place| SessionNote {
+        place: read.places[*place],
+        kind: NoteKind::Skipped { why: "its id is kept with another text".to_owned() },
+    }));
+    warn(file, &read.notes, arguments.verbose);
+    let skipped =
+        read.notes.iter().filter(|note| matches!(note.kind, NoteKind::Skipped { .. })).count();
+    Ok(ImportReport {
+        file: file.display().to_string(),
+        added: imported.added,
+        known: imported.known,
+        skipped,
+    })
 }
 
 fn read(path: &Path, arguments: &ImportArguments) -> Result<Read, CommandError> {

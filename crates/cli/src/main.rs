@@ -26,10 +26,12 @@ mod learn;
 mod library;
 mod load;
 mod log;
+mod mcp;
 mod memory;
 mod models;
 mod needs;
 mod output;
+mod pages;
 mod pin;
 mod pressure;
 mod pricing;
@@ -49,6 +51,7 @@ mod tenant;
 mod tools;
 mod trim;
 mod trust;
+mod ui;
 mod upkeep;
 mod validate;
 mod work;
@@ -103,6 +106,8 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Cache(cache) => cache::run(&cache),
         Command::Tools(tools) => tools::run(&tools),
         Command::Serve(serve) => serve::run(&serve),
+        Command::Ui(ui) => ui::run(&ui),
+        Command::Mcp(mcp) => mcp::run(&mcp),
         Command::Env(env) => environment::run(&env),
         Command::RunAgent(agent) => agent::run(&agent).map(drop),
         Command::Config(config) => settings::run(&config),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use plimsoll_core::policy::{Budget, Policy};
 use plimsoll_engine::assemble::FrameBook;
+use plimsoll_engine::{HistoryStore, KnowledgeStore};
 use plimsoll_gateway::{
-    Answers, Gateway, GatewayConfig, Memory, Mode, Observation, Parts, Policies, ServeError,
+    Answers, Gateway, GatewayConfig, Memory, Mode, Observation, Pages, Parts, Policies, ServeError,
     StoredAnswers, StoredMemory, serve,
 };
 use tokio::net::TcpListener;
@@ -19,6 +20,7 @@ use crate::error::CommandError;
 use crate::heaps;
 use crate::models::{self, embedder};
 use crate::output;
+use crate::pages;
 use crate::pricing::pricing;
 use crate::store::Addresses;
 use crate::system::outside;
@@ -47,6 +49,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
         let (gateway, listener) = (Arc::new(gateway.0), gateway.1);
         let address = listener.local_addr().map_err(CommandError::failure)?;
         output::data(&format!("plimsoll listens on http://{address}\n"))?;
+        output::note(&format!("the dashboard is at http://{address}/ui/"));
         serve(listener, gateway, stopped()).await.map_err(failed)
     })
 }
@@ -63,6 +66,17 @@ pub(crate) async fn open(
 ) -> Result<(Gateway, TcpListener), CommandError> {
     check(&config)?;
     let (history, knowledge) = Addresses::new(store, &config.store)?.open().await?;
+    let pages = pages::open(&config, history.clone(), knowledge.clone()).await?;
+    open_with(config, history, knowledge, pages).await
+}
+
+/// Opens the port over a store that is open.
+pub(crate) async fn open_with(
+    config: Config,
+    history: Arc<dyn HistoryStore>,
+    knowledge: Arc<dyn KnowledgeStore>,
+    pages: Arc<dyn Pages>,
+) -> Result<(Gateway, TcpListener), CommandError> {
     let settings = config.gateway.clone();
     let clock = outside().clock;
     let lazy_tools = settings.add.lazy_tools.then(|| config.lazy_tools.clone());
@@ -90,6 +104,7 @@ pub(crate) async fn open(
         )));
     }
     let parts = Parts {
+        pages: Some(pages),
         history,
         clock,
         policies: Arc::new(Configured(config)),
@@ -156,20 +171,30 @@ struct Configured(Config);
 
 impl Policies for Configured {
     fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
-        let mut config = self.0.clone();
-        if let Some(budget) = budget {
-            config.budget = budget.into();
-            config.newest.budget = budget;
-            config.request.total = budget;
-        }
-        // A client's messages may be made smaller; a summary between them has no place in what it sends next.
-        config.policy(name).ok().filter(|policy| !matches!(policy, Policy::Trim(_)))
+        with_budget(&self.0, name, budget)
     }
+}
+
+/// Returns the policy of a name with another budget, where one is given.
+pub(crate) fn with_budget(config: &Config, name: &str, budget: Option<u64>) -> Option<Policy> {
+    let mut config = config.clone();
+    if let Some(budget) = budget {
+        config.budget = budget.into();
+        config.newest.budget = budget;
+        config.request.total = budget;
+    }
+    // A client's messages may be made smaller; a summary between them has no place in what it sends next.
+    config.policy(name).ok().filter(|policy| !matches!(policy, Policy::Trim(_)))
 }
 
 /// Begins to log to standard error, as lines or as JSON.
 pub(crate) fn log(config: &GatewayConfig) -> Result<(), CommandError> {
-    let level = environment(LOG).unwrap_or_else(|| "info".to_owned());
+    log_from(config, "info")
+}
+
+/// Begins to log from a level on, unless [`LOG`] names another.
+pub(crate) fn log_from(config: &GatewayConfig, level: &str) -> Result<(), CommandError> {
+    let level = environment(LOG).unwrap_or_else(|| level.to_owned());
     let level: LevelFilter = level.parse().map_err(|_| {
         CommandError::usage(anyhow::anyhow!("{LOG} is `{level}`"))
             .hint("one of off, error, warn, info, debug, trace")
@@ -188,7 +213,7 @@ pub(crate) fn log(config: &GatewayConfig) -> Result<(), CommandError> {
 }
 
 /// Returns when the process is asked to stop.
-async fn stopped() {
+pub(crate) async fn stopped() {
     let interrupted = tokio::signal::ctrl_c();
     #[cfg(unix)]
     {

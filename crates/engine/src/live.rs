@@ -3,6 +3,7 @@
 //! The content that a model was sent follows from the transcript, the times in it, and the places at which it was asked, each with its policy. All
 //! of that is kept: messages as messages, the rest in the receipt of each request.
 
+mod again;
 mod alike;
 mod conversation;
 mod note;
@@ -29,6 +30,7 @@ use note::{Mark, RequestReceipt};
 use request::LastDecision;
 use size::{message_bytes, size};
 
+pub use again::RequestAgain;
 pub use alike::{alike, carried};
 pub use conversation::{BranchMatch, Conversation, session_name};
 pub use note::{Miss, Note};

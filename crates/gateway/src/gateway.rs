@@ -18,7 +18,7 @@ use crate::keys::{KeyError, Keys};
 use crate::metrics::{Counter, Metrics};
 use crate::outbound::redacted;
 use crate::pauses::Pauses;
-use crate::ports::{Answers, Memory, Observation, Parts, Policies};
+use crate::ports::{Answers, Memory, Observation, Pages, Parts, Policies};
 use crate::refusal::RequestRefusal;
 use crate::relay::Incoming;
 use crate::sessions::Sessions;
@@ -52,6 +52,7 @@ pub struct Gateway {
     pub(crate) observation: Option<Observation>,
     pub(crate) ingestion: Handling,
     pub(crate) lazy_tools: Option<LazySettings>,
+    pub(crate) pages: Option<Arc<dyn Pages>>,
     pub(crate) sessions: Sessions,
     pub(crate) backlog: Backlog,
     pub(crate) pauses: Pauses,
@@ -107,6 +108,7 @@ impl Gateway {
             observation,
             ingestion,
             lazy_tools,
+            pages,
         } = parts;
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
@@ -126,6 +128,7 @@ impl Gateway {
             observation,
             ingestion,
             lazy_tools,
+            pages,
             in_flight: InFlight::new(&config.limits, config.keys.len()),
             answers_in_flight: InFlight::of(config.limits.answers_bytes),
             work: Work::new(config.limits.waiting),
@@ -179,6 +182,11 @@ impl Gateway {
 
     pub(crate) fn admits(&self, method: &http::Method, headers: &http::HeaderMap) -> bool {
         self.guard.get().is_some_and(|guard| guard.admits(method, headers))
+    }
+
+    /// Returns whether a request for the store's own pages is admitted: a page of theirs may ask too.
+    pub(crate) fn admits_pages(&self, method: &http::Method, headers: &http::HeaderMap) -> bool {
+        self.guard.get().is_some_and(|guard| guard.admits_own(method, headers))
     }
 
     /// Sends a request to its upstream, and returns when the head of the response is there.

@@ -37,6 +37,25 @@ impl Guard {
         Self { hosts: known, origins, is_closed }
     }
 
+    /// Returns whether a request is admitted whose origin may also be the gateway itself.
+    ///
+    /// A browser sends the origin of a page that we served with what that page writes.
+    pub(crate) fn admits_own(&self, method: &Method, headers: &HeaderMap) -> bool {
+        let own = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let is_own = |origin: &HeaderValue| {
+            let origin = origin.to_str().ok().and_then(|origin| {
+                origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))
+            });
+            origin.is_some() && origin == own
+        };
+        if !headers.get_all(ORIGIN).iter().all(is_own) {
+            return self.admits(method, headers);
+        }
+        let mut without = headers.clone();
+        without.remove(ORIGIN);
+        self.admits(method, &without)
+    }
+
     /// Returns whether a request is admitted.
     pub(crate) fn admits(&self, method: &Method, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(HOST).iter();
@@ -112,6 +131,30 @@ mod tests {
         assert!(admits(&guard, &[own, ("sec-fetch-site", "none")]));
         assert!(!admits(&guard, &[own, ("content-type", "Text/Plain;charset=UTF-8")]));
         assert!(admits(&guard, &[own, ("content-type", "application/json")]));
+    }
+
+    #[test]
+    fn our_own_pages_may_ask_for_pages_and_others_may_not() {
+        let guard = Guard::new(SocketAddr::from(([127, 0, 0, 1], 7433)), &[], &[], false);
+        let asks = |pairs: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.append(*name, HeaderValue::from_static(value));
+            }
+            guard.admits_own(&Method::POST, &headers)
+        };
+        let own = ("host", "127.0.0.1:7433");
+        let site = ("sec-fetch-site", "same-origin");
+        assert!(asks(&[own, ("origin", "http://127.0.0.1:7433"), site]));
+        assert!(asks(&[own]));
+        for foreign in ["http://evil.com", "null", "http://localhost:7433", "http://127.0.0.1:1"] {
+            assert!(!asks(&[own, ("origin", foreign), site]), "{foreign}");
+        }
+        // A name that an attacker points at this machine is its own origin, and no name of ours.
+        assert!(!asks(&[("host", "evil.com:7433"), ("origin", "http://evil.com:7433"), site]));
+        assert!(!asks(&[own, ("sec-fetch-site", "cross-site")]));
+        let plain = ("content-type", "text/plain");
+        assert!(!asks(&[own, ("origin", "http://127.0.0.1:7433"), plain]));
     }
 
     #[test]

@@ -6,11 +6,14 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
+use plimsoll_engine::TenantId;
 
+use crate::body::{BodyPace, receive};
 use crate::config::Api;
 use crate::forward::forward;
 use crate::gateway::Gateway;
 use crate::metrics::Counter;
+use crate::ports::Pages;
 use crate::refusal::RequestRefusal;
 use crate::relay::{Body, whole};
 use crate::routes::{GatewayRoute, RouteAccess};
@@ -32,6 +35,37 @@ pub(crate) async fn handle(gateway: Arc<Gateway>, request: Request<RequestBody>)
     })
 }
 
+/// Answers a request for the store's own pages.
+async fn page(
+    gateway: &Arc<Gateway>,
+    pages: &dyn Pages,
+    access: RouteAccess,
+    request: Request<RequestBody>,
+) -> Result<Response<Body>, RequestRefusal> {
+    if !gateway.admits_pages(request.method(), request.headers()) {
+        return Err(RequestRefusal::Foreign);
+    }
+    // No upstream's key is meant here, so that the usual places carry the gateway's.
+    let caller = gateway.keys.caller(request.headers(), true);
+    let tenant = match (access, caller) {
+        (RouteAccess::Open, _) => TenantId::default(),
+        (_, None) => return Err(RequestRefusal::NoKey),
+        (RouteAccess::Operator, Some(caller)) if !caller.is_operator => {
+            return Err(RequestRefusal::Operator);
+        }
+        (_, Some(caller)) => caller.tenant,
+    };
+    let (head, body) = request.into_parts();
+    let limits = &gateway.config.limits;
+    let pace = BodyPace::of(&gateway.config.timeouts, limits);
+    let room = (&gateway.in_flight, &tenant);
+    let received =
+        receive(&head.headers, body, limits.body_bytes, pace, room, &*gateway.clock).await?;
+    let body = received.plain().clone();
+    let answer = pages.answer(&tenant, Request::from_parts(head, body)).await;
+    Ok(answer.map(whole))
+}
+
 async fn answer(
     gateway: &Arc<Gateway>,
     request: Request<RequestBody>,
@@ -41,6 +75,11 @@ async fn answer(
 ) -> Result<Response<Body>, RequestRefusal> {
     if route == GatewayRoute::Health {
         return Ok(text("alive\n"));
+    }
+    if let Some(pages) = &gateway.pages
+        && let Some(access) = pages.access(request.uri().path())
+    {
+        return Box::pin(page(gateway, &**pages, access, request)).await;
     }
     if !gateway.admits(request.method(), request.headers()) {
         return Err(RequestRefusal::Foreign);

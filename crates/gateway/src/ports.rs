@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response};
 use plimsoll_core::Message;
 use plimsoll_core::answer::AnswerFacts;
 use plimsoll_core::cost::Pricing;
@@ -13,6 +15,8 @@ use plimsoll_core::safety::Handling;
 use plimsoll_engine::cards::CardSettings;
 use plimsoll_engine::{Clock, HistoryStore, KnowledgeStore, SessionId, TenantId};
 use plimsoll_wire::CacheQuestion;
+
+use crate::routes::RouteAccess;
 
 /// The parts of a gateway beside its settings.
 #[derive(Debug)]
@@ -31,6 +35,18 @@ pub struct Parts {
     pub ingestion: Handling,
     /// The rules by which schemas of tools are sent only on demand, if they are.
     pub lazy_tools: Option<LazySettings>,
+    /// The interface to the store and the dashboard, if they are served.
+    pub pages: Option<Arc<dyn Pages>>,
+}
+
+/// Answers requests about the store, beside those that go to a provider.
+#[async_trait]
+pub trait Pages: Send + Sync + Debug {
+    /// Returns whether a path is one of these, and who may ask for it.
+    fn access(&self, path: &str) -> Option<RouteAccess>;
+
+    /// Answers a request of a tenant whose key was checked.
+    async fn answer(&self, tenant: &TenantId, request: Request<Bytes>) -> Response<Bytes>;
 }
 
 /// The store of jobs, and the settings of cards.

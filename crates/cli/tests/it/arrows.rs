@@ -120,6 +120,26 @@ fn cascades_know_the_engine_and_core_only() {
 }
 
 #[test]
+fn the_server_of_mcp_knows_the_engine_and_core_only() {
+    check(
+        "plimsoll-mcp",
+        &[
+            "plimsoll-formats",
+            "plimsoll-wire",
+            "plimsoll-store",
+            "plimsoll-models",
+            "plimsoll-tools",
+            "plimsoll-cascade",
+            "plimsoll-gateway",
+            "plimsoll-cli",
+            "rusqlite",
+            "clap",
+            "anyhow",
+        ],
+    );
+}
+
+#[test]
 fn the_engine_waits_for_nothing_itself() {
     check(
         "plimsoll-engine",

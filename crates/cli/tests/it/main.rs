@@ -15,6 +15,7 @@ mod gateway;
 mod inspect;
 mod kills;
 mod learn;
+mod mcp;
 mod memory;
 mod models;
 mod modules;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::note::Mark;
 use super::request::LastDecision;
-use super::{CacheRead, LiveSession, Note};
+use super::{CacheRead, LiveSession, Note, RequestAgain};
 use crate::error::StoreError;
 use crate::history::{Bills, HistoryStore, ReceiptRecord};
 use crate::id::{SessionId, TenantId};
@@ -93,9 +93,13 @@ impl LiveSession {
     ///
     /// Messages behind a request's place are there already and do not matter: later messages decide nothing.
     pub(super) fn wake(&mut self, pricing: &Pricing) {
-        if self.state.is_some() {
-            return;
+        if self.state.is_none() {
+            self.wake_with(pricing, &mut |_| {});
         }
+    }
+
+    /// Bounds all requests so far again; `each` sees them.
+    pub(super) fn wake_with(&mut self, pricing: &Pricing, each: &mut dyn FnMut(RequestAgain<'_>)) {
         let mut state = State::default();
         let marks = std::mem::take(&mut self.marks);
         let mut before: Option<&Mark> = None;
@@ -111,6 +115,17 @@ impl LiveSession {
                 state.show_again(mark.note.again.iter().cloned());
                 let (context, receipt) =
                     bound(&self.transcript, mark.position, &mark.policy, &terms, &mut state);
+                each(RequestAgain {
+                    number: mark.note.number,
+                    strategy: &mark.strategy,
+                    model,
+                    position: mark.position,
+                    transcript: &self.transcript,
+                    context: &context,
+                    receipt: &receipt,
+                    state: &state,
+                    went_out_as_it_came: mark.note.observed || mark.note.late,
+                });
                 let at = self.transcript.time_before(mark.position).unwrap_or_default();
                 let (id, plan) = (&self.id, state.plan());
                 let record =

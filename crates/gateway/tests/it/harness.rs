@@ -185,6 +185,7 @@ impl Running {
         config.marks = false;
         change(&mut config);
         let parts = Parts {
+            pages: None,
             history: store.clone(),
             clock: clock.clone(),
             policies: Arc::new(Named),

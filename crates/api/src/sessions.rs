@@ -1,0 +1,151 @@
+//! Sessions, their messages and receipts, and the efficiency of decisions.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::text::{Limit, head};
+use plimsoll_core::{ContextBudget, Ref, pressure};
+use plimsoll_engine::{Efficiency, Gathering, MessageRecord, SessionSummary};
+use serde_json::{Value, json};
+
+use crate::api::Asked;
+use crate::paging::{PageQuery, page};
+use crate::problem::Problem;
+
+/// Characters of a message in a list (chosen: a few lines).
+const SHOWN: usize = 600;
+
+pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
+    let (history, tenant) = (&*asked.parts.history, asked.tenant);
+    let query = PageQuery::of(&asked.query)?;
+    let all = history.sessions(tenant, usize::MAX >> 1).await?;
+    let (sessions, next) = query.take(all, |one| one.session.to_string())?;
+    let gathered = history.efficiency(tenant, Gathering::Session).await?;
+    let efficiencies: BTreeMap<_, _> =
+        gathered.iter().filter_map(|one| Some((one.session.as_ref()?, one))).collect();
+    let mut items = Vec::new();
+    for one in &sessions {
+        let efficiency = efficiencies.get(&one.session).copied();
+        items.push(written(asked, one, efficiency).await?);
+    }
+    Ok(page(items, next.as_deref()))
+}
+
+pub(crate) async fn one(asked: &Asked<'_>) -> Result<Value, Problem> {
+    let summary = summary(asked).await?;
+    let gathered = asked.parts.history.efficiency(asked.tenant, Gathering::Session).await?;
+    let efficiency = gathered.iter().find(|one| one.session.as_ref() == Some(&summary.session));
+    written(asked, &summary, efficiency).await
+}
+
+/// Returns the session that the path names.
+pub(crate) async fn summary(asked: &Asked<'_>) -> Result<SessionSummary, Problem> {
+    let session = asked.query.session()?;
+    let found = asked.parts.history.session(asked.tenant, &session).await?;
+    found.ok_or_else(|| Problem::NotFound(format!("session `{session}`")))
+}
+
+/// Writes a session; its model is that of one of its last messages, and its title begins what the user said first.
+async fn written(
+    asked: &Asked<'_>,
+    session: &SessionSummary,
+    efficiency: Option<&Efficiency>,
+) -> Result<Value, Problem> {
+    let history = &*asked.parts.history;
+    let from = session.messages.saturating_sub(20);
+    let last = history.messages(asked.tenant, &session.session, from, 20).await?;
+    let model = last.iter().rev().find_map(|record| record.message.model.clone());
+    let first = history.messages(asked.tenant, &session.session, 0, 8).await?;
+    let said = first.iter().find(|record| {
+        record.message.role == plimsoll_core::Role::User && !record.message.shown().is_empty()
+    });
+    let title = said.map(|record| plimsoll_core::text::line(&record.message.shown(), 120));
+    let pressure = pressure(session.tokens, &ContextBudget::default());
+    let bills = efficiency.map(|one| one.bills).filter(|bills| bills.requests_billed > 0);
+    Ok(json!({
+        "id": session.session,
+        "title": title,
+        "model": model,
+        "messages": session.messages,
+        "tokens": session.tokens,
+        "first_at": session.first_at,
+        "last_at": session.last_at,
+        "pressure": pressure.percent,
+        "decisions": efficiency.map_or(0, |one| one.selections),
+        "tokens_saved": efficiency.map(|one| one.tokens_saved),
+        "bill": bills.map(|bills| json!({
+            "requests": bills.requests_billed,
+            "billed": bills.dollars_billed,
+            "without": bills.dollars_without,
+            "estimated_requests": bills.bills_estimated,
+        })),
+    }))
+}
+
+pub(crate) async fn messages(asked: &Asked<'_>) -> Result<Value, Problem> {
+    let session = summary(asked).await?.session;
+    let query = PageQuery::of(&asked.query)?;
+    let from = query.number()?;
+    let history = &*asked.parts.history;
+    let mut records = history.messages(asked.tenant, &session, from, query.limit + 1).await?;
+    let has_more = records.len() > query.limit;
+    records.truncate(query.limit);
+    let next = records.last().filter(|_| has_more).map(|record| record.position.to_string());
+    Ok(page(records.iter().map(message), next.as_deref()))
+}
+
+/// Writes a stored message with the beginning of its text.
+pub(crate) fn message(record: &MessageRecord) -> Value {
+    let text = record.message.shown();
+    let shown = head(&text, Limit::Characters(SHOWN));
+    json!({
+        "session": record.session,
+        "position": record.position,
+        "turn": record.turn,
+        "role": record.message.role.as_str(),
+        "model": record.message.model,
+        "time": record.message.time,
+        "tokens": record.tokens,
+        "ref": Ref::message(record.hash).to_string(),
+        "text": shown,
+        "characters": text.chars().count(),
+    })
+}
+
+pub(crate) async fn receipts(asked: &Asked<'_>) -> Result<Value, Problem> {
+    let session = summary(asked).await?.session;
+    let query = PageQuery::of(&asked.query)?;
+    let all = asked.parts.history.receipts(asked.tenant, &session).await?;
+    let key = |one: &plimsoll_engine::ReceiptRecord| format!("{}:{}", one.turn, one.strategy);
+    let (receipts, next) = query.take(all, key)?;
+    let items = receipts.iter().map(|one| {
+        json!({
+            "turn": one.turn,
+            "strategy": one.strategy,
+            "full_messages": one.full_history_size,
+            "messages": one.context_size,
+            "changed_messages": one.masked_count,
+            "tokens_saved": one.tokens_saved,
+            "bill": one.bill,
+            "recorded_at": one.recorded_at,
+            "receipt": serde_json::from_str::<Value>(&one.receipt).unwrap_or_default(),
+        })
+    });
+    Ok(page(items, next.as_deref()))
+}
+
+pub(crate) async fn metrics(asked: &Asked<'_>) -> Result<Value, Problem> {
+    let by = match asked.query.get("by") {
+        None | Some("session") => Gathering::Session,
+        Some("cascade") => Gathering::Cascade,
+        Some(other) => return Err(Problem::Invalid(format!("`by` is not `{other}`"))),
+    };
+    let query = PageQuery::of(&asked.query)?;
+    let all = asked.parts.history.efficiency(asked.tenant, by).await?;
+    let key = |one: &Efficiency| {
+        let session = one.session.as_ref().map(ToString::to_string);
+        session.or_else(|| one.cascade_id.clone()).unwrap_or_else(|| "-".to_owned())
+    };
+    let (found, next) = query.take(all, key)?;
+    let items = found.iter().map(|one| serde_json::to_value(one).unwrap_or_default());
+    Ok(page(items, next.as_deref()))
+}

@@ -1,0 +1,111 @@
+//! The interface to the store and the dashboard, as the gateway serves them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response};
+use plimsoll_api::{Api, ApiParts, ApiPolicies};
+use plimsoll_core::cost::Pricing;
+use plimsoll_core::policy::Policy;
+use plimsoll_engine::assemble::FrameBook;
+use plimsoll_engine::memories::Memories;
+use plimsoll_engine::{HistoryStore, KnowledgeStore, Recall, TenantId};
+use plimsoll_gateway::{Pages, RouteAccess};
+use plimsoll_models::BuiltInEmbedder;
+
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::models::{self, embedder};
+use crate::pricing::pricing;
+use crate::serve::with_budget;
+use crate::system::outside;
+
+/// The interface over a store.
+#[derive(Debug)]
+struct StorePages(Api);
+
+/// Opens the interface that a gateway serves beside its upstreams.
+pub(crate) async fn open(
+    config: &Config,
+    history: Arc<dyn HistoryStore>,
+    knowledge: Arc<dyn KnowledgeStore>,
+) -> Result<Arc<dyn Pages>, CommandError> {
+    Ok(Arc::new(StorePages(api(config, history, knowledge).await?)))
+}
+
+async fn api(
+    config: &Config,
+    history: Arc<dyn HistoryStore>,
+    knowledge: Arc<dyn KnowledgeStore>,
+) -> Result<Api, CommandError> {
+    let embedder = embedder(&models::open(&config.models)?);
+    let frames = FrameBook::new(config.frames()?, embedder.as_deref()).await;
+    Ok(Api::new(ApiParts {
+        history,
+        knowledge,
+        clock: outside().clock,
+        embedder,
+        recall: Recall::new(config.recall.clone(), Some(Arc::new(BuiltInEmbedder))),
+        memories: Memories::new(config.memory.search.clone()),
+        memory: config.memory.clone(),
+        request: config.request.clone(),
+        frames: frames.map_err(CommandError::failure)?,
+        policies: Arc::new(PricedPolicies { config: config.clone(), pricing: pricing(None)? }),
+        handling: config.safety.ingestion,
+    }))
+}
+
+/// The policies of the settings, and the prices in force.
+#[derive(Debug)]
+struct PricedPolicies {
+    config: Config,
+    pricing: Pricing,
+}
+
+impl ApiPolicies for PricedPolicies {
+    fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
+        with_budget(&self.config, name, budget)
+    }
+
+    fn pricing(&self) -> &Pricing {
+        &self.pricing
+    }
+}
+
+#[async_trait]
+impl Pages for StorePages {
+    fn access(&self, path: &str) -> Option<RouteAccess> {
+        let access = if Api::is_open(path) { RouteAccess::Open } else { RouteAccess::Key };
+        Api::takes(path).then_some(access)
+    }
+
+    async fn answer(&self, tenant: &TenantId, request: Request<Bytes>) -> Response<Bytes> {
+        self.0.answer(tenant, request).await
+    }
+}
+
+/// The interface alone: no path goes to an upstream.
+#[derive(Debug)]
+struct OnlyPages(Api);
+
+/// Opens the interface that answers every path.
+pub(crate) async fn open_alone(
+    config: &Config,
+    history: Arc<dyn HistoryStore>,
+    knowledge: Arc<dyn KnowledgeStore>,
+) -> Result<Arc<dyn Pages>, CommandError> {
+    Ok(Arc::new(OnlyPages(api(config, history, knowledge).await?)))
+}
+
+#[async_trait]
+impl Pages for OnlyPages {
+    fn access(&self, path: &str) -> Option<RouteAccess> {
+        let access = if Api::is_open(path) { RouteAccess::Open } else { RouteAccess::Key };
+        Some(access)
+    }
+
+    async fn answer(&self, tenant: &TenantId, request: Request<Bytes>) -> Response<Bytes> {
+        self.0.answer(tenant, request).await
+    }
+}
