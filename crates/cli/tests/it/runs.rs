@@ -183,8 +183,7 @@ fn tools_that_nobody_has_can_be_stood_in_for() {
 fn every_setting_of_a_run_changes_it() {
     let cascade = "cascade_id: c\nauto_context: {intra_phase: {window: 1, mask_observations_after: 1, cadence: every_turn}}\nphases:\n  - {name: a, instructions: A, tackle: [say]}\n  - {name: b, instructions: B, rules: {loop_until: no}, context: {mode: auto, selection: {strategy: llm}}}\n";
     let script = "{\"calls\": [{\"name\": \"say\"}]}\n{\"calls\": [{\"name\": \"say\"}]}\n{\"text\": \"a\", \"repeat\": true}\n";
-    let say =
-        r#"["seq", "1000", "1400"]"#;
+    let say = r#"["seq", "1000", "1400"]"#;
     let run = |say: &str, settings: &str| {
         let environment = Environment::new();
         environment.write("c.yaml", cascade);
