@@ -12,6 +12,7 @@ mod resuming;
 mod robustness;
 mod running;
 mod schema;
+mod selection;
 mod settings;
 mod sweep;
 mod syntax;
