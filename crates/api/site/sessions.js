@@ -1,1 +1,48 @@
+// The list of sessions.
 
+import { all, cards, compact, dollars, h, id, number, percent, table, when } from './element.js';
+
+export async function sessions(main) {
+  const { items } = await all('/sessions');
+  if (items.length === 0) {
+    main.replaceChildren(h('h1', {}, 'Sessions'),
+      h('p', {}, 'The store has no sessions yet. Run ', h('code', {}, 'plimsoll run-agent -- claude'), ' or ', h('code', {}, 'plimsoll import FILE'), '.'));
+    return;
+  }
+  const sum = (pick) => items.reduce((total, one) => total + (pick(one) ?? 0), 0);
+  const billed = items.filter((one) => one.bill);
+  const paid = sum((one) => one.bill?.billed);
+  const without = sum((one) => one.bill?.without);
+  const place = h('div', {});
+  const search = h('input', { type: 'search', 'aria-label': 'Filter sessions by words, model or id', placeholder: 'Filter by words, model or id', oninput: () => show(search.value) });
+  const show = (text) => {
+    const wanted = text.toLowerCase();
+    const found = items.filter((one) => `${one.title ?? ''} ${one.model ?? ''} ${one.id}`.toLowerCase().includes(wanted));
+    place.replaceChildren(list(found), found.length === 0 ? h('p', { class: 'quiet' }, 'No session fits.') : '');
+  };
+  show('');
+  main.replaceChildren(
+    h('h1', {}, 'Sessions'),
+    cards([
+      [number(items.length), 'sessions', `${compact(sum((one) => one.messages))} messages`],
+      [compact(sum((one) => one.tokens)), 'tokens stored', 'each message counted once'],
+      billed.length > 0 && [dollars(paid), 'billed input', `${number(sum((one) => one.bill?.requests))} requests, by the provider's figures`],
+      billed.length > 0 && [dollars(without - paid), 'saved', `${percent(without - paid, without)} of ${dollars(without)}, lookups and cache losses counted`],
+    ]),
+    h('div', { class: 'bar' }, search),
+    place);
+}
+
+function list(items) {
+  const heads = ['Session', 'Model', 'Messages', 'Tokens', 'Of a 200k window', 'Billed', 'Saved', 'Last (UTC)'];
+  return table('Sessions', heads, items.map((one) => [
+    [h('a', { href: `#/session/${id(one.id)}` }, one.title ?? one.id), h('small', { class: 'quiet' }, one.title ? ` ${one.id}` : '')],
+    one.model ?? '–',
+    number(one.messages),
+    number(one.tokens),
+    [h('meter', { min: 0, max: 100, low: 60, high: 80, optimum: 0, value: Math.min(one.pressure, 100), 'aria-label': `${one.pressure}% of a window of 200,000 tokens` }), ` ${one.pressure}%`],
+    one.bill ? [dollars(one.bill.billed), one.bill.estimated_requests > 0 ? h('small', {}, 'part estimated') : ''] : '–',
+    one.bill ? dollars(one.bill.without - one.bill.billed) : '–',
+    when(one.last_at),
+  ]));
+}

@@ -35,7 +35,7 @@ impl ApiPolicies for Named {
     fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
         match name {
             "full" => Some(Policy::Full),
-            "plimsoll" => Some(Policy::Bounded(Bounds::default())),
+            "plimsoll" | "window" => Some(Policy::Bounded(Bounds::default())),
             "newest" => Some(Policy::Newest { budget: budget.unwrap_or(3000) }),
             _ => None,
         }
