@@ -50,6 +50,7 @@ pub(crate) async fn assemble(asked: &Asked<'_>) -> Result<Value, Problem> {
         identity: &parts.memory.identity,
         rules: &parts.memory.rules,
         profile: &parts.memory.profile,
+        recall: None,
     };
     let scope = Scope { session, ..Scope::default() };
     let turn = AssemblyTurn {

@@ -2,6 +2,8 @@
 
 mod page;
 
+use std::sync::Arc;
+
 use plimsoll_core::Tokenizer;
 use plimsoll_core::lazy_tools::{LazySettings, ToolSession, plan_tools};
 use plimsoll_core::memory::assemble::MemoryContext;
@@ -14,7 +16,8 @@ use plimsoll_engine::assemble::{
 use plimsoll_engine::cards::queue_summaries;
 use plimsoll_engine::memories::Memories;
 use plimsoll_engine::tool_registry::registered_tools;
-use plimsoll_engine::{HistoryStore, KnowledgeStore, StoreError, TenantId};
+use plimsoll_engine::{HistoryStore, KnowledgeStore, Recall, StoreError, TenantId};
+use plimsoll_models::BuiltInEmbedder;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::AssembleArguments;
@@ -82,6 +85,7 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
     let settings = config.memory.assemble(&config.request);
     let frames = config.frames()?;
     let tokenizer = tokenizer(&arguments.tokens)?;
+    let recall = Recall::new(config.recall.clone(), Some(Arc::new(BuiltInEmbedder)));
     let assembled = desk.ask(async |history, knowledge, tenant| {
         let embedder = desk.embedder.as_deref();
         let frames = FrameBook::new(frames, embedder).await?;
@@ -96,6 +100,7 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
             identity: &config.memory.identity,
             rules: &config.memory.rules,
             profile: &config.memory.profile,
+            recall: Some(&recall),
         };
         let memories = Memories::new(config.memory.search.clone());
         let assembled = if arguments.memory_only {

@@ -67,10 +67,11 @@ pub struct RequestInput<'a> {
     pub tools: &'a [ToolIntent],
     /// Project, time zone, role.
     pub profile: &'a str,
-    /// The text of [`crate::memory::assemble`]; it contains the facts, so `facts` are not used beside it.
+    /// The text of [`crate::memory::assemble`], with the facts of memory.
     pub memory: Option<&'a str>,
     /// Oldest first.
     pub history: &'a [PastMessage],
+    /// Statements of other origin, as what was said earlier in the session.
     pub facts: &'a [FoundFact],
     pub artefacts: &'a [HotArtefact],
     pub user_turn: &'a str,
@@ -138,8 +139,7 @@ pub fn assemble_request(
 
     let mut state = State::default();
     state.find(Findings {
-        // Memory has the facts already.
-        facts: if memory.is_empty() { fact_lines(input, settings) } else { Vec::new() },
+        facts: fact_lines(input, settings),
         artefacts: input.artefacts.iter().map(artefact_line).collect(),
         rules: input.rules.to_owned(),
     });

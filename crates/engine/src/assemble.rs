@@ -32,12 +32,14 @@ use crate::knowledge::KnowledgeStore;
 use crate::memories::{AskedMemory, FoundMemory, Memories, candidate};
 use crate::memory::{MemoryId, MemoryRecord, Scope};
 use crate::model_error::ModelError;
+use crate::recall::Recall;
 use crate::remember::Details;
 use crate::search::Embedding;
 
 pub use frames::FrameBook;
 pub(crate) use receipt::answer_behind;
 pub use receipt::{ASSEMBLE, AssemblyReceipt, ShownRecord, record_assembly};
+use working_set::recalled;
 pub use working_set::{WorkingSet, working_set};
 
 /// Settings of assembly, beside those of the search.
@@ -64,6 +66,8 @@ pub struct Assembler<'a> {
     /// The operator's rules, and the user's card: project, time zone, role.
     pub rules: &'a str,
     pub profile: &'a str,
+    /// Finds what was said in the session before its newest messages; without it only they are in a request.
+    pub recall: Option<&'a Recall>,
 }
 
 /// The turn that a context is assembled for.
@@ -240,13 +244,14 @@ impl Assembler<'_> {
         let mut settings = self.settings.request.clone();
         settings.total = turn.budget.unwrap_or(settings.total);
         let set = working_set(self, turn, &settings).await?;
+        let facts = recalled(self, turn, &set, &settings).await?;
         let mut input = RequestInput {
             rules: self.rules,
             tools,
             profile: self.profile,
             memory: None,
             history: &set.history,
-            facts: &[],
+            facts: &facts,
             artefacts: &set.artefacts,
             user_turn: &set.turn,
             tokenizer: self.tokenizer,

@@ -158,6 +158,7 @@ impl Memory for StoredMemory {
             identity: &self.identity,
             rules: "",
             profile: "",
+            recall: None,
         };
         // The question itself is the task, and the request has it already.
         let task = Some(("", OPERATOR));

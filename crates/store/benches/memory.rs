@@ -107,6 +107,7 @@ async fn measure(path: &Path, records: usize) {
         identity: "An agent.",
         rules: "",
         profile: "",
+        recall: None,
     };
     let question = random.text(8);
     assembler.memory(&memories, &turn(&scope, &question), None, None).await.expect("assembled");

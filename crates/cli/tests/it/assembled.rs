@@ -121,6 +121,7 @@ async fn assembled(
         identity: "A coding agent.",
         rules: "Answer briefly, and say what you did.",
         profile: "project of the session",
+        recall: None,
     };
     let tools = ["bash", "edit", "read", "write"]
         .map(|name| ToolIntent { name: name.into(), intent: "does what its name says".into() });

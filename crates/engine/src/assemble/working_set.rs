@@ -1,13 +1,16 @@
 //! The working set: what was last said in a session, and what its tools last answered.
 
+use std::collections::HashSet;
+
 use plimsoll_core::aging::{Aging, at_age, truncate_middle};
 use plimsoll_core::policy::RequestSettings;
-use plimsoll_core::request::{HotArtefact, PastMessage};
-use plimsoll_core::{Ref, Role};
+use plimsoll_core::request::{FoundFact, HotArtefact, PastMessage};
+use plimsoll_core::{ContentHash, Ref, Role};
 
 use super::{AssembleError, Assembler, AssemblyTurn};
 use crate::artefact::RefQuery;
 use crate::history::MessageRecord;
+use crate::recall::RecallHit;
 
 /// Messages of a session that are looked at: as many as a request's history holds, with the tools' answers between them (chosen).
 const LOOKED_AT: u32 = 96;
@@ -81,6 +84,37 @@ pub async fn working_set(
         });
     }
     Ok(set)
+}
+
+/// Messages at the end of a history that a request shows whole, so that nothing of them is recalled: eight pairs, the most
+/// that `context-strategy.md` keeps.
+const WHOLE: usize = 16;
+
+/// Returns what a session's older messages say to the turn, best first, in at most the tokens of a request's facts.
+pub(super) async fn recalled(
+    assembler: &Assembler<'_>,
+    turn: &AssemblyTurn<'_>,
+    set: &WorkingSet,
+    settings: &RequestSettings,
+) -> Result<Vec<FoundFact>, AssembleError> {
+    let (Some(recall), Some(session)) = (assembler.recall, &turn.scope.session) else {
+        return Ok(Vec::new());
+    };
+    let question = if turn.text.trim().is_empty() { set.focus.as_deref() } else { Some(turn.text) };
+    let Some(question) = question else { return Ok(Vec::new()) };
+    let scope = recall.scope(assembler.history, assembler.tenant, Some(session)).await?;
+    let shown: HashSet<ContentHash> =
+        set.history.iter().rev().take(WHOLE).map(|message| message.hash).collect();
+    let found = scope.recall(question, settings.facts, assembler.tokenizer);
+    let best = found.hits.first().map_or(1.0, |hit| hit.recalled.score);
+    let hits = found.hits.into_iter().filter(|hit| !shown.contains(&hit.record.hash));
+    let fact = |hit: RecallHit<'_>| FoundFact {
+        id: Ref::message(hit.record.hash).to_string(),
+        text: hit.text.trim_end().to_owned(),
+        origin: hit.record.message.role.as_str().to_owned(),
+        similarity: f64::from(hit.recalled.score / best),
+    };
+    Ok(hits.map(fact).collect())
 }
 
 /// Returns where the newest messages begin: what tools answered last, or what the user last said.

@@ -6,6 +6,7 @@ use plimsoll_core::memory::refresh::RefreshReason;
 use plimsoll_core::memory::similar::LikenessSettings;
 use plimsoll_core::memory::{MemoryKind, Outcome};
 use plimsoll_core::policy::RequestSettings;
+use plimsoll_core::recall::RecallSettings;
 use plimsoll_core::request::ToolIntent;
 use plimsoll_core::safety::{Action, Handling};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, Tokenizer, ToolCall};
@@ -18,7 +19,7 @@ use plimsoll_engine::memory_stats::memory_stats;
 use plimsoll_engine::remember::{NewMemory, Remember, SourceConfidence};
 use plimsoll_engine::{
     Embedder, HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryRecord, MessageRecord,
-    Scope,
+    Recall, Scope,
 };
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::sample::{artefact, session, tenant};
@@ -253,6 +254,7 @@ impl Room {
 
     async fn with<T>(&self, ask: impl AsyncFnOnce(Assembler<'_>, &Memories) -> T) -> T {
         let tenant = tenant("a");
+        let recall = Recall::new(RecallSettings::default(), None);
         let assembler = Assembler {
             history: &self.store,
             knowledge: &self.store,
@@ -264,6 +266,7 @@ impl Room {
             identity: "Newton agent.",
             rules: "Answer briefly.",
             profile: "project Newton",
+            recall: Some(&recall),
         };
         ask(assembler, &self.memories).await
     }
@@ -426,6 +429,34 @@ fn said(position: u32, message: Message) -> MessageRecord {
         turn: 0,
         recorded_at: NOW,
     }
+}
+
+#[tokio::test]
+async fn what_was_said_long_before_is_recalled_for_the_turn() {
+    let store = MemoryStore::new();
+    let mut messages = Vec::new();
+    for n in 0..120_u32 {
+        let text = match n {
+            10 => "The lighthouse keeper is called Amundsen.".to_owned(),
+            _ => format!("Stone {n} of the gate is laid."),
+        };
+        let role = if n % 2 == 0 { Role::User } else { Role::Assistant };
+        messages.push(said(n, Message::text(role, text)));
+    }
+    let batch = HistoryBatch { messages, ..HistoryBatch::default() };
+    store.append(&tenant("a"), batch).await.expect("appended");
+    let room = Room::new(store).await;
+    let scope = of_session("s");
+    let shown = async |question: &str| {
+        let found = room.request(&turn(&scope, question)).await.expect("assembled").request;
+        assert!(found.budget.used <= found.budget.limit);
+        let all = found.header.iter().chain(&found.memory).chain(&found.working_set);
+        all.map(|message| message.shown()).collect::<Vec<_>>().join("\n")
+    };
+    let asked = shown("What is the lighthouse keeper called?").await;
+    assert!(asked.contains("called Amundsen"), "{asked}");
+    let other = shown("Which stone was laid last?").await;
+    assert!(!other.contains("Amundsen"), "{other}");
 }
 
 async fn worked(store: &MemoryStore) -> u64 {
