@@ -1,11 +1,11 @@
 // The list of sessions.
 
-import { all, cards, compact, dollars, h, id, number, percent, table, when } from './element.js';
+import { all, cards, compact, dollars, h, id, number, percent, put, table, when } from './element.js';
 
 export async function sessions(main) {
   const { items } = await all('/sessions');
   if (items.length === 0) {
-    main.replaceChildren(h('h1', {}, 'Sessions'),
+    put(main, h('h1', {}, 'Sessions'),
       h('p', {}, 'The store has no sessions yet. Run ', h('code', {}, 'plimsoll run-agent -- claude'), ' or ', h('code', {}, 'plimsoll import FILE'), '.'));
     return;
   }
@@ -18,10 +18,10 @@ export async function sessions(main) {
   const show = (text) => {
     const wanted = text.toLowerCase();
     const found = items.filter((one) => `${one.title ?? ''} ${one.model ?? ''} ${one.id}`.toLowerCase().includes(wanted));
-    place.replaceChildren(list(found), found.length === 0 ? h('p', { class: 'quiet' }, 'No session fits.') : '');
+    put(place, list(found), found.length === 0 ? h('p', { class: 'quiet' }, 'No session fits.') : '');
   };
   show('');
-  main.replaceChildren(
+  put(main,
     h('h1', {}, 'Sessions'),
     cards([
       [number(items.length), 'sessions', `${compact(sum((one) => one.messages))} messages`],
@@ -43,6 +43,6 @@ function list(items) {
     [h('meter', { min: 0, max: 100, low: 60, high: 80, optimum: 0, value: Math.min(one.pressure, 100), 'aria-label': `${one.pressure}% of a window of 200,000 tokens` }), ` ${one.pressure}%`],
     one.bill ? [dollars(one.bill.billed), one.bill.estimated_requests > 0 ? h('small', {}, 'part estimated') : ''] : '–',
     one.bill ? dollars(one.bill.without - one.bill.billed) : '–',
-    when(one.last_at),
+    when(one.said_at ?? one.last_at),
   ]));
 }

@@ -7,14 +7,14 @@ use plimsoll_core::{ContextBudget, Ref, pressure};
 use plimsoll_engine::{Efficiency, Gathering, MessageRecord, SessionSummary};
 use serde_json::{Value, json};
 
-use crate::api::Asked;
+use crate::asked::ApiRequest;
 use crate::paging::{PageQuery, page};
-use crate::problem::Problem;
+use crate::problem::ApiError;
 
 /// Characters of a message in a list (chosen: a few lines).
 const SHOWN: usize = 600;
 
-pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn list(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let (history, tenant) = (&*asked.parts.history, asked.tenant);
     let query = PageQuery::of(&asked.query)?;
     let all = history.sessions(tenant, usize::MAX >> 1).await?;
@@ -30,7 +30,7 @@ pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(page(items, next.as_deref()))
 }
 
-pub(crate) async fn one(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let summary = summary(asked).await?;
     let gathered = asked.parts.history.efficiency(asked.tenant, Gathering::Session).await?;
     let efficiency = gathered.iter().find(|one| one.session.as_ref() == Some(&summary.session));
@@ -38,18 +38,18 @@ pub(crate) async fn one(asked: &Asked<'_>) -> Result<Value, Problem> {
 }
 
 /// Returns the session that the path names.
-pub(crate) async fn summary(asked: &Asked<'_>) -> Result<SessionSummary, Problem> {
+pub(crate) async fn summary(asked: &ApiRequest<'_>) -> Result<SessionSummary, ApiError> {
     let session = asked.query.session()?;
     let found = asked.parts.history.session(asked.tenant, &session).await?;
-    found.ok_or_else(|| Problem::NotFound(format!("session `{session}`")))
+    found.ok_or_else(|| ApiError::NotFound(format!("session `{session}`")))
 }
 
 /// Writes a session; its model is that of one of its last messages, and its title begins what the user said first.
 async fn written(
-    asked: &Asked<'_>,
+    asked: &ApiRequest<'_>,
     session: &SessionSummary,
     efficiency: Option<&Efficiency>,
-) -> Result<Value, Problem> {
+) -> Result<Value, ApiError> {
     let history = &*asked.parts.history;
     let from = session.messages.saturating_sub(20);
     let last = history.messages(asked.tenant, &session.session, from, 20).await?;
@@ -69,6 +69,7 @@ async fn written(
         "tokens": session.tokens,
         "first_at": session.first_at,
         "last_at": session.last_at,
+        "said_at": last.iter().rev().find_map(|record| record.message.time),
         "pressure": pressure.percent,
         "decisions": efficiency.map_or(0, |one| one.selections),
         "tokens_saved": efficiency.map(|one| one.tokens_saved),
@@ -81,7 +82,7 @@ async fn written(
     }))
 }
 
-pub(crate) async fn messages(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn messages(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let session = summary(asked).await?.session;
     let query = PageQuery::of(&asked.query)?;
     let from = query.number()?;
@@ -111,7 +112,7 @@ pub(crate) fn message(record: &MessageRecord) -> Value {
     })
 }
 
-pub(crate) async fn receipts(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn receipts(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let session = summary(asked).await?.session;
     let query = PageQuery::of(&asked.query)?;
     let all = asked.parts.history.receipts(asked.tenant, &session).await?;
@@ -133,11 +134,11 @@ pub(crate) async fn receipts(asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(page(items, next.as_deref()))
 }
 
-pub(crate) async fn metrics(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn metrics(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let by = match asked.query.get("by") {
         None | Some("session") => Gathering::Session,
         Some("cascade") => Gathering::Cascade,
-        Some(other) => return Err(Problem::Invalid(format!("`by` is not `{other}`"))),
+        Some(other) => return Err(ApiError::Invalid(format!("`by` is not `{other}`"))),
     };
     let query = PageQuery::of(&asked.query)?;
     let all = asked.parts.history.efficiency(asked.tenant, by).await?;

@@ -6,11 +6,12 @@ use plimsoll_core::text::{Limit, head};
 use plimsoll_core::{Message, Ref};
 use serde_json::{Value, json};
 
-use crate::api::Asked;
+use crate::asked::ApiRequest;
 use crate::paging::{PageQuery, page};
 use crate::parts::ApiPolicies;
-use crate::problem::Problem;
-use crate::sources::Sources;
+use crate::problem::ApiError;
+use crate::sessions;
+use crate::sources::MessageSources;
 use crate::timeline::{SeenTurn, replay_of, walk, written};
 use crate::view::{SessionView, view};
 
@@ -27,28 +28,30 @@ const AROUND: usize = 80;
 /// A policy with its name.
 type NamedPolicy = (String, Policy);
 
-fn policy(asked: &Asked<'_>, name: &str) -> Result<NamedPolicy, Problem> {
+fn policy(asked: &ApiRequest<'_>, name: &str) -> Result<NamedPolicy, ApiError> {
     let budget = asked.query.parsed("budget")?;
     let found = asked.parts.policies.policy(name, budget);
-    let found = found.ok_or_else(|| Problem::Invalid(format!("`{name}` is no policy")))?;
+    let found = found.ok_or_else(|| ApiError::Invalid(format!("`{name}` is no policy")))?;
     Ok((name.to_owned(), found))
 }
 
 /// Work on a session, on a thread where it holds up no other request.
 async fn on_view<T: Send + 'static>(
-    asked: &Asked<'_>,
+    asked: &ApiRequest<'_>,
     work: impl FnOnce(&SessionView, &dyn ApiPolicies) -> T + Send + 'static,
-) -> Result<T, Problem> {
-    let (view, policies) = (view(asked).await?, asked.parts.policies.clone());
+) -> Result<T, ApiError> {
+    let summary = sessions::summary(asked).await?;
+    let view = view(asked.views, &*asked.parts.history, asked.tenant, summary).await?;
+    let policies = asked.parts.policies.clone();
     let done = tokio::task::spawn_blocking(move || work(&view, &*policies)).await;
-    done.map_err(|_| Problem::Lost)
+    done.map_err(|_| ApiError::Lost)
 }
 
-fn sources_of(view: &SessionView) -> Sources {
-    Sources::of(view.messages.iter().map(|message| &**message))
+fn sources_of(view: &SessionView) -> MessageSources {
+    MessageSources::of(view.messages.iter().map(|message| &**message))
 }
 
-pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn list(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let query = PageQuery::of(&asked.query)?;
     let (from, limit) = (query.number()?, query.limit);
     let named = asked.query.get("policy").map(|name| policy(asked, name)).transpose()?;
@@ -75,18 +78,18 @@ pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
 }
 
 /// Returns the number of the turn that the path names.
-fn number(asked: &Asked<'_>) -> Result<u32, Problem> {
+fn number(asked: &ApiRequest<'_>) -> Result<u32, ApiError> {
     let given = asked.query.path("turn");
-    given.parse().map_err(|_| Problem::NotFound(format!("turn `{given}`")))
+    given.parse().map_err(|_| ApiError::NotFound(format!("turn `{given}`")))
 }
 
 /// Shows one turn and the context before it to `write`.
 async fn at<T: Send + 'static>(
-    asked: &Asked<'_>,
+    asked: &ApiRequest<'_>,
     write: impl Fn(&SeenTurn<'_>, Option<&Context>, &SessionView, &dyn ApiPolicies) -> T
     + Send
     + 'static,
-) -> Result<T, Problem> {
+) -> Result<T, ApiError> {
     let number = number(asked)?;
     let named = asked.query.get("policy").map(|name| policy(asked, name)).transpose()?;
     let usual = policy(asked, USUAL_POLICY)?;
@@ -105,10 +108,10 @@ async fn at<T: Send + 'static>(
         found
     })
     .await?;
-    found.ok_or_else(|| Problem::NotFound(format!("turn {number} in this session")))
+    found.ok_or_else(|| ApiError::NotFound(format!("turn {number} in this session")))
 }
 
-pub(crate) async fn one(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let query = PageQuery::of(&asked.query)?;
     let (from, limit) = (query.number()? as usize, query.limit);
     let only_changed = asked.query.get("changed") == Some("true");
@@ -143,7 +146,7 @@ fn is_changed(decision: &Decision) -> bool {
 }
 
 /// Writes a message of a turn: as it was said beside as it is sent.
-fn row(position: usize, decision: &Decision, sources: &Sources) -> Value {
+fn row(position: usize, decision: &Decision, sources: &MessageSources) -> Value {
     let whole = shown(&decision.whole.message);
     let (mut sent, mut sent_characters) = (None, whole.1);
     if is_changed(decision) {
@@ -200,9 +203,9 @@ fn difference(before: Option<&Context>, now: &Context) -> Value {
     })
 }
 
-pub(crate) async fn message(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn message(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let given = asked.query.path("position").to_owned();
-    let unknown = Problem::NotFound(format!("message `{given}` in this turn"));
+    let unknown = ApiError::NotFound(format!("message `{given}` in this turn"));
     let Ok(position) = given.parse::<usize>() else { return Err(unknown) };
     let found = at(asked, move |turn, _, _, _| {
         let decision =
@@ -221,13 +224,13 @@ pub(crate) async fn message(asked: &Asked<'_>) -> Result<Value, Problem> {
     found.ok_or(unknown)
 }
 
-pub(crate) async fn what_if(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn what_if(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let mut names: Vec<&str> = asked.query.all("policy").collect();
     if names.is_empty() {
         names = vec![USUAL_POLICY, "window", "newest"];
     }
     if names.len() > MOST_POLICIES {
-        return Err(Problem::Invalid(format!("at most {MOST_POLICIES} policies")));
+        return Err(ApiError::Invalid(format!("at most {MOST_POLICIES} policies")));
     }
     let mut policies = vec![policy(asked, "full")?];
     for name in names.into_iter().filter(|name| *name != "full") {

@@ -5,11 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use plimsoll_core::counted_session::{CountedSession, MessageStretch};
 use plimsoll_core::{Message, MillisSinceEpoch};
 use plimsoll_engine::live::LiveSession;
-use plimsoll_engine::{ReceiptRecord, SessionId, TenantId};
-
-use crate::api::Asked;
-use crate::problem::Problem;
-use crate::sessions;
+use plimsoll_engine::{
+    HistoryStore, ReceiptRecord, SessionId, SessionSummary, StoreError, TenantId,
+};
 
 /// Sessions that are held (chosen: what one person has open, at some megabytes each).
 const HELD: usize = 4;
@@ -75,10 +73,13 @@ impl Views {
     }
 }
 
-/// Returns the session that the path of a request names.
-pub(crate) async fn view(asked: &Asked<'_>) -> Result<Arc<SessionView>, Problem> {
-    let summary = sessions::summary(asked).await?;
-    let (history, tenant) = (&*asked.parts.history, asked.tenant);
+/// Returns a session as it is now.
+pub(crate) async fn view(
+    views: &Views,
+    history: &dyn HistoryStore,
+    tenant: &TenantId,
+    summary: SessionSummary,
+) -> Result<Arc<SessionView>, StoreError> {
     let receipts = history.receipts(tenant, &summary.session).await?;
     let key = ViewKey {
         tenant: tenant.clone(),
@@ -87,7 +88,7 @@ pub(crate) async fn view(asked: &Asked<'_>) -> Result<Arc<SessionView>, Problem>
         last_at: summary.last_at,
         receipts: receipts.len(),
     };
-    if let Some(view) = asked.views.held(&key) {
+    if let Some(view) = views.held(&key) {
         return Ok(view);
     }
     let mut messages = Vec::new();
@@ -103,6 +104,6 @@ pub(crate) async fn view(asked: &Asked<'_>) -> Result<Arc<SessionView>, Problem>
     let live = LiveSession::stored(history, tenant, &summary.session).await?;
     let live = live.filter(LiveSession::has_requests);
     let view = Arc::new(SessionView { messages, receipts, live, counted: OnceLock::new() });
-    asked.views.hold(key, &view);
+    views.hold(key, &view);
     Ok(view)
 }

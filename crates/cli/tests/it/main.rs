@@ -31,3 +31,4 @@ mod tenants;
 mod tools;
 mod trim;
 mod trust;
+mod ui;
