@@ -109,6 +109,8 @@ pub(crate) enum Command {
     Ref(RefArguments),
     /// Check a store's file, or copy it while others use it
     Store(StoreCommandArguments),
+    /// List the sessions of a store, newest first
+    Sessions(SessionsArguments),
     /// List, export and erase the tenants of a store
     Tenant(TenantArguments),
     /// Put messages into a store: dialogue lines, or recorded sessions of any known format
@@ -203,6 +205,18 @@ pub(crate) struct StoreArguments {
     /// The tenant whose records are meant, where a gateway keeps several; by default those without a tenant
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+    /// The most sessions that are shown
+    #[arg(long, default_value_t = 50, value_name = "NUMBER")]
+    pub(crate) limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Which store is meant.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use plimsoll_core::context::{Receipt, State, bound};
 use plimsoll_core::pins::{PinRecord, Wish, WishKind};
 use plimsoll_core::plan::{Context, sent_tokens};
-use plimsoll_core::{Ref, Transcript};
+use plimsoll_core::{KeptLines, Ref, Transcript};
 use plimsoll_formats::Compaction;
 use serde::Serialize;
 
@@ -105,6 +105,9 @@ struct Row {
     since_turn: u32,
     tokens_before: u32,
     tokens_after: u32,
+    /// The lines of a shortened message that are sent, by reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<KeptLines>,
     #[serde(rename = "ref")]
     original: String,
     begins: String,
@@ -123,6 +126,7 @@ fn rows(transcript: &Transcript, state: &State, turns_before: u32) -> Vec<Row> {
             since_turn: turns_before + decision.since.saturating_sub(1),
             tokens_before: entry.tokens,
             tokens_after: sent_tokens(decision),
+            kept: KeptLines::of(transcript, position, &decision.form.message),
             original: Ref::message(entry.hash).to_string(),
             begins,
         }
@@ -178,6 +182,9 @@ fn table(receipt: &Receipt, rows: &[Row]) -> String {
                 format!("{} (turn {})", row.reason, row.since_turn)
             },
         );
+        if let Some(kept) = &row.kept {
+            let _ = writeln!(out, "{:5}{DIM}kept {kept}{RESET}", "");
+        }
     }
     out
 }

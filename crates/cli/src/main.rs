@@ -46,6 +46,7 @@ mod serve;
 mod sessions;
 mod settings;
 mod store;
+mod stored_sessions;
 mod system;
 mod tenant;
 mod tools;
@@ -112,6 +113,7 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::RunAgent(agent) => agent::run(&agent).map(drop),
         Command::Config(config) => settings::run(&config),
         Command::Store(store) => upkeep::run(&store),
+        Command::Sessions(sessions) => stored_sessions::run(&sessions),
         Command::Tenant(tenant) => tenant::run(&tenant),
         Command::Trust(trust) => trust::run(&trust),
         Command::Doctor(doctor) => doctor::run(&doctor),

@@ -4,6 +4,7 @@
 //! result is ([`ContentKind`]), and of the others those with most names for their length.
 
 mod content;
+mod kept;
 mod select;
 mod writing;
 
@@ -17,6 +18,7 @@ use crate::said_once::LineAt;
 use crate::text::{Limit, head, left_out, tail};
 
 pub(crate) use content::ContentKind;
+pub use kept::KeptLines;
 pub(crate) use select::Cut;
 
 use select::selected;

@@ -62,6 +62,7 @@ pub use allocation::{
     Allocations, Budgets, ContextBudget, ContextBudgetError, PerSource, calculate_budgets,
 };
 pub use compression::{LARGE_RESULT_TOKENS, compress_result};
+pub use excerpt::KeptLines;
 pub use hash::{ContentHash, Ref, RefKind};
 pub use message::{
     Block, Image, Message, MillisSinceEpoch, Opaque, Role, Thinking, ToolCall, ToolResult, Usage,

@@ -38,6 +38,27 @@ async fn attempts_get_other_instructions() {
 }
 
 #[tokio::test]
+async fn attempts_have_models_by_a_strategy() {
+    let dealt = async |strategy: &str| {
+        let script = text("tried").repeat(6) + "{\"json\": {\"winner\": 1}}\n";
+        let harness = Harness::new(&script);
+        let cascade = format!(
+            "{{cascade_id: c, phases: [{{name: a, instructions: Write., soundings: {{factor: 6, max_parallel: 1, models: [up/small, up/large], model_strategy: {strategy}}}}}]}}"
+        );
+        harness.run(&cascade, "{}").await.expect("it runs");
+        let names = harness.model.names.lock().expect("kept").clone();
+        names.into_iter().flatten().filter(|name| name.starts_with("up/")).collect::<Vec<_>>()
+    };
+    let turns = dealt("round_robin").await;
+    for name in ["up/small", "up/large"] {
+        assert_eq!(turns.iter().filter(|one| *one == name).count(), turns.len() / 2, "{turns:?}");
+    }
+    let drawn = dealt("random").await;
+    assert_ne!(drawn, turns);
+    assert_eq!(drawn, dealt("random").await, "a run that is resumed draws the same");
+}
+
+#[tokio::test]
 async fn the_best_attempt_is_refined_until_a_check_is_satisfied() {
     let script = [
         text("first"),

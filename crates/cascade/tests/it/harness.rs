@@ -34,6 +34,8 @@ pub(crate) struct Harness {
 pub(crate) struct Watched {
     inner: ScriptedModel,
     pub(crate) asked: Mutex<Vec<ChatRequest>>,
+    /// The names by which it was asked for.
+    pub(crate) names: Mutex<Vec<Option<String>>>,
     /// Told when the script has ended, where the run is to be killed then.
     pub(crate) end: Option<tokio::sync::Notify>,
 }
@@ -78,7 +80,9 @@ impl ChatModel for Watched {
 struct OneModel(Arc<Watched>);
 
 impl ModelSource for OneModel {
-    fn model(&self, _: Option<&str>) -> Result<Arc<dyn ChatModel>, ModelError> {
+    fn model(&self, name: Option<&str>) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let name = name.map(str::to_owned);
+        self.0.names.lock().expect("no test panics with it").push(name);
         Ok(self.0.clone())
     }
 
@@ -184,7 +188,8 @@ impl Harness {
 
     fn with(store: Arc<MemoryStore>, script: &str, end: Option<tokio::sync::Notify>) -> Self {
         let inner = ScriptedModel::parse("claude-sonnet-4-5", script).expect("a script");
-        let model = Arc::new(Watched { inner, asked: Mutex::default(), end });
+        let model =
+            Arc::new(Watched { inner, asked: Mutex::default(), names: Mutex::default(), end });
         let tools = Arc::new(Tools::default());
         let events = Arc::new(Events::default());
         let clock = ManualClock::new(MillisSinceEpoch(1_000), Duration::ZERO);

@@ -12,11 +12,13 @@ mod resuming;
 mod robustness;
 mod running;
 mod schema;
+mod selection;
 mod settings;
 mod sweep;
 mod syntax;
 mod templates;
 mod turns;
+mod wires;
 
 use plimsoll_cascade::{Cascade, Severity, parse};
 

@@ -10,6 +10,14 @@ fn every_message_of_a_turn_has_its_reason() {
     let found = environment.json(&arguments);
     assert_eq!(found["receipt"]["turn"], 3);
     assert_eq!(found["messages"].as_array().map(Vec::len), Some(7));
+    let arguments = ["explain", "s.jsonl", "--tokens", "estimate", "--budget", "900"];
+    let found = environment.json(&arguments);
+    let rows = found["messages"].as_array().expect("messages");
+    let kept = rows.iter().map(|row| &row["kept"]).find(|kept| !kept.is_null());
+    let kept = kept.expect("a shortened message");
+    assert!(kept["kept"].as_u64() < kept["lines"].as_u64(), "{kept}");
+    let page = environment.data(&arguments);
+    assert!(page.contains("kept ") && page.contains(" of 30 lines"), "{page}");
     let original = environment.data(&["explain", "s.jsonl", "--show", "2"]);
     assert!(original.contains("quay = 0") || original.contains("ref:message:"), "{original}");
 }

@@ -181,10 +181,9 @@ fn tools_that_nobody_has_can_be_stood_in_for() {
 
 #[test]
 fn every_setting_of_a_run_changes_it() {
-    let cascade = "cascade_id: c\nauto_context: {intra_phase: {}}\nphases:\n  - {name: a, instructions: A, tackle: [say]}\n  - {name: b, instructions: B, rules: {loop_until: no}, context: {mode: auto, selection: {strategy: llm}}}\n";
+    let cascade = "cascade_id: c\nauto_context: {intra_phase: {window: 1, mask_observations_after: 1, cadence: every_turn}}\nphases:\n  - {name: a, instructions: A, tackle: [say]}\n  - {name: b, instructions: B, rules: {loop_until: no}, context: {mode: auto, selection: {strategy: llm}}}\n";
     let script = "{\"calls\": [{\"name\": \"say\"}]}\n{\"calls\": [{\"name\": \"say\"}]}\n{\"text\": \"a\", \"repeat\": true}\n";
-    let say =
-        r#"["printf", "a fairly long result of a tool, told once for every call that is made"]"#;
+    let say = r#"["seq", "1000", "1400"]"#;
     let run = |say: &str, settings: &str| {
         let environment = Environment::new();
         environment.write("c.yaml", cascade);
@@ -214,8 +213,9 @@ fn every_setting_of_a_run_changes_it() {
     for setting in [
         "max_turns = 1",
         "max_attempts = 1",
-        "artefact_from = 10",
+        "artefact_from = 100000",
         "inter_phase_enabled = false",
+        "intra_phase_enabled = false",
         "llm_selection_enabled = false",
     ] {
         assert_ne!(run(say, setting), usual, "{setting}");
@@ -253,4 +253,56 @@ fn recorded_cascades_run_to_their_end() {
         let ran = environment.run(&run);
         assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn sessions_that_are_not_there_or_in_use_are_refused_before_anything_is_asked() {
+    let environment = examples();
+    let file = "examples/cascades/loop.yaml";
+    let script = "scripted:examples/cascades/loop.script.jsonl";
+    let ran = environment.run(&arguments(file, script, &["--resume", "typo"]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(ran.stderr, @"error: there is no record of the session typo; `plimsoll sessions` lists those in the store; `--session` begins a new one");
+    let first = environment.run(&arguments(file, script, &["--session", "s"]));
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let ran = environment.run(&arguments(file, script, &["--session", "s"]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(ran.stderr, @"error: the session s has a record already; `--resume s` goes on with it, another id begins anew");
+}
+
+#[test]
+fn what_a_run_lacks_is_named_before_the_first_call() {
+    let environment = Environment::new();
+    environment.write(
+        "c.yaml",
+        "cascade_id: c\nphases:\n  - {name: a, instructions: A, model: nobody/m}\n  - {name: b, instructions: B, tackle: [fly], model: openai/gpt-4.1}\n",
+    );
+    let ran = environment.run(&["run", "c.yaml", "--store", "k.db"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(ran.stderr, @"error: phase `b` needs the tool `fly`, and no source has it, the nearest is `route_to`");
+}
+
+#[test]
+fn models_are_given_by_phase_and_by_name() {
+    let environment = Environment::new();
+    environment.write(
+        "c.yaml",
+        "cascade_id: c\nphases:\n  - {name: a, instructions: A, model: openai/gpt-4.1}\n  - {name: b, instructions: B, model: old/m}\n",
+    );
+    environment.write("a.jsonl", "{\"text\": \"from a\"}\n");
+    environment.write("b.jsonl", "{\"text\": \"from b\"}\n");
+    environment.write("all.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+    let all =
+        environment.run(&["run", "c.yaml", "--model", "scripted:all.jsonl", "--store", "k.db"]);
+    assert_eq!((all.code, all.stdout.as_str()), (0, "two\n"), "{}", all.stderr);
+    let ran = environment.run(&["run", "c.yaml", "--model-for", "nobody=m/x", "--store", "k.db"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    insta::assert_snapshot!(ran.stderr, @"error: `--model-for nobody`: the cascade has no such phase");
+    let mapped = ["run", "c.yaml", "--model-map", "old/m=new/m", "--store", "k.db"];
+    let ran = environment.run(&mapped);
+    assert!(
+        ran.code == 2 && ran.stderr.contains("new") && !ran.stderr.contains("old/m"),
+        "{}",
+        ran.stderr
+    );
 }

@@ -13,6 +13,25 @@ fn kept() -> Environment {
 }
 
 #[test]
+fn the_sessions_of_a_store_are_listed_newest_first() {
+    let environment = Environment::new();
+    for (name, turns) in [("a", 3), ("b", 6)] {
+        environment.write(&format!("{name}.jsonl"), sessions::pi(turns, 4));
+        environment.data(&["import", &format!("{name}.jsonl"), "--store", "s.db"]);
+    }
+    let all = environment.json(&["sessions", "--store", "s.db"]);
+    let all = all.as_array().expect("a list");
+    assert!(!all.is_empty());
+    assert!(all.windows(2).all(|pair| pair[0]["last_at"].as_i64() >= pair[1]["last_at"].as_i64()));
+    let page = environment.data(&["sessions", "--store", "s.db", "--limit", "1"]);
+    assert!(page.contains(all[0]["session"].as_str().expect("an id")), "{page}");
+    assert_eq!(page.lines().count(), 1 + usize::from(all.len() > 1), "{page}");
+    let none = environment.run(&["sessions", "--store", "none.db"]);
+    assert_ne!(none.code, 0, "{}", none.stdout);
+    assert!(!environment.files().contains(&"none.db".to_owned()), "nothing is created");
+}
+
+#[test]
 fn a_ref_of_one_command_resolves_in_the_next() {
     let environment = kept();
     let explained = environment.json(&["explain", "session.jsonl"]);

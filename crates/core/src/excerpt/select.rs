@@ -8,8 +8,8 @@ use super::ContentKind;
 /// The most error lines that an excerpt keeps from each end of a result.
 const ERRORS_FROM_EACH_END: usize = 5;
 /// Lines kept before and after a line that reports an error, as far as [`Cut::errors`] has room.
-const BEFORE_ERROR: usize = 2;
-const AFTER_ERROR: usize = 4;
+pub(super) const BEFORE_ERROR: usize = 2;
+pub(super) const AFTER_ERROR: usize = 4;
 /// The cost of a line beside its bytes, when lines are compared by the names that they hold.
 const PRICE_OF_A_LINE: f64 = 12.0;
 /// Bytes of the count that stands for lines left out.

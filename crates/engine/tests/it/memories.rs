@@ -17,8 +17,8 @@ use plimsoll_engine::memories::{AskedMemory, Memories, MemorySearch};
 use plimsoll_engine::memory_stats::memory_stats;
 use plimsoll_engine::remember::{NewMemory, Remember, SourceConfidence};
 use plimsoll_engine::{
-    Embedder, HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryId, MemoryRecord,
-    MessageRecord, Scope, StoreError,
+    Embedder, HistoryBatch, HistoryStore as _, KnowledgeStore as _, MemoryRecord, MessageRecord,
+    Scope,
 };
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::sample::{artefact, session, tenant};
