@@ -107,9 +107,17 @@ fn session_of(bytes: &[u8], compaction: Compaction) -> Result<Session, ApiError>
     read(bytes, &ReadOptions { compaction }).map_err(|error| ApiError::Invalid(error.to_string()))
 }
 
+/// Returns whether a value is a list with an entry.
+fn is_list(value: &RawValue) -> bool {
+    serde_json::from_str::<Vec<serde::de::IgnoredAny>>(value.get()).is_ok_and(|all| !all.is_empty())
+}
+
 pub(crate) async fn bound_messages(asked: ApiRequest<'_>) -> Result<Value, ApiError> {
     let BoundBody { messages, system, model, budget, policy } = body(&asked.body)?;
     let policy = named_policy(&asked, &policy, budget)?;
+    if !is_list(&messages) {
+        return Err(ApiError::Invalid("`messages` is a list of one message at least".to_owned()));
+    }
     // Anthropic's system prompt stands beside the messages; without one the list alone is the document.
     let document = match system {
         Some(system) => format!("{{\"system\":{system},\"messages\":{messages}}}"),

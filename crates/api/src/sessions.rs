@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::text::{Limit, head};
-use plimsoll_core::{ContextBudget, Ref, pressure};
+use plimsoll_core::cost::Pricing;
+use plimsoll_core::text::{Limit, head, line};
+use plimsoll_core::{ContextBudget, Ref, Role, pressure};
 use plimsoll_engine::{Efficiency, Gathering, MessageRecord, SessionSummary};
 use serde_json::{Value, json};
 
 use crate::asked::ApiRequest;
 use crate::paging::{PageQuery, page};
 use crate::problem::ApiError;
+use crate::view::{SessionView, view};
 
 /// Characters of a message in a list (chosen: a few lines).
 const SHOWN: usize = 600;
@@ -34,7 +36,10 @@ pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let summary = summary(asked).await?;
     let gathered = asked.parts.history.efficiency(asked.tenant, Gathering::Session).await?;
     let efficiency = gathered.iter().find(|one| one.session.as_ref() == Some(&summary.session));
-    written(asked, &summary, efficiency).await
+    let mut session = written(asked, &summary, efficiency).await?;
+    let view = view(asked.views, &*asked.parts.history, asked.tenant, summary).await?;
+    session["reported"] = json!(reported(&view, asked.parts.policies.pricing()));
+    Ok(session)
 }
 
 /// Returns the session that the path names.
@@ -55,10 +60,11 @@ async fn written(
     let last = history.messages(asked.tenant, &session.session, from, 20).await?;
     let model = last.iter().rev().find_map(|record| record.message.model.clone());
     let first = history.messages(asked.tenant, &session.session, 0, 8).await?;
-    let said = first.iter().find(|record| {
-        record.message.role == plimsoll_core::Role::User && !record.message.shown().is_empty()
-    });
-    let title = said.map(|record| plimsoll_core::text::line(&record.message.shown(), 120));
+    let texts = first.iter().filter(|record| record.message.role == Role::User);
+    let texts: Vec<String> =
+        texts.map(|record| record.message.shown()).filter(|text| !text.is_empty()).collect();
+    let title = texts.iter().find(|text| !is_wrapping(text)).or_else(|| texts.first());
+    let title = title.map(|text| line(text, 120));
     let pressure = pressure(session.tokens, &ContextBudget::default());
     let bills = efficiency.map(|one| one.bills).filter(|bills| bills.requests_billed > 0);
     Ok(json!({
@@ -80,6 +86,29 @@ async fn written(
             "estimated_requests": bills.bills_estimated,
         })),
     }))
+}
+
+/// Returns whether a text is what a client puts before the words of its user.
+fn is_wrapping(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with('<') || text.starts_with("# AGENTS.md") || text.starts_with("Caveat:")
+}
+
+/// Writes the requests of a session whose providers reported usage, added up; `None` where none did.
+fn reported(view: &SessionView, pricing: &Pricing) -> Option<Value> {
+    let model = view.model();
+    let (mut requests, mut cost, mut prompt, mut cached) = (0_u64, 0.0, 0_u64, 0_u64);
+    for message in &view.messages {
+        let Some(usage) = message.usage.filter(|usage| usage.prompt_tokens > 0) else { continue };
+        let priced = pricing.of(message.model.as_deref().or(model), message.time);
+        requests += 1;
+        cost += priced.prices.billed(&usage);
+        prompt += usage.prompt_tokens;
+        cached += usage.cached_tokens;
+    }
+    (requests > 0).then(|| {
+        json!({"requests": requests, "cost": cost, "prompt_tokens": prompt, "cached_tokens": cached})
+    })
 }
 
 pub(crate) async fn messages(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
@@ -149,4 +178,21 @@ pub(crate) async fn metrics(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let (found, next) = query.take(all, key)?;
     let items = found.iter().map(|one| serde_json::to_value(one).unwrap_or_default());
     Ok(page(items, next.as_deref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_the_client_are_no_titles() {
+        for text in
+            ["<environment_context>x", "# AGENTS.md instructions for /a", " <b>", "Caveat: x"]
+        {
+            assert!(is_wrapping(text), "{text}");
+        }
+        for text in ["Fix the test.", "# Plan", "a < b"] {
+            assert!(!is_wrapping(text), "{text}");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Turns: listed, one beside what would have been sent in full, and under other policies.
 
+use std::sync::Arc;
+
 use plimsoll_core::plan::{Context, Decision, sent_tokens};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::text::{Limit, head};
@@ -13,7 +15,7 @@ use crate::problem::ApiError;
 use crate::sessions;
 use crate::sources::MessageSources;
 use crate::timeline::{SeenTurn, replay_of, walk, written};
-use crate::view::{SessionView, view};
+use crate::view::{SessionView, WrittenTurns, view};
 
 /// The policy of a replay that names none.
 const USUAL_POLICY: &str = "plimsoll";
@@ -35,6 +37,12 @@ fn policy(asked: &ApiRequest<'_>, name: &str) -> Result<NamedPolicy, ApiError> {
     Ok((name.to_owned(), found))
 }
 
+/// Returns the policy that a request names; a budget alone names the usual one.
+fn named_policy(asked: &ApiRequest<'_>) -> Result<Option<NamedPolicy>, ApiError> {
+    let usual = asked.query.get("budget").map(|_| USUAL_POLICY);
+    asked.query.get("policy").or(usual).map(|name| policy(asked, name)).transpose()
+}
+
 /// Work on a session, on a thread where it holds up no other request.
 async fn on_view<T: Send + 'static>(
     asked: &ApiRequest<'_>,
@@ -54,27 +62,36 @@ fn sources_of(view: &SessionView) -> MessageSources {
 pub(crate) async fn list(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let query = PageQuery::of(&asked.query)?;
     let (from, limit) = (query.number()?, query.limit);
-    let named = asked.query.get("policy").map(|name| policy(asked, name)).transpose()?;
+    let named = named_policy(asked)?;
     let usual = policy(asked, USUAL_POLICY)?;
     on_view(asked, move |view, policies| {
-        let (pricing, sources) = (policies.pricing(), sources_of(view));
-        let mut items = Vec::new();
-        let mut has_more = false;
-        let named = named.as_ref().map(|(name, policy)| (&**name, policy));
-        let basis = walk(view, named, (&usual.0, &usual.1), pricing, |turn| {
-            if turn.number < from {
-            } else if items.len() < limit {
-                items.push((turn.number, written(&turn, &sources, view, pricing)));
-            } else {
-                has_more = true;
-            }
-        });
-        let next = items.last().filter(|_| has_more).map(|(number, _)| number.to_string());
-        let mut answer = page(items.into_iter().map(|(_, item)| item), next.as_deref());
-        answer["basis"] = json!(basis.as_str());
+        let write = || written_turns(view, policies, named.as_ref(), &usual);
+        // A replay under a policy that is named is made for each page: nobody asks for many of them.
+        let turns = if named.is_none() { view.turns(write) } else { Arc::new(write()) };
+        let mut behind = turns.items.iter().filter(|(number, _)| *number >= from);
+        let items: Vec<_> = behind.by_ref().take(limit).collect();
+        let next = items.last().filter(|_| behind.next().is_some());
+        let next = next.map(|(number, _)| number.to_string());
+        let mut answer = page(items.into_iter().map(|(_, item)| item.clone()), next.as_deref());
+        answer["basis"] = json!(turns.basis);
         answer
     })
     .await
+}
+
+fn written_turns(
+    view: &SessionView,
+    policies: &dyn ApiPolicies,
+    named: Option<&NamedPolicy>,
+    usual: &NamedPolicy,
+) -> WrittenTurns {
+    let (pricing, sources) = (policies.pricing(), sources_of(view));
+    let mut items = Vec::new();
+    let named = named.map(|(name, policy)| (&**name, policy));
+    let basis = walk(view, named, (&usual.0, &usual.1), pricing, |turn| {
+        items.push((turn.number, written(&turn, &sources, view, pricing)));
+    });
+    WrittenTurns { basis: basis.as_str(), items }
 }
 
 /// Returns the number of the turn that the path names.
@@ -91,7 +108,7 @@ async fn at<T: Send + 'static>(
     + 'static,
 ) -> Result<T, ApiError> {
     let number = number(asked)?;
-    let named = asked.query.get("policy").map(|name| policy(asked, name)).transpose()?;
+    let named = named_policy(asked)?;
     let usual = policy(asked, USUAL_POLICY)?;
     let found = on_view(asked, move |view, policies| {
         let mut before: Option<Context> = None;

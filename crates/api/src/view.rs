@@ -8,6 +8,7 @@ use plimsoll_engine::live::LiveSession;
 use plimsoll_engine::{
     HistoryStore, ReceiptRecord, SessionId, SessionSummary, StoreError, TenantId,
 };
+use serde_json::Value;
 
 /// Sessions that are held (chosen: what one person has open, at some megabytes each).
 const HELD: usize = 4;
@@ -33,17 +34,37 @@ pub(crate) struct SessionView {
     /// The session, if its receipts say how each request was made.
     pub(crate) live: Option<LiveSession>,
     counted: OnceLock<CountedSession>,
+    /// Its turns as lists show them, once somebody asked for them.
+    turns: OnceLock<Arc<WrittenTurns>>,
+}
+
+/// The turns of a session, written for a list.
+#[derive(Debug)]
+pub(crate) struct WrittenTurns {
+    pub(crate) basis: &'static str,
+    pub(crate) items: Vec<(u32, Value)>,
 }
 
 impl SessionView {
     /// Makes the view of messages that no store has.
     pub(crate) fn of_messages(messages: Vec<Arc<Message>>) -> Self {
-        Self { messages, receipts: Vec::new(), live: None, counted: OnceLock::new() }
+        Self {
+            messages,
+            receipts: Vec::new(),
+            live: None,
+            counted: OnceLock::new(),
+            turns: OnceLock::new(),
+        }
     }
 
     /// Returns the model that most of its answers name first.
     pub(crate) fn model(&self) -> Option<&str> {
         self.messages.iter().find_map(|message| message.model.as_deref())
+    }
+
+    /// Returns its turns, which `write` writes where nobody asked for them before.
+    pub(crate) fn turns(&self, write: impl FnOnce() -> WrittenTurns) -> Arc<WrittenTurns> {
+        self.turns.get_or_init(|| Arc::new(write())).clone()
     }
 
     /// Returns the session counted by its own reports, as a replay needs it.
@@ -103,7 +124,13 @@ pub(crate) async fn view(
     }
     let live = LiveSession::stored(history, tenant, &summary.session).await?;
     let live = live.filter(LiveSession::has_requests);
-    let view = Arc::new(SessionView { messages, receipts, live, counted: OnceLock::new() });
+    let view = Arc::new(SessionView {
+        messages,
+        receipts,
+        live,
+        counted: OnceLock::new(),
+        turns: OnceLock::new(),
+    });
     views.hold(key, &view);
     Ok(view)
 }

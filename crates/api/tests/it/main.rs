@@ -92,7 +92,7 @@ fn agent(session: &str, turns: u32) -> Vec<MessageRecord> {
         hash: ContentHash::of(&message),
         tokens: 20,
         turn: position as u32 / 2,
-        recorded_at: MillisSinceEpoch(1_000 + position as i64),
+        recorded_at: MillisSinceEpoch(1_000 + i64::try_from(position).expect("few")),
         message,
     };
     messages.into_iter().enumerate().map(record).collect()
