@@ -1,5 +1,7 @@
 //! `plimsoll sessions`: lists the sessions of a store, newest first.
 
+use std::fmt::Write as _;
+
 use plimsoll_engine::SessionSummary;
 
 use crate::arguments::SessionsArguments;
@@ -28,7 +30,7 @@ pub(crate) fn run(arguments: &SessionsArguments) -> Result<(), CommandError> {
         };
         let mut out = aligned(&sessions.iter().map(row).collect::<Vec<_>>());
         if hidden > 0 {
-            out.push_str(&format!("{} older ones; --limit shows them\n", thousands(hidden as u64)));
+            let _ = writeln!(out, "{} older ones; --limit shows them", thousands(hidden as u64));
         }
         out
     })

@@ -1,14 +1,16 @@
-//! Memory over a store: assembled when the user says something, and put behind the user's message.
+//! Memory over a store: assembled when the user says something, put behind the user's message, and refreshed by appending.
 
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use plimsoll_core::memory::assemble::MemoryContext;
 use plimsoll_core::memory::score::OPERATOR;
 use plimsoll_core::policy::RequestSettings;
-use plimsoll_core::{Message, MillisSinceEpoch, Role, Tokenizer};
+use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role, Tokenizer};
 use plimsoll_engine::assemble::{
     AssembleSettings, AssembledMemory, Assembler, AssemblyReceipt, AssemblyTurn, FrameBook,
-    record_assembly,
+    Refreshed, record_assembly,
 };
 use plimsoll_engine::memories::Memories;
 use plimsoll_engine::{
@@ -16,6 +18,23 @@ use plimsoll_engine::{
 };
 
 use crate::ports::Memory;
+
+/// The most sessions whose memory is known to stand in their context; beyond it all are forgotten, and each gets its memory
+/// once more (chosen: at some 8,000 tokens each, a few megabytes).
+const SESSIONS: usize = 256;
+/// The tokenizer that counts what is added.
+const TOKENIZER: Tokenizer = Tokenizer::O200k { factor: 1.0 };
+
+/// What stands in the context of a session.
+#[derive(Debug)]
+struct ShownMemory {
+    /// The last assembly, by which the next turn decides whether anything is new.
+    context: MemoryContext,
+    /// Ids of all records that stand in the context.
+    ids: HashSet<String>,
+    /// The message behind which the last part stands: after a compaction it is gone, and what was shown with it.
+    behind: ContentHash,
+}
 
 /// Memory in a store.
 #[derive(Debug)]
@@ -28,6 +47,7 @@ pub struct StoredMemory {
     settings: AssembleSettings,
     identity: String,
     memories: Memories,
+    shown: Mutex<HashMap<(TenantId, SessionId), ShownMemory>>,
 }
 
 impl StoredMemory {
@@ -49,11 +69,33 @@ impl StoredMemory {
             settings: config.assemble(request),
             identity: config.identity.clone(),
             memories: Memories::new(config.search.clone()),
+            shown: Mutex::default(),
         }
     }
 }
 
 impl StoredMemory {
+    /// Returns what stands in the context of a session already: the last assembly and all ids.
+    fn standing(
+        &self,
+        key: &(TenantId, SessionId),
+        messages: &[Arc<Message>],
+    ) -> Option<(MemoryContext, HashSet<String>)> {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = shown.get(key)?;
+        let stands = messages.iter().any(|message| ContentHash::of(message) == one.behind);
+        stands.then(|| (one.context.clone(), one.ids.clone()))
+    }
+
+    /// Remembers what stands in the context of a session behind its newest message.
+    fn stand(&self, key: (TenantId, SessionId), shown: ShownMemory) {
+        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= SESSIONS && !all.contains_key(&key) {
+            all.clear();
+        }
+        all.insert(key, shown);
+    }
+
     /// Records an assembly for the metrics of memory, once its session is in the store; a failure is logged.
     async fn record(
         &self,
@@ -91,6 +133,8 @@ impl Memory for StoredMemory {
         let question = newest.shown();
         let scope = Scope { session: Some(session.clone()), ..Scope::default() };
         let began = self.clock.now();
+        let key = (tenant.clone(), session.clone());
+        let (previous, mut ids) = self.standing(&key, messages).unzip();
         let turn = AssemblyTurn {
             scope: &scope,
             text: &question,
@@ -100,7 +144,7 @@ impl Memory for StoredMemory {
             focus: None,
             about_to_act: false,
             force_refresh: false,
-            previous: None,
+            previous: previous.as_ref(),
             now: began,
         };
         let assembler = Assembler {
@@ -110,7 +154,7 @@ impl Memory for StoredMemory {
             tenant,
             frames: &self.frames,
             settings: &self.settings,
-            tokenizer: Tokenizer::O200k { factor: 1.0 },
+            tokenizer: TOKENIZER,
             identity: &self.identity,
             rules: "",
             profile: "",
@@ -126,11 +170,20 @@ impl Memory for StoredMemory {
         }
         match found {
             Ok(memory) => {
-                let is_known = memory.context.items().any(|item| !item.id.is_empty());
-                if is_known {
-                    self.record(tenant, session, messages.len(), &memory, began).await;
+                // What stands in the context stays there: nothing of it is evicted, and nothing is said twice.
+                if matches!(memory.refreshed, Refreshed::Kept | Refreshed::Evicted) {
+                    return None;
                 }
-                is_known.then(|| memory.context.text())
+                let mut ids = ids.take().unwrap_or_default();
+                let new = memory.context.without(|id| ids.contains(id), TOKENIZER);
+                if !new.items().any(|item| !item.id.is_empty()) {
+                    return None;
+                }
+                self.record(tenant, session, messages.len(), &memory, began).await;
+                ids.extend(new.items().map(|item| item.id.clone()));
+                let behind = ContentHash::of(newest);
+                self.stand(key, ShownMemory { context: memory.context, ids, behind });
+                Some(new.text())
             }
             Err(error) => {
                 tracing::warn!(%error, "memory has no part in this request");

@@ -4,11 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use plimsoll_core::Message;
-use plimsoll_engine::{HistoryStore, SessionId, TenantId};
-use plimsoll_gateway::Memory;
-use plimsoll_testkit::MemoryStore;
+use plimsoll_core::memory::MemoryKind;
+use plimsoll_core::memory::frame::Frames;
+use plimsoll_core::policy::RequestSettings;
+use plimsoll_core::{Message, MillisSinceEpoch};
+use plimsoll_engine::assemble::FrameBook;
+use plimsoll_engine::{
+    HistoryStore, KnowledgeStore as _, MemoryConfig, MemoryRecord, SessionId, TenantId,
+};
+use plimsoll_gateway::{Memory, StoredMemory};
 use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
+use plimsoll_testkit::{ManualClock, MemoryStore, sample};
 use plimsoll_wire::{Wire, check};
 use serde_json::{Value, json};
 
@@ -104,4 +110,79 @@ async fn it_counts_in_the_budget_the_receipt_and_the_headers() {
     assert!(!is_known && without <= 60, "{receipt}");
     assert_eq!(receipt["components"]["memory"], json!(0));
     assert_eq!(receipt["over_budget"], json!(0));
+}
+
+fn record(id: &str, kind: MemoryKind, micro: &str) -> MemoryRecord {
+    let record = sample::memory("t", id, micro);
+    MemoryRecord { tenant: TenantId::default(), kind, ..record }
+}
+
+/// A memory with a constraint that always stands, and a fact for each of two subjects.
+async fn stored(store: &Arc<MemoryStore>) -> Arc<dyn Memory> {
+    let constraint = MemoryRecord {
+        details: r#"{"severity": "block"}"#.to_owned(),
+        origin: "operator".to_owned(),
+        ..record("rule", MemoryKind::Censor, "never cast off in fog")
+    };
+    let berth = record("berth", MemoryKind::Fact, "boats moor at berth fourteen");
+    let fuel = record("fuel", MemoryKind::Fact, "engines burn heavy diesel");
+    for one in [constraint, berth, fuel] {
+        store.put_memory(&one).await.expect("kept");
+    }
+    let frames = FrameBook::new(Frames::built_in(), None).await.expect("frames");
+    let clock = Arc::new(ManualClock::new(MillisSinceEpoch(2_000), std::time::Duration::ZERO));
+    Arc::new(StoredMemory::new(
+        &MemoryConfig::default(),
+        &RequestSettings::default(),
+        frames,
+        (store.clone(), store.clone()),
+        None,
+        clock,
+    ))
+}
+
+#[tokio::test]
+async fn what_is_known_stays_when_tools_are_called_and_is_refreshed_by_appending() {
+    for wire in WIRES {
+        let call = ("call_0", "look", json!({}));
+        let mut talk = Talk::new(wire, true, "At which berth do boats moor?");
+        let script = vec![
+            talk.answer("I look.", &[call.clone()]),
+            talk.answer("At fourteen.", &[]),
+            talk.answer("There too.", &[]),
+            talk.answer("Diesel.", &[]),
+        ];
+        let upstream = ScriptedServer::start(script).await;
+        let store = Arc::new(MemoryStore::default());
+        let memory = stored(&store).await;
+        let gateway = Running::with_memory(upstream.address(), store, memory, |_| {}).await;
+        let ask = async |talk: &Talk| {
+            let answer = gateway.post(talk.path(), &[], &talk.body()).await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        };
+        ask(&talk).await;
+        talk.said("I look.", &[call]);
+        talk.result("call_0", "a chart of the harbour");
+        ask(&talk).await;
+        talk.said("At fourteen.", &[]);
+        talk.asks("And at which berth do the other boats moor?");
+        ask(&talk).await;
+        talk.said("There too.", &[]);
+        talk.asks("Which diesel do engines burn?");
+        ask(&talk).await;
+        let requests = upstream.requests();
+        let sent: Vec<String> = requests.iter().map(|request| users(&request.body)).collect();
+        let counts = |text: &str| -> Vec<usize> {
+            sent.iter().map(|said| said.matches(text).count()).collect()
+        };
+        assert_eq!(counts("never cast off in fog"), [1, 1, 1, 1], "{wire}: {sent:#?}");
+        assert_eq!(counts("boats moor at berth fourteen"), [1, 1, 1, 1], "{wire}: {sent:#?}");
+        assert_eq!(counts("engines burn heavy diesel"), [0, 0, 0, 1], "{wire}: {sent:#?}");
+        for (earlier, later) in sent.iter().zip(&sent[1..]) {
+            assert!(later.starts_with(earlier), "{wire}: {earlier}\n{later}");
+        }
+        for request in &requests {
+            assert_eq!(check(wire, &request.body), []);
+        }
+    }
 }
