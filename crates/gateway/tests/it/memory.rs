@@ -147,7 +147,7 @@ async fn what_is_known_stays_when_tools_are_called_and_is_refreshed_by_appending
         let call = ("call_0", "look", json!({}));
         let mut talk = Talk::new(wire, true, "At which berth do boats moor?");
         let script = vec![
-            talk.answer("I look.", &[call.clone()]),
+            talk.answer("I look.", std::slice::from_ref(&call)),
             talk.answer("At fourteen.", &[]),
             talk.answer("There too.", &[]),
             talk.answer("Diesel.", &[]),
