@@ -1,6 +1,6 @@
 // Routes: the address behind # names the screen. A screen is drawn again when the store changed.
 
-import { api, failed, h, id, setKey } from './element.js';
+import { api, failed, h, id, put, setKey } from './element.js';
 import { cascade } from './cascade.js';
 import { memory } from './memory.js';
 import { sessions } from './sessions.js';
@@ -27,7 +27,7 @@ async function draw(is_update = false) {
   }
   if (!is_update) {
     seen = null;
-    main.replaceChildren(h('p', { class: 'quiet' }, 'Loading…'));
+    put(main, h('p', { class: 'quiet' }, 'Loading…'));
   }
   try {
     if (page === 'memory') await memory(main);
@@ -38,7 +38,7 @@ async function draw(is_update = false) {
     else await sessions(main);
     document.title = `${main.querySelector('h1')?.textContent ?? ''} · Plimsoll`;
   } catch (error) {
-    if (error.status === 401) ask_key(); else main.replaceChildren(failed(error));
+    if (error.status === 401) ask_key(); else put(main, failed(error));
   }
   if (!is_update) {
     if (position === undefined) window.scrollTo(0, 0);
@@ -48,7 +48,7 @@ async function draw(is_update = false) {
 
 function ask_key() {
   const input = h('input', { type: 'password', 'aria-label': 'Key of the gateway', autocomplete: 'off', required: true });
-  main.replaceChildren(h('h1', {}, 'A key is needed'), h('p', {}, 'This gateway has keys. The key stays in this tab only.'),
+  put(main, h('h1', {}, 'A key is needed'), h('p', {}, 'This gateway has keys. The key stays in this tab only.'),
     h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); setKey(input.value); draw(); } }, input, h('button', {}, 'Open')));
   input.focus();
 }

@@ -1,6 +1,6 @@
 // Cascades: their problems and their graph.
 
-import { api, h, number } from './element.js';
+import { api, h, number, put } from './element.js';
 
 export function cascade(main) {
   const place = h('div', { 'aria-live': 'polite' });
@@ -16,13 +16,13 @@ export function cascade(main) {
       const { is_valid, problems } = await api('/cascades/validate', { method: 'POST', body });
       const list = h('ul', {}, problems.map((one) => h('li', {}, h('strong', { class: one.severity === 'error' ? 'bad' : '' }, one.severity), ` line ${one.line ?? '–'}: ${one.message}${one.hint ? `; ${one.hint}` : ''}`)));
       const told = h('p', {}, is_valid ? `Valid, ${number(problems.length)} notes.` : `${number(problems.length)} problems.`);
-      place.replaceChildren(told, list);
+      put(place, told, list);
       if (!is_valid) return;
       const { svg } = await api('/cascades/graph', { method: 'POST', body });
       place.append(h('h2', {}, 'Graph'), h('img', { class: 'graph', alt: 'The phases of the cascade and what each sees', src: `data:image/svg+xml,${encodeURIComponent(svg)}` }));
     } catch (error) {
-      place.replaceChildren(h('p', { class: 'error', role: 'alert' }, error.message));
+      put(place, h('p', { class: 'error', role: 'alert' }, error.message));
     }
   };
-  main.replaceChildren(h('h1', {}, 'Cascades'), h('form', { onsubmit: draw }, source, h('div', { class: 'bar' }, h('button', {}, 'Check and draw'), file)), place);
+  put(main, h('h1', {}, 'Cascades'), h('form', { onsubmit: draw }, source, h('div', { class: 'bar' }, h('button', {}, 'Check and draw'), file)), place);
 }

@@ -18,6 +18,12 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** Puts children into an element, instead of those it has. */
+export function put(element, ...children) {
+  const is_shown = (child) => child !== null && child !== undefined && child !== false && child !== '';
+  element.replaceChildren(...children.flat(Infinity).filter(is_shown));
+}
+
 const KEY = 'plimsoll-key';
 
 /** Asks the interface; an error carries the line that the interface gave. */

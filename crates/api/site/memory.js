@@ -1,6 +1,6 @@
 // Memory: records with their sources; review, correct, forget.
 
-import { all, api, h, id, number, when } from './element.js';
+import { all, api, h, id, number, put, when } from './element.js';
 
 const KINDS = ['decision', 'entity', 'task', 'metric', 'link', 'fact', 'procedure', 'episode', 'censor'];
 
@@ -18,15 +18,15 @@ export async function memory(main) {
     try {
       const { items } = await all(`/memory?${query}`, 1000);
       status.textContent = `${number(items.length)} records`;
-      place.replaceChildren(...items.map((one) => record(one, show)));
+      put(place, ...items.map((one) => record(one, show)));
     } catch (error) {
-      place.replaceChildren(h('p', { class: 'error', role: 'alert' }, error.message));
+      put(place, h('p', { class: 'error', role: 'alert' }, error.message));
     }
   };
-  main.replaceChildren(
+  put(main,
     h('h1', {}, 'Memory'),
     h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); show(); } }, words, kind, h('label', { class: 'check' }, past, 'also records no longer in force'), h('button', {}, 'Search')),
-    adding(show), status, place);
+    adding(show), h('h2', {}, 'Records'), status, place);
   await show();
 }
 
@@ -56,7 +56,7 @@ function record(one, show) {
   const text = h('p', {}, one.full ?? one.summary ?? one.micro);
   const correct = button('Correct', () => {
     const input = h('input', { type: 'text', value: one.micro, 'aria-label': 'Corrected text' });
-    text.replaceChildren(h('form', { class: 'bar', onsubmit: (submitted) => {
+    put(text, h('form', { class: 'bar', onsubmit: (submitted) => {
       submitted.preventDefault();
       doing(() => api(path, { method: 'PATCH', body: { text: input.value } }))();
     } }, input, h('button', { class: 'small' }, 'Save')));
@@ -71,7 +71,7 @@ function record(one, show) {
   const source = one.source_ref && button('Show the source', async () => {
     try {
       const found = await api(`/refs/${id(one.source_ref)}`);
-      source.replaceWith(h('pre', { class: 'text', tabindex: 0, role: 'region', 'aria-label': 'Source' }, found.text));
+      source.replaceWith(h('pre', { class: 'text', tabindex: 0, role: 'group', 'aria-label': 'Source' }, found.text));
     } catch (error) { note.textContent = error.message; }
   });
   return h('article', {},

@@ -1,11 +1,14 @@
 // The list of sessions.
 
-import { all, cards, compact, dollars, h, id, number, percent, table, when } from './element.js';
+import { all, api, cards, compact, dollars, h, id, number, percent, put, table, when } from './element.js';
+
+/** Sessions whose reported cost the list asks for. */
+const REPORTED = 40;
 
 export async function sessions(main) {
   const { items } = await all('/sessions');
   if (items.length === 0) {
-    main.replaceChildren(h('h1', {}, 'Sessions'),
+    put(main, h('h1', {}, 'Sessions'),
       h('p', {}, 'The store has no sessions yet. Run ', h('code', {}, 'plimsoll run-agent -- claude'), ' or ', h('code', {}, 'plimsoll import FILE'), '.'));
     return;
   }
@@ -18,10 +21,18 @@ export async function sessions(main) {
   const show = (text) => {
     const wanted = text.toLowerCase();
     const found = items.filter((one) => `${one.title ?? ''} ${one.model ?? ''} ${one.id}`.toLowerCase().includes(wanted));
-    place.replaceChildren(list(found), found.length === 0 ? h('p', { class: 'quiet' }, 'No session fits.') : '');
+    put(place, list(found), found.length === 0 ? h('p', { class: 'quiet' }, 'No session fits.') : '');
   };
   show('');
-  main.replaceChildren(
+  const fill = async () => {
+    // Recorded sessions have no bill of ours; what their providers reported is added up one session at a time.
+    for (const cell of [...place.querySelectorAll('[data-session]')].slice(0, REPORTED)) {
+      if (!cell.isConnected) return;
+      const { reported } = await api(`/sessions/${id(cell.dataset.session)}`);
+      if (reported) put(cell, dollars(reported.cost), h('small', {}, `reported, ${percent(reported.cached_tokens, reported.prompt_tokens)} cached`));
+    }
+  };
+  put(main,
     h('h1', {}, 'Sessions'),
     cards([
       [number(items.length), 'sessions', `${compact(sum((one) => one.messages))} messages`],
@@ -31,6 +42,7 @@ export async function sessions(main) {
     ]),
     h('div', { class: 'bar' }, search),
     place);
+  fill().catch(() => {});
 }
 
 function list(items) {
@@ -41,8 +53,8 @@ function list(items) {
     number(one.messages),
     number(one.tokens),
     [h('meter', { min: 0, max: 100, low: 60, high: 80, optimum: 0, value: Math.min(one.pressure, 100), 'aria-label': `${one.pressure}% of a window of 200,000 tokens` }), ` ${one.pressure}%`],
-    one.bill ? [dollars(one.bill.billed), one.bill.estimated_requests > 0 ? h('small', {}, 'part estimated') : ''] : '–',
+    one.bill ? [dollars(one.bill.billed), one.bill.estimated_requests > 0 ? h('small', {}, 'part estimated') : ''] : h('span', { 'data-session': one.id }, '–'),
     one.bill ? dollars(one.bill.without - one.bill.billed) : '–',
-    when(one.last_at),
+    when(one.said_at ?? one.last_at),
   ]));
 }

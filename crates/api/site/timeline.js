@@ -1,6 +1,6 @@
 // A session: one stacked bar a turn, and a table of the same figures; and the session under other policies.
 
-import { all, api, cards, compact, dollars, h, id, number, palette, percent, table, when } from './element.js';
+import { all, api, cards, compact, dollars, h, id, number, palette, percent, put, table, when } from './element.js';
 
 const HEIGHT = 1000;
 const ROWS = 100;
@@ -9,17 +9,17 @@ export async function timeline(main, session, { signal }) {
   const [about, turns] = await Promise.all([api(`/sessions/${id(session)}`), all(`/sessions/${id(session)}/turns`)]);
   if (signal.aborted) return;
   const items = turns.items;
-  main.replaceChildren(
+  put(main,
     h('p', { class: 'crumbs' }, h('a', { href: '#/' }, 'Sessions')),
     h('h1', {}, about.title ?? about.id),
-    h('p', { class: 'facts' }, [about.id, about.model, `${number(about.messages)} messages`, when(about.last_at)].filter(Boolean).map((fact) => h('span', {}, fact))),
+    h('p', { class: 'facts' }, [about.id, about.model, `${number(about.messages)} messages`, when(about.said_at ?? about.last_at)].filter(Boolean).map((fact) => h('span', {}, fact))),
     h('p', {}, h('a', { href: `#/session/${id(session)}/what-if` }, 'What if: other policies')));
   if (items.length === 0) {
     main.append(h('p', { class: 'quiet' }, 'No model answered in this session.'));
     return;
   }
   const recorded = turns.basis === 'recorded';
-  main.append(figures(items, recorded), h('h2', {}, 'Tokens of each turn, by source'));
+  main.append(...figures(items, recorded), h('h2', {}, 'Tokens of each turn, by source'));
   main.append(chart(items, session, recorded), heaviest(items, session), h('h2', {}, 'Turns'), rows(items, session));
 }
 
@@ -86,7 +86,7 @@ function chart(items, session, recorded) {
     box.setAttribute('aria-valuenow', items[at].turn);
     const text = line(items[at], sorted);
     box.setAttribute('aria-valuetext', text);
-    told.replaceChildren(h('strong', {}, `Turn ${items[at].turn}: `), text);
+    put(told, h('strong', {}, `Turn ${items[at].turn}: `), text);
   };
   const open = () => { if (at >= 0) location.hash = `#/session/${id(session)}/turn/${items[at].turn}`; };
   const place = (event) => {
@@ -130,7 +130,7 @@ function heaviest(items, session) {
     button.disabled = true;
     const { items: blocks } = await all(`/sessions/${id(session)}/turns/${last.turn}`);
     blocks.sort((a, b) => b.tokens_after - a.tokens_after);
-    place.replaceChildren(table('Heaviest blocks of the last turn', ['Block', 'Treatment', 'Tokens sent', 'Tokens said'], blocks.slice(0, 8).map((one) => [
+    put(place, table('Heaviest blocks of the last turn', ['Block', 'Treatment', 'Tokens sent', 'Tokens said'], blocks.slice(0, 8).map((one) => [
       h('a', { href: `#/session/${id(session)}/turn/${last.turn}/${one.position}` }, `${one.source}: ${one.said.slice(0, 80)}`),
       one.treatment, number(one.tokens_after), number(one.tokens_before)])));
   } }, 'Show the heaviest blocks of the last turn');
@@ -160,16 +160,16 @@ export async function what_if(main, session) {
   const budget = h('input', { type: 'number', min: 1000, step: 1000, 'aria-label': 'Budget in tokens', placeholder: 'budget in tokens' });
   const run = async (event) => {
     event?.preventDefault();
-    place.replaceChildren(h('p', { class: 'quiet' }, 'Replaying…'));
+    put(place, h('p', { class: 'quiet' }, 'Replaying…'));
     const chosen = boxes.filter((box) => box.checked).map((box) => `policy=${id(box.name)}`);
     if (budget.value) chosen.push(`budget=${budget.value}`);
     try {
-      place.replaceChildren(comparison(await api(`/sessions/${id(session)}/what-if?${chosen.join('&')}`)));
+      put(place, comparison(await api(`/sessions/${id(session)}/what-if?${chosen.join('&')}`)));
     } catch (error) {
-      place.replaceChildren(h('p', { class: 'error', role: 'alert' }, error.message));
+      put(place, h('p', { class: 'error', role: 'alert' }, error.message));
     }
   };
-  main.replaceChildren(
+  put(main,
     h('p', { class: 'crumbs' }, h('a', { href: `#/session/${id(session)}` }, 'Session')),
     h('h1', {}, 'What if: other policies'),
     h('form', { class: 'bar', onsubmit: run }, boxes.map((box) => h('label', { class: 'check' }, box, box.name)), budget, h('button', {}, 'Replay')),
@@ -181,7 +181,7 @@ function comparison({ items, is_estimate }) {
   const full = items[0];
   const most = Math.max(...items.map((one) => one.input_cost), 1e-12);
   const bar = (one) => h('svg', { viewBox: '0 0 100 9', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, h('rect', { class: 'fill', width: (100 * one.input_cost) / most, height: 9 }));
-  const heads = ['Policy', 'Input cost (estimate)', 'Of everything sent', 'Tokens', 'Largest context', 'Cache breaks', 'Blind turns', ''];
+  const heads = ['Policy', 'Input cost (estimate)', 'Of everything sent', 'Tokens', 'Largest context', 'Cache breaks', 'Blind turns', 'Beside the dearest'];
   return h('div', {},
     h('p', { class: 'quiet' }, `A replay of ${number(full.turns)} turns. ${is_estimate ? 'The model has no listed price, so money is an estimate by another one. ' : ''}A turn is blind where its recorded next step used something that the context had hidden.`),
     table('Policies', heads, items.map((one) => [

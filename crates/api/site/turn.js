@@ -1,6 +1,6 @@
 // A turn: every message as it was said beside as it was sent.
 
-import { all, api, cards, dollars, h, id, number, percent } from './element.js';
+import { all, api, cards, dollars, h, id, number, percent, put } from './element.js';
 
 const SHOWN = 60;
 
@@ -16,7 +16,7 @@ export async function turn(main, session, at, position, { signal }) {
     const rows = only.checked ? changed : found.items;
     const wanted = rows.findIndex((one) => String(one.position) === position);
     if (wanted >= most) most = wanted + SHOWN;
-    place.replaceChildren(
+    put(place,
       ...rows.slice(0, most).map((one) => block(one, path, position)),
       rows.length > most ? h('button', { onclick: () => { most += 200; show(); } }, `Show more of ${number(rows.length)} messages`) : '',
       rows.length === 0 ? h('p', { class: 'quiet' }, 'Every message is sent as it was said.') : '');
@@ -25,7 +25,7 @@ export async function turn(main, session, at, position, { signal }) {
   show();
   const link = (to, text) => h('a', { href: `#/session/${id(session)}/turn/${to}` }, text);
   const number_of = Number(at);
-  main.replaceChildren(
+  put(main,
     h('p', { class: 'crumbs' }, h('a', { href: '#/' }, 'Sessions'), ' / ', h('a', { href: `#/session/${id(session)}` }, 'Session')),
     h('h1', {}, `Turn ${at}`),
     h('p', { class: 'bar' }, number_of > 0 ? link(number_of - 1, '← Turn before') : '', link(number_of + 1, 'Next turn →'), h('span', { class: 'quiet' }, 'keys: ← →')),
@@ -54,14 +54,14 @@ function difference(found) {
       h('div', {}, h('h4', {}, 'now'), text(found.now || '(it is not sent)'))));
 }
 
-const text = (content) => h('pre', { class: 'text', tabindex: content.length > 400 ? 0 : undefined, role: content.length > 400 ? 'region' : undefined, 'aria-label': content.length > 400 ? 'Text' : undefined }, content);
+const text = (content) => h('pre', { class: 'text', tabindex: content.length > 400 ? 0 : undefined, role: content.length > 400 ? 'group' : undefined, 'aria-label': content.length > 400 ? 'Text' : undefined }, content);
 
 function block(one, path, wanted) {
   const changed = one.treatment !== 'keep';
   const said = h('div', {}, changed ? h('h4', {}, `said, ${number(one.tokens_before)} tokens`) : '', text(one.said + (one.said_characters > one.said.length ? ' …' : '')));
   const sent = changed && h('div', {}, h('h4', {}, `sent, ${number(one.tokens_after)} tokens`), one.treatment === 'omit' ? h('p', { class: 'quiet' }, 'It is not sent.') : text(one.sent + (one.sent_characters > one.sent.length ? ' …' : '')));
   const is_cut = one.said_characters > one.said.length || (one.sent ?? '').length < one.sent_characters;
-  const more = is_cut && h('button', { class: 'small', 'aria-label': `Show all of message ${one.position}`, onclick: async () => {
+  const more = is_cut && h('button', { class: 'small', 'aria-label': `show all ${number(one.said_characters)} characters of message ${one.position}`, onclick: async () => {
     more.disabled = true;
     const found = await api(`${path}/messages/${one.position}`);
     said.lastChild.replaceWith(text(found.said));

@@ -9,8 +9,9 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use plimsoll_engine::TenantId;
 use serde_json::Value;
 
+use crate::asked::ApiRequest;
 use crate::parts::ApiParts;
-use crate::problem::Problem;
+use crate::problem::ApiError;
 use crate::query::Query;
 use crate::view::Views;
 use crate::{cascades, contexts, finding, memory, openapi, sessions, site, turns};
@@ -20,7 +21,7 @@ const ROOT: &str = "/api/v1";
 
 /// The interface over one store.
 #[derive(Debug, Clone)]
-pub struct Api {
+pub struct StoreApi {
     shared: Arc<Shared>,
 }
 
@@ -31,17 +32,7 @@ struct Shared {
     views: Views,
 }
 
-/// A request whose operation and parameters are known.
-#[derive(Debug)]
-pub(crate) struct Asked<'a> {
-    pub(crate) parts: &'a ApiParts,
-    pub(crate) views: &'a Views,
-    pub(crate) tenant: &'a TenantId,
-    pub(crate) query: Query,
-    pub(crate) body: Bytes,
-}
-
-impl Api {
+impl StoreApi {
     /// Makes the interface over these parts.
     pub fn new(parts: ApiParts) -> Self {
         Self { shared: Arc::new(Shared { parts, views: Views::default() }) }
@@ -62,7 +53,7 @@ impl Api {
         let path = request.uri().path();
         if Self::is_open(path) {
             return site::file(request.method(), path)
-                .unwrap_or_else(|| Problem::NotFound(format!("file `{path}`")).response());
+                .unwrap_or_else(|| ApiError::NotFound(format!("file `{path}`")).response());
         }
         match self.asked(tenant, request).await {
             Ok(answer) => answer,
@@ -74,22 +65,22 @@ impl Api {
         &self,
         tenant: &TenantId,
         request: Request<Bytes>,
-    ) -> Result<Response<Bytes>, Problem> {
+    ) -> Result<Response<Bytes>, ApiError> {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
         let found = openapi::at(path.strip_prefix(ROOT).unwrap_or_default());
         if found.is_empty() {
-            return Err(Problem::NotFound(format!("path `{path}`")));
+            return Err(ApiError::NotFound(format!("path `{path}`")));
         }
         let methods: BTreeSet<&str> = found.iter().map(|(one, _)| one.method.as_str()).collect();
         let allowed = methods.into_iter().collect::<Vec<_>>().join(", ");
         let Some((operation, parameters)) =
             found.into_iter().find(|(operation, _)| operation.method == head.method.as_str())
         else {
-            return Err(Problem::Method(allowed));
+            return Err(ApiError::Method(allowed));
         };
         if head.method != Method::GET && head.method != Method::DELETE && !is_json(&head.headers) {
-            return Err(Problem::MediaType);
+            return Err(ApiError::MediaType);
         }
         let query =
             Query::read(parameters, head.uri.query().unwrap_or_default(), &operation.parameters)?;
@@ -97,13 +88,13 @@ impl Api {
         if operation.id == "openapi" {
             return Ok(written(openapi::document().into()));
         }
-        let asked = Asked { parts, views, tenant, query, body };
+        let asked = ApiRequest { parts, views, tenant, query, body };
         let answer = perform(&operation.id, asked).await?;
         Ok(written(answer.to_string()))
     }
 }
 
-async fn perform(operation: &str, asked: Asked<'_>) -> Result<Value, Problem> {
+async fn perform(operation: &str, asked: ApiRequest<'_>) -> Result<Value, ApiError> {
     match operation {
         "listSessions" => sessions::list(&asked).await,
         "getSession" => sessions::one(&asked).await,
@@ -129,7 +120,7 @@ async fn perform(operation: &str, asked: Asked<'_>) -> Result<Value, Problem> {
         "replay" => contexts::replayed(asked).await,
         "validateCascade" => cascades::validate(&asked),
         "graphCascade" => cascades::graph(&asked),
-        _ => Err(Problem::NotFound(format!("operation `{operation}`"))),
+        _ => Err(ApiError::NotFound(format!("operation `{operation}`"))),
     }
 }
 

@@ -5,8 +5,8 @@ use plimsoll_cascade::parse;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::Asked;
-use crate::problem::Problem;
+use crate::asked::ApiRequest;
+use crate::problem::ApiError;
 use crate::query::body;
 
 /// The body of both operations: the text of a cascade, JSON or YAML.
@@ -22,19 +22,19 @@ fn usual_name() -> String {
     "cascade.yaml".to_owned()
 }
 
-pub(crate) fn validate(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) fn validate(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let CascadeBody { source, name } = body(&asked.body)?;
     let (cascade, problems) = parse(&source, &name);
     let is_valid = cascade.is_some();
     Ok(json!({"is_valid": is_valid, "problems": problems}))
 }
 
-pub(crate) fn graph(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) fn graph(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let CascadeBody { source, name } = body(&asked.body)?;
     let (cascade, problems) = parse(&source, &name);
     let Some(cascade) = cascade else {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
-        return Err(Problem::Invalid(first));
+        return Err(ApiError::Invalid(first));
     };
     let graph = Graph::of(&cascade);
     Ok(json!({"mermaid": graph.mermaid(), "svg": svg(&graph)}))

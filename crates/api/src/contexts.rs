@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::api::Asked;
-use crate::problem::Problem;
+use crate::asked::ApiRequest;
+use crate::problem::ApiError;
 use crate::query::body;
 use crate::turns::compare;
 use crate::view::SessionView;
@@ -32,10 +32,10 @@ struct AssembleBody {
     tags: Vec<String>,
 }
 
-pub(crate) async fn assemble(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn assemble(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let AssembleBody { text, session, frame, budget, tags } = body(&asked.body)?;
     if text.trim().is_empty() && session.is_none() {
-        return Err(Problem::Invalid("give `text` or `session`".to_owned()));
+        return Err(ApiError::Invalid("give `text` or `session`".to_owned()));
     }
     let parts = asked.parts;
     let settings = parts.memory.assemble(&parts.request);
@@ -95,18 +95,30 @@ fn usual_policy() -> String {
     "plimsoll".to_owned()
 }
 
-fn named_policy(asked: &Asked<'_>, name: &str, budget: Option<u64>) -> Result<Policy, Problem> {
+fn named_policy(
+    asked: &ApiRequest<'_>,
+    name: &str,
+    budget: Option<u64>,
+) -> Result<Policy, ApiError> {
     let found = asked.parts.policies.policy(name, budget);
-    found.ok_or_else(|| Problem::Invalid(format!("`{name}` is no policy")))
+    found.ok_or_else(|| ApiError::Invalid(format!("`{name}` is no policy")))
 }
 
-fn session_of(bytes: &[u8], compaction: Compaction) -> Result<Session, Problem> {
-    read(bytes, &ReadOptions { compaction }).map_err(|error| Problem::Invalid(error.to_string()))
+fn session_of(bytes: &[u8], compaction: Compaction) -> Result<Session, ApiError> {
+    read(bytes, &ReadOptions { compaction }).map_err(|error| ApiError::Invalid(error.to_string()))
 }
 
-pub(crate) async fn bound_messages(asked: Asked<'_>) -> Result<Value, Problem> {
+/// Returns whether a value is a list with an entry.
+fn is_list(value: &RawValue) -> bool {
+    serde_json::from_str::<Vec<serde::de::IgnoredAny>>(value.get()).is_ok_and(|all| !all.is_empty())
+}
+
+pub(crate) async fn bound_messages(asked: ApiRequest<'_>) -> Result<Value, ApiError> {
     let BoundBody { messages, system, model, budget, policy } = body(&asked.body)?;
     let policy = named_policy(&asked, &policy, budget)?;
+    if !is_list(&messages) {
+        return Err(ApiError::Invalid("`messages` is a list of one message at least".to_owned()));
+    }
     // Anthropic's system prompt stands beside the messages; without one the list alone is the document.
     let document = match system {
         Some(system) => format!("{{\"system\":{system},\"messages\":{messages}}}"),
@@ -130,7 +142,7 @@ pub(crate) async fn bound_messages(asked: Asked<'_>) -> Result<Value, Problem> {
             .map(|sent| ContextMessage { position: sent.position, message: sent.message.clone() })
             .collect();
         let bytes = write(&session, document.as_bytes(), &written)
-            .map_err(|error| Problem::Invalid(error.to_string()))?;
+            .map_err(|error| ApiError::Invalid(error.to_string()))?;
         let sent: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let changes = state.plan().decisions().iter().enumerate();
         let changes = changes.filter(|(_, decision)| decision.treatment.as_str() != "keep");
@@ -157,10 +169,10 @@ pub(crate) async fn bound_messages(asked: Asked<'_>) -> Result<Value, Problem> {
             "changes": changes.collect::<Vec<_>>(),
         }))
     };
-    tokio::task::spawn_blocking(work).await.map_err(|_| Problem::Lost)?
+    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::Lost)?
 }
 
-pub(crate) async fn replayed(asked: Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn replayed(asked: ApiRequest<'_>) -> Result<Value, ApiError> {
     let mut policies = vec![("full".to_owned(), named_policy(&asked, "full", None)?)];
     let budget = asked.query.parsed("budget")?;
     let mut names: Vec<&str> = asked.query.all("policy").collect();
@@ -182,5 +194,5 @@ pub(crate) async fn replayed(asked: Asked<'_>) -> Result<Value, Problem> {
         answer["skipped_records"] = json!(notes);
         Ok(answer)
     };
-    tokio::task::spawn_blocking(work).await.map_err(|_| Problem::Lost)?
+    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::Lost)?
 }

@@ -6,15 +6,15 @@ use plimsoll_engine::{Scope, SearchQuery, SessionId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::Asked;
-use crate::problem::Problem;
+use crate::asked::ApiRequest;
+use crate::problem::ApiError;
 use crate::query::body;
 use crate::sessions;
 
 /// Characters of an original in one answer (chosen: a large page).
 const PIECE: usize = 100_000;
 
-pub(crate) async fn expanded(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn expanded(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let offset = asked.query.parsed("offset")?;
     let part = match (asked.query.get("lines"), asked.query.get("search"), offset) {
         (Some(lines), None, None) => lines_of(lines)?,
@@ -23,7 +23,7 @@ pub(crate) async fn expanded(asked: &Asked<'_>) -> Result<Value, Problem> {
         }
         (None, None, offset) => ContentPart::Slice { offset: offset.unwrap_or(0), limit: PIECE },
         _ => {
-            return Err(Problem::Invalid("give one of `lines`, `search`, `offset`".to_owned()));
+            return Err(ApiError::Invalid("give one of `lines`, `search`, `offset`".to_owned()));
         }
     };
     let scope = Scope::default();
@@ -39,13 +39,13 @@ pub(crate) async fn expanded(asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(serde_json::to_value(found).unwrap_or_default())
 }
 
-fn lines_of(lines: &str) -> Result<ContentPart, Problem> {
+fn lines_of(lines: &str) -> Result<ContentPart, ApiError> {
     let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
     match (first.parse(), last.parse()) {
         (Ok(first), Ok(last)) if 1 <= first && first <= last => {
             Ok(ContentPart::Lines { first, last })
         }
-        _ => Err(Problem::Invalid(format!("`{lines}` are no lines: FIRST-LAST"))),
+        _ => Err(ApiError::Invalid(format!("`{lines}` are no lines: FIRST-LAST"))),
     }
 }
 
@@ -66,7 +66,7 @@ fn usual_budget() -> u64 {
 /// The largest budget of a recall in tokens (chosen: some hundred messages).
 const MOST_RECALLED: u64 = 100_000;
 
-pub(crate) async fn recall(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn recall(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let RecallBody { query, budget, session } = body(&asked.body)?;
     let budget = budget.min(MOST_RECALLED);
     let tokenizer = Tokenizer::O200k { factor: 1.0 };
@@ -107,10 +107,10 @@ fn usual_limit() -> usize {
     20
 }
 
-pub(crate) async fn search(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn search(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let SearchBody { query, limit, session } = body(&asked.body)?;
     if !(1..=500).contains(&limit) {
-        return Err(Problem::Invalid("`limit` is from 1 to 500".to_owned()));
+        return Err(ApiError::Invalid("`limit` is from 1 to 500".to_owned()));
     }
     let words = SearchQuery { text: Some(query), embedding: None, limit };
     let hits = asked.parts.history.search(asked.tenant, session.as_ref(), &words).await?;

@@ -6,6 +6,7 @@
 //! **Invariant:** the dashboard asks nothing but this interface.
 
 mod api;
+mod asked;
 mod cascades;
 mod contexts;
 mod finding;
@@ -22,6 +23,6 @@ mod timeline;
 mod turns;
 mod view;
 
-pub use api::Api;
+pub use api::StoreApi;
 pub use openapi::document;
 pub use parts::{ApiParts, ApiPolicies};

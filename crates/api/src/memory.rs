@@ -6,15 +6,15 @@ use plimsoll_engine::{MemoryId, MemoryKind, MemoryQuery, MemoryRecord, MemorySta
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::Asked;
+use crate::asked::ApiRequest;
 use crate::paging::{PageQuery, page};
-use crate::problem::Problem;
+use crate::problem::ApiError;
 use crate::query::body;
 
 /// The origin of records that a caller writes: whoever holds the key is the user, and may not write as the operator.
 const ORIGIN: &str = "user";
 
-fn desk<'a>(asked: &'a Asked<'_>) -> Remember<'a> {
+fn desk<'a>(asked: &'a ApiRequest<'_>) -> Remember<'a> {
     let parts = asked.parts;
     Remember {
         knowledge: &*parts.knowledge,
@@ -26,11 +26,11 @@ fn desk<'a>(asked: &'a Asked<'_>) -> Remember<'a> {
     }
 }
 
-fn id(asked: &Asked<'_>) -> MemoryId {
+fn id(asked: &ApiRequest<'_>) -> MemoryId {
     MemoryId(asked.query.path("id").to_owned())
 }
 
-pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn list(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let paging = PageQuery::of(&asked.query)?;
     let kind: Option<MemoryKind> = asked.query.named("kind")?;
     let state: Option<MemoryState> = asked.query.named("state")?;
@@ -51,7 +51,7 @@ pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(page(records.iter().map(written), next.as_deref()))
 }
 
-pub(crate) async fn one(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     Ok(written(&asked.parts.knowledge.memory(asked.tenant, &id(asked), None).await?))
 }
 
@@ -75,7 +75,7 @@ fn usual_kind() -> MemoryKind {
     MemoryKind::Fact
 }
 
-pub(crate) async fn add(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn add(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let AddBody { text, kind, name, points, tags, source_ref } = body(&asked.body)?;
     let origin = ORIGIN.to_owned();
     let new = NewMemory { name, points, tags, source_ref, origin, ..NewMemory::new(kind, text) };
@@ -93,17 +93,17 @@ struct EditBody {
     tags: Option<Vec<String>>,
 }
 
-pub(crate) async fn edit(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn edit(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let EditBody { text, name, points, tags } = body(&asked.body)?;
     let edit = Edit { text, name, points, tags };
     if edit == Edit::default() {
-        return Err(Problem::Invalid("nothing is to be changed".to_owned()));
+        return Err(ApiError::Invalid("nothing is to be changed".to_owned()));
     }
     let now = asked.parts.clock.now();
     Ok(written(&desk(asked).edit(&id(asked), &edit, now).await?))
 }
 
-pub(crate) async fn forget(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn forget(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let id = id(asked);
     asked.parts.knowledge.memory(asked.tenant, &id, None).await?;
     let gone = desk(asked).forget(&[id]).await?;
@@ -129,7 +129,7 @@ struct ChangeBody {
     event: MemoryEvent,
 }
 
-pub(crate) async fn change(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn change(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let ChangeBody { event } = body(&asked.body)?;
     let (desk, id, now) = (desk(asked), id(asked), asked.parts.clock.now());
     let event = match event {
@@ -164,7 +164,7 @@ fn written(record: &MemoryRecord) -> Value {
     })
 }
 
-pub(crate) fn frames(asked: &Asked<'_>) -> Value {
+pub(crate) fn frames(asked: &ApiRequest<'_>) -> Value {
     let frames = asked.parts.frames.iter().map(|frame| {
         json!({
             "name": frame.name,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::problem::Problem;
+use crate::problem::ApiError;
 use crate::query::Query;
 
 /// Entries of a page, unless the caller names a number; and the most (chosen: a screen, and a few hundred kilobytes).
@@ -17,16 +17,16 @@ pub(crate) struct PageQuery<'q> {
 }
 
 impl<'q> PageQuery<'q> {
-    pub(crate) fn of(query: &'q Query) -> Result<Self, Problem> {
+    pub(crate) fn of(query: &'q Query) -> Result<Self, ApiError> {
         let limit = query.parsed("limit")?.unwrap_or(USUAL);
         if !(1..=MOST).contains(&limit) {
-            return Err(Problem::Invalid(format!("`limit` is from 1 to {MOST}")));
+            return Err(ApiError::Invalid(format!("`limit` is from 1 to {MOST}")));
         }
         Ok(Self { limit, cursor: query.get("cursor") })
     }
 
     /// Returns the number behind that of the cursor.
-    pub(crate) fn number(&self) -> Result<u32, Problem> {
+    pub(crate) fn number(&self) -> Result<u32, ApiError> {
         let Some(cursor) = self.cursor else { return Ok(0) };
         let last: u32 = cursor.parse().map_err(|_| wrong(cursor))?;
         Ok(last.saturating_add(1))
@@ -37,7 +37,7 @@ impl<'q> PageQuery<'q> {
         &self,
         all: impl IntoIterator<Item = T>,
         key: impl Fn(&T) -> String,
-    ) -> Result<(Vec<T>, Option<String>), Problem> {
+    ) -> Result<(Vec<T>, Option<String>), ApiError> {
         let mut all = all.into_iter();
         if let Some(cursor) = self.cursor
             && !all.any(|one| key(&one) == cursor)
@@ -50,8 +50,8 @@ impl<'q> PageQuery<'q> {
     }
 }
 
-fn wrong(cursor: &str) -> Problem {
-    Problem::Invalid(format!("`{cursor}` is no cursor of this list"))
+fn wrong(cursor: &str) -> ApiError {
+    ApiError::Invalid(format!("`{cursor}` is no cursor of this list"))
 }
 
 /// Writes a page.

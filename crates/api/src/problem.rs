@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Problem {
+pub(crate) enum ApiError {
     #[error("there is no {0}")]
     NotFound(String),
     #[error("{0}")]
@@ -32,7 +32,7 @@ pub(crate) enum Problem {
     Lost,
 }
 
-impl Problem {
+impl ApiError {
     fn status(&self) -> StatusCode {
         match self {
             Self::Invalid(_) => StatusCode::BAD_REQUEST,

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use plimsoll_engine::SessionId;
 use serde::de::DeserializeOwned;
 
-use crate::problem::Problem;
+use crate::problem::ApiError;
 
 /// The parameters of a request.
 #[derive(Debug, Default)]
@@ -24,17 +24,17 @@ impl Query {
         path: Vec<(String, String)>,
         query: &str,
         known: &[String],
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, ApiError> {
         let mut pairs = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let text = |part: &str| {
                 decoded(&part.replace('+', " "))
-                    .ok_or_else(|| Problem::Invalid("the query is no text in UTF-8".to_owned()))
+                    .ok_or_else(|| ApiError::Invalid("the query is no text in UTF-8".to_owned()))
             };
             let (name, value) = (text(name)?, text(value)?);
             if !known.contains(&name) {
-                return Err(Problem::Invalid(format!("there is no parameter `{name}`")));
+                return Err(ApiError::Invalid(format!("there is no parameter `{name}`")));
             }
             pairs.push((name, value));
         }
@@ -57,30 +57,30 @@ impl Query {
     }
 
     /// Returns a parameter that is read as a value.
-    pub(crate) fn parsed<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
+    pub(crate) fn parsed<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, ApiError> {
         let parse = |value: &str| {
-            value.parse().map_err(|_| Problem::Invalid(format!("`{name}` is not `{value}`")))
+            value.parse().map_err(|_| ApiError::Invalid(format!("`{name}` is not `{value}`")))
         };
         self.get(name).map(parse).transpose()
     }
 
     /// Returns a parameter whose values are the names of a type.
-    pub(crate) fn named<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Problem> {
+    pub(crate) fn named<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ApiError> {
         let read = |value: &str| {
             serde_json::from_value(value.into())
-                .map_err(|_| Problem::Invalid(format!("`{name}` is not `{value}`")))
+                .map_err(|_| ApiError::Invalid(format!("`{name}` is not `{value}`")))
         };
         self.get(name).map(read).transpose()
     }
 
     /// Returns the session that the path names.
-    pub(crate) fn session(&self) -> Result<SessionId, Problem> {
+    pub(crate) fn session(&self) -> Result<SessionId, ApiError> {
         let name = self.path("session");
-        SessionId::new(name).map_err(|_| Problem::NotFound(format!("session `{name}`")))
+        SessionId::new(name).map_err(|_| ApiError::NotFound(format!("session `{name}`")))
     }
 }
 
 /// Reads a body of JSON.
-pub(crate) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| Problem::Invalid(error.to_string()))
+pub(crate) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(bytes).map_err(|error| ApiError::Invalid(error.to_string()))
 }

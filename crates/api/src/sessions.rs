@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::text::{Limit, head};
-use plimsoll_core::{ContextBudget, Ref, pressure};
+use plimsoll_core::cost::Pricing;
+use plimsoll_core::text::{Limit, head, line};
+use plimsoll_core::{ContextBudget, Ref, Role, pressure};
 use plimsoll_engine::{Efficiency, Gathering, MessageRecord, SessionSummary};
 use serde_json::{Value, json};
 
-use crate::api::Asked;
+use crate::asked::ApiRequest;
 use crate::paging::{PageQuery, page};
-use crate::problem::Problem;
+use crate::problem::ApiError;
+use crate::view::{SessionView, view};
 
 /// Characters of a message in a list (chosen: a few lines).
 const SHOWN: usize = 600;
 
-pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn list(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let (history, tenant) = (&*asked.parts.history, asked.tenant);
     let query = PageQuery::of(&asked.query)?;
     let all = history.sessions(tenant, usize::MAX >> 1).await?;
@@ -30,35 +32,39 @@ pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(page(items, next.as_deref()))
 }
 
-pub(crate) async fn one(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let summary = summary(asked).await?;
     let gathered = asked.parts.history.efficiency(asked.tenant, Gathering::Session).await?;
     let efficiency = gathered.iter().find(|one| one.session.as_ref() == Some(&summary.session));
-    written(asked, &summary, efficiency).await
+    let mut session = written(asked, &summary, efficiency).await?;
+    let view = view(asked.views, &*asked.parts.history, asked.tenant, summary).await?;
+    session["reported"] = json!(reported(&view, asked.parts.policies.pricing()));
+    Ok(session)
 }
 
 /// Returns the session that the path names.
-pub(crate) async fn summary(asked: &Asked<'_>) -> Result<SessionSummary, Problem> {
+pub(crate) async fn summary(asked: &ApiRequest<'_>) -> Result<SessionSummary, ApiError> {
     let session = asked.query.session()?;
     let found = asked.parts.history.session(asked.tenant, &session).await?;
-    found.ok_or_else(|| Problem::NotFound(format!("session `{session}`")))
+    found.ok_or_else(|| ApiError::NotFound(format!("session `{session}`")))
 }
 
 /// Writes a session; its model is that of one of its last messages, and its title begins what the user said first.
 async fn written(
-    asked: &Asked<'_>,
+    asked: &ApiRequest<'_>,
     session: &SessionSummary,
     efficiency: Option<&Efficiency>,
-) -> Result<Value, Problem> {
+) -> Result<Value, ApiError> {
     let history = &*asked.parts.history;
     let from = session.messages.saturating_sub(20);
     let last = history.messages(asked.tenant, &session.session, from, 20).await?;
     let model = last.iter().rev().find_map(|record| record.message.model.clone());
     let first = history.messages(asked.tenant, &session.session, 0, 8).await?;
-    let said = first.iter().find(|record| {
-        record.message.role == plimsoll_core::Role::User && !record.message.shown().is_empty()
-    });
-    let title = said.map(|record| plimsoll_core::text::line(&record.message.shown(), 120));
+    let texts = first.iter().filter(|record| record.message.role == Role::User);
+    let texts: Vec<String> =
+        texts.map(|record| record.message.shown()).filter(|text| !text.is_empty()).collect();
+    let title = texts.iter().find(|text| !is_wrapping(text)).or_else(|| texts.first());
+    let title = title.map(|text| line(text, 120));
     let pressure = pressure(session.tokens, &ContextBudget::default());
     let bills = efficiency.map(|one| one.bills).filter(|bills| bills.requests_billed > 0);
     Ok(json!({
@@ -69,6 +75,7 @@ async fn written(
         "tokens": session.tokens,
         "first_at": session.first_at,
         "last_at": session.last_at,
+        "said_at": last.iter().rev().find_map(|record| record.message.time),
         "pressure": pressure.percent,
         "decisions": efficiency.map_or(0, |one| one.selections),
         "tokens_saved": efficiency.map(|one| one.tokens_saved),
@@ -81,7 +88,30 @@ async fn written(
     }))
 }
 
-pub(crate) async fn messages(asked: &Asked<'_>) -> Result<Value, Problem> {
+/// Returns whether a text is what a client puts before the words of its user.
+fn is_wrapping(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with('<') || text.starts_with("# AGENTS.md") || text.starts_with("Caveat:")
+}
+
+/// Writes the requests of a session whose providers reported usage, added up; `None` where none did.
+fn reported(view: &SessionView, pricing: &Pricing) -> Option<Value> {
+    let model = view.model();
+    let (mut requests, mut cost, mut prompt, mut cached) = (0_u64, 0.0, 0_u64, 0_u64);
+    for message in &view.messages {
+        let Some(usage) = message.usage.filter(|usage| usage.prompt_tokens > 0) else { continue };
+        let priced = pricing.of(message.model.as_deref().or(model), message.time);
+        requests += 1;
+        cost += priced.prices.billed(&usage);
+        prompt += usage.prompt_tokens;
+        cached += usage.cached_tokens;
+    }
+    (requests > 0).then(|| {
+        json!({"requests": requests, "cost": cost, "prompt_tokens": prompt, "cached_tokens": cached})
+    })
+}
+
+pub(crate) async fn messages(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let session = summary(asked).await?.session;
     let query = PageQuery::of(&asked.query)?;
     let from = query.number()?;
@@ -111,7 +141,7 @@ pub(crate) fn message(record: &MessageRecord) -> Value {
     })
 }
 
-pub(crate) async fn receipts(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn receipts(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let session = summary(asked).await?.session;
     let query = PageQuery::of(&asked.query)?;
     let all = asked.parts.history.receipts(asked.tenant, &session).await?;
@@ -133,11 +163,11 @@ pub(crate) async fn receipts(asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(page(items, next.as_deref()))
 }
 
-pub(crate) async fn metrics(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn metrics(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let by = match asked.query.get("by") {
         None | Some("session") => Gathering::Session,
         Some("cascade") => Gathering::Cascade,
-        Some(other) => return Err(Problem::Invalid(format!("`by` is not `{other}`"))),
+        Some(other) => return Err(ApiError::Invalid(format!("`by` is not `{other}`"))),
     };
     let query = PageQuery::of(&asked.query)?;
     let all = asked.parts.history.efficiency(asked.tenant, by).await?;
@@ -148,4 +178,21 @@ pub(crate) async fn metrics(asked: &Asked<'_>) -> Result<Value, Problem> {
     let (found, next) = query.take(all, key)?;
     let items = found.iter().map(|one| serde_json::to_value(one).unwrap_or_default());
     Ok(page(items, next.as_deref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_the_client_are_no_titles() {
+        for text in
+            ["<environment_context>x", "# AGENTS.md instructions for /a", " <b>", "Caveat: x"]
+        {
+            assert!(is_wrapping(text), "{text}");
+        }
+        for text in ["Fix the test.", "# Plan", "a < b"] {
+            assert!(!is_wrapping(text), "{text}");
+        }
+    }
 }

@@ -10,12 +10,12 @@ pub(crate) type TokensBySource = BTreeMap<Arc<str>, u64>;
 
 /// The parts of each message of a session, by their sources.
 #[derive(Debug, Default)]
-pub(crate) struct Sources {
+pub(crate) struct MessageSources {
     /// Shares that add up to 1.
     shares: Vec<Vec<(Arc<str>, f64)>>,
 }
 
-impl Sources {
+impl MessageSources {
     /// Finds the sources of all messages.
     pub(crate) fn of<'m>(messages: impl Iterator<Item = &'m Message>) -> Self {
         let mut names: HashMap<Arc<str>, Arc<str>> = HashMap::new();

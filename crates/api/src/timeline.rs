@@ -9,7 +9,7 @@ use plimsoll_core::terms::Terms;
 use plimsoll_core::{Message, Position, Transcript};
 use serde_json::{Value, json};
 
-use crate::sources::{Sources, TokensBySource};
+use crate::sources::{MessageSources, TokensBySource};
 use crate::view::SessionView;
 
 /// What a list of turns is about.
@@ -116,7 +116,7 @@ pub(crate) fn billed(turn: &SeenTurn<'_>, pricing: &Pricing) -> Option<f64> {
 /// Writes a turn as a list shows it.
 pub(crate) fn written(
     turn: &SeenTurn<'_>,
-    sources: &Sources,
+    sources: &MessageSources,
     view: &SessionView,
     pricing: &Pricing,
 ) -> Value {

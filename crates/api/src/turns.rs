@@ -1,18 +1,21 @@
 //! Turns: listed, one beside what would have been sent in full, and under other policies.
 
+use std::sync::Arc;
+
 use plimsoll_core::plan::{Context, Decision, sent_tokens};
 use plimsoll_core::policy::Policy;
 use plimsoll_core::text::{Limit, head};
 use plimsoll_core::{Message, Ref};
 use serde_json::{Value, json};
 
-use crate::api::Asked;
+use crate::asked::ApiRequest;
 use crate::paging::{PageQuery, page};
 use crate::parts::ApiPolicies;
-use crate::problem::Problem;
-use crate::sources::Sources;
+use crate::problem::ApiError;
+use crate::sessions;
+use crate::sources::MessageSources;
 use crate::timeline::{SeenTurn, replay_of, walk, written};
-use crate::view::{SessionView, view};
+use crate::view::{SessionView, WrittenTurns, view};
 
 /// The policy of a replay that names none.
 const USUAL_POLICY: &str = "plimsoll";
@@ -27,68 +30,85 @@ const AROUND: usize = 80;
 /// A policy with its name.
 type NamedPolicy = (String, Policy);
 
-fn policy(asked: &Asked<'_>, name: &str) -> Result<NamedPolicy, Problem> {
+fn policy(asked: &ApiRequest<'_>, name: &str) -> Result<NamedPolicy, ApiError> {
     let budget = asked.query.parsed("budget")?;
     let found = asked.parts.policies.policy(name, budget);
-    let found = found.ok_or_else(|| Problem::Invalid(format!("`{name}` is no policy")))?;
+    let found = found.ok_or_else(|| ApiError::Invalid(format!("`{name}` is no policy")))?;
     Ok((name.to_owned(), found))
+}
+
+/// Returns the policy that a request names; a budget alone names the usual one.
+fn named_policy(asked: &ApiRequest<'_>) -> Result<Option<NamedPolicy>, ApiError> {
+    let usual = asked.query.get("budget").map(|_| USUAL_POLICY);
+    asked.query.get("policy").or(usual).map(|name| policy(asked, name)).transpose()
 }
 
 /// Work on a session, on a thread where it holds up no other request.
 async fn on_view<T: Send + 'static>(
-    asked: &Asked<'_>,
+    asked: &ApiRequest<'_>,
     work: impl FnOnce(&SessionView, &dyn ApiPolicies) -> T + Send + 'static,
-) -> Result<T, Problem> {
-    let (view, policies) = (view(asked).await?, asked.parts.policies.clone());
+) -> Result<T, ApiError> {
+    let summary = sessions::summary(asked).await?;
+    let view = view(asked.views, &*asked.parts.history, asked.tenant, summary).await?;
+    let policies = asked.parts.policies.clone();
     let done = tokio::task::spawn_blocking(move || work(&view, &*policies)).await;
-    done.map_err(|_| Problem::Lost)
+    done.map_err(|_| ApiError::Lost)
 }
 
-fn sources_of(view: &SessionView) -> Sources {
-    Sources::of(view.messages.iter().map(|message| &**message))
+fn sources_of(view: &SessionView) -> MessageSources {
+    MessageSources::of(view.messages.iter().map(|message| &**message))
 }
 
-pub(crate) async fn list(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn list(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let query = PageQuery::of(&asked.query)?;
     let (from, limit) = (query.number()?, query.limit);
-    let named = asked.query.get("policy").map(|name| policy(asked, name)).transpose()?;
+    let named = named_policy(asked)?;
     let usual = policy(asked, USUAL_POLICY)?;
     on_view(asked, move |view, policies| {
-        let (pricing, sources) = (policies.pricing(), sources_of(view));
-        let mut items = Vec::new();
-        let mut has_more = false;
-        let named = named.as_ref().map(|(name, policy)| (&**name, policy));
-        let basis = walk(view, named, (&usual.0, &usual.1), pricing, |turn| {
-            if turn.number < from {
-            } else if items.len() < limit {
-                items.push((turn.number, written(&turn, &sources, view, pricing)));
-            } else {
-                has_more = true;
-            }
-        });
-        let next = items.last().filter(|_| has_more).map(|(number, _)| number.to_string());
-        let mut answer = page(items.into_iter().map(|(_, item)| item), next.as_deref());
-        answer["basis"] = json!(basis.as_str());
+        let write = || written_turns(view, policies, named.as_ref(), &usual);
+        // A replay under a policy that is named is made for each page: nobody asks for many of them.
+        let turns = if named.is_none() { view.turns(write) } else { Arc::new(write()) };
+        let mut behind = turns.items.iter().filter(|(number, _)| *number >= from);
+        let items: Vec<_> = behind.by_ref().take(limit).collect();
+        let next = items.last().filter(|_| behind.next().is_some());
+        let next = next.map(|(number, _)| number.to_string());
+        let mut answer = page(items.into_iter().map(|(_, item)| item.clone()), next.as_deref());
+        answer["basis"] = json!(turns.basis);
         answer
     })
     .await
 }
 
+fn written_turns(
+    view: &SessionView,
+    policies: &dyn ApiPolicies,
+    named: Option<&NamedPolicy>,
+    usual: &NamedPolicy,
+) -> WrittenTurns {
+    let (pricing, sources) = (policies.pricing(), sources_of(view));
+    let mut items = Vec::new();
+    let named = named.map(|(name, policy)| (&**name, policy));
+    let basis = walk(view, named, (&usual.0, &usual.1), pricing, |turn| {
+        items.push((turn.number, written(&turn, &sources, view, pricing)));
+    });
+    WrittenTurns { basis: basis.as_str(), items }
+}
+
 /// Returns the number of the turn that the path names.
-fn number(asked: &Asked<'_>) -> Result<u32, Problem> {
+fn number(asked: &ApiRequest<'_>) -> Result<u32, ApiError> {
     let given = asked.query.path("turn");
-    given.parse().map_err(|_| Problem::NotFound(format!("turn `{given}`")))
+    given.parse().map_err(|_| ApiError::NotFound(format!("turn `{given}`")))
 }
 
 /// Shows one turn and the context before it to `write`.
 async fn at<T: Send + 'static>(
-    asked: &Asked<'_>,
+    asked: &ApiRequest<'_>,
     write: impl Fn(&SeenTurn<'_>, Option<&Context>, &SessionView, &dyn ApiPolicies) -> T
     + Send
     + 'static,
-) -> Result<T, Problem> {
+) -> Result<T, ApiError> {
     let number = number(asked)?;
-    let named = asked.query.get("policy").map(|name| policy(asked, name)).transpose()?;
+    let named = named_policy(asked)?;
     let usual = policy(asked, USUAL_POLICY)?;
     let found = on_view(asked, move |view, policies| {
         let mut before: Option<Context> = None;
@@ -105,10 +125,10 @@ async fn at<T: Send + 'static>(
         found
     })
     .await?;
-    found.ok_or_else(|| Problem::NotFound(format!("turn {number} in this session")))
+    found.ok_or_else(|| ApiError::NotFound(format!("turn {number} in this session")))
 }
 
-pub(crate) async fn one(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let query = PageQuery::of(&asked.query)?;
     let (from, limit) = (query.number()? as usize, query.limit);
     let only_changed = asked.query.get("changed") == Some("true");
@@ -143,7 +163,7 @@ fn is_changed(decision: &Decision) -> bool {
 }
 
 /// Writes a message of a turn: as it was said beside as it is sent.
-fn row(position: usize, decision: &Decision, sources: &Sources) -> Value {
+fn row(position: usize, decision: &Decision, sources: &MessageSources) -> Value {
     let whole = shown(&decision.whole.message);
     let (mut sent, mut sent_characters) = (None, whole.1);
     if is_changed(decision) {
@@ -200,9 +220,9 @@ fn difference(before: Option<&Context>, now: &Context) -> Value {
     })
 }
 
-pub(crate) async fn message(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn message(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let given = asked.query.path("position").to_owned();
-    let unknown = Problem::NotFound(format!("message `{given}` in this turn"));
+    let unknown = ApiError::NotFound(format!("message `{given}` in this turn"));
     let Ok(position) = given.parse::<usize>() else { return Err(unknown) };
     let found = at(asked, move |turn, _, _, _| {
         let decision =
@@ -221,13 +241,13 @@ pub(crate) async fn message(asked: &Asked<'_>) -> Result<Value, Problem> {
     found.ok_or(unknown)
 }
 
-pub(crate) async fn what_if(asked: &Asked<'_>) -> Result<Value, Problem> {
+pub(crate) async fn what_if(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let mut names: Vec<&str> = asked.query.all("policy").collect();
     if names.is_empty() {
         names = vec![USUAL_POLICY, "window", "newest"];
     }
     if names.len() > MOST_POLICIES {
-        return Err(Problem::Invalid(format!("at most {MOST_POLICIES} policies")));
+        return Err(ApiError::Invalid(format!("at most {MOST_POLICIES} policies")));
     }
     let mut policies = vec![policy(asked, "full")?];
     for name in names.into_iter().filter(|name| *name != "full") {

@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use plimsoll_core::counted_session::{CountedSession, MessageStretch};
 use plimsoll_core::{Message, MillisSinceEpoch};
 use plimsoll_engine::live::LiveSession;
-use plimsoll_engine::{ReceiptRecord, SessionId, TenantId};
-
-use crate::api::Asked;
-use crate::problem::Problem;
-use crate::sessions;
+use plimsoll_engine::{
+    HistoryStore, ReceiptRecord, SessionId, SessionSummary, StoreError, TenantId,
+};
+use serde_json::Value;
 
 /// Sessions that are held (chosen: what one person has open, at some megabytes each).
 const HELD: usize = 4;
@@ -35,17 +34,37 @@ pub(crate) struct SessionView {
     /// The session, if its receipts say how each request was made.
     pub(crate) live: Option<LiveSession>,
     counted: OnceLock<CountedSession>,
+    /// Its turns as lists show them, once somebody asked for them.
+    turns: OnceLock<Arc<WrittenTurns>>,
+}
+
+/// The turns of a session, written for a list.
+#[derive(Debug)]
+pub(crate) struct WrittenTurns {
+    pub(crate) basis: &'static str,
+    pub(crate) items: Vec<(u32, Value)>,
 }
 
 impl SessionView {
     /// Makes the view of messages that no store has.
     pub(crate) fn of_messages(messages: Vec<Arc<Message>>) -> Self {
-        Self { messages, receipts: Vec::new(), live: None, counted: OnceLock::new() }
+        Self {
+            messages,
+            receipts: Vec::new(),
+            live: None,
+            counted: OnceLock::new(),
+            turns: OnceLock::new(),
+        }
     }
 
     /// Returns the model that most of its answers name first.
     pub(crate) fn model(&self) -> Option<&str> {
         self.messages.iter().find_map(|message| message.model.as_deref())
+    }
+
+    /// Returns its turns, which `write` writes where nobody asked for them before.
+    pub(crate) fn turns(&self, write: impl FnOnce() -> WrittenTurns) -> Arc<WrittenTurns> {
+        self.turns.get_or_init(|| Arc::new(write())).clone()
     }
 
     /// Returns the session counted by its own reports, as a replay needs it.
@@ -75,10 +94,13 @@ impl Views {
     }
 }
 
-/// Returns the session that the path of a request names.
-pub(crate) async fn view(asked: &Asked<'_>) -> Result<Arc<SessionView>, Problem> {
-    let summary = sessions::summary(asked).await?;
-    let (history, tenant) = (&*asked.parts.history, asked.tenant);
+/// Returns a session as it is now.
+pub(crate) async fn view(
+    views: &Views,
+    history: &dyn HistoryStore,
+    tenant: &TenantId,
+    summary: SessionSummary,
+) -> Result<Arc<SessionView>, StoreError> {
     let receipts = history.receipts(tenant, &summary.session).await?;
     let key = ViewKey {
         tenant: tenant.clone(),
@@ -87,7 +109,7 @@ pub(crate) async fn view(asked: &Asked<'_>) -> Result<Arc<SessionView>, Problem>
         last_at: summary.last_at,
         receipts: receipts.len(),
     };
-    if let Some(view) = asked.views.held(&key) {
+    if let Some(view) = views.held(&key) {
         return Ok(view);
     }
     let mut messages = Vec::new();
@@ -102,7 +124,13 @@ pub(crate) async fn view(asked: &Asked<'_>) -> Result<Arc<SessionView>, Problem>
     }
     let live = LiveSession::stored(history, tenant, &summary.session).await?;
     let live = live.filter(LiveSession::has_requests);
-    let view = Arc::new(SessionView { messages, receipts, live, counted: OnceLock::new() });
-    asked.views.hold(key, &view);
+    let view = Arc::new(SessionView {
+        messages,
+        receipts,
+        live,
+        counted: OnceLock::new(),
+        turns: OnceLock::new(),
+    });
+    views.hold(key, &view);
     Ok(view)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
-use plimsoll_api::{Api, ApiParts, ApiPolicies};
+use plimsoll_api::{ApiParts, ApiPolicies, StoreApi};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
 use plimsoll_engine::assemble::FrameBook;
@@ -18,12 +18,11 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::models::{self, embedder};
 use crate::pricing::pricing;
-use crate::serve::with_budget;
 use crate::system::outside;
 
 /// The interface over a store.
 #[derive(Debug)]
-struct StorePages(Api);
+struct StorePages(StoreApi);
 
 /// Opens the interface that a gateway serves beside its upstreams.
 pub(crate) async fn open(
@@ -38,10 +37,10 @@ async fn api(
     config: &Config,
     history: Arc<dyn HistoryStore>,
     knowledge: Arc<dyn KnowledgeStore>,
-) -> Result<Api, CommandError> {
+) -> Result<StoreApi, CommandError> {
     let embedder = embedder(&models::open(&config.models)?);
     let frames = FrameBook::new(config.frames()?, embedder.as_deref()).await;
-    Ok(Api::new(ApiParts {
+    Ok(StoreApi::new(ApiParts {
         history,
         knowledge,
         clock: outside().clock,
@@ -65,7 +64,7 @@ struct PricedPolicies {
 
 impl ApiPolicies for PricedPolicies {
     fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
-        with_budget(&self.config, name, budget)
+        self.config.policy_within(name, budget)
     }
 
     fn pricing(&self) -> &Pricing {
@@ -76,8 +75,8 @@ impl ApiPolicies for PricedPolicies {
 #[async_trait]
 impl Pages for StorePages {
     fn access(&self, path: &str) -> Option<RouteAccess> {
-        let access = if Api::is_open(path) { RouteAccess::Open } else { RouteAccess::Key };
-        Api::takes(path).then_some(access)
+        let access = if StoreApi::is_open(path) { RouteAccess::Open } else { RouteAccess::Key };
+        StoreApi::takes(path).then_some(access)
     }
 
     async fn answer(&self, tenant: &TenantId, request: Request<Bytes>) -> Response<Bytes> {
@@ -87,7 +86,7 @@ impl Pages for StorePages {
 
 /// The interface alone: no path goes to an upstream.
 #[derive(Debug)]
-struct OnlyPages(Api);
+struct OnlyPages(StoreApi);
 
 /// Opens the interface that answers every path.
 pub(crate) async fn open_alone(
@@ -101,7 +100,7 @@ pub(crate) async fn open_alone(
 #[async_trait]
 impl Pages for OnlyPages {
     fn access(&self, path: &str) -> Option<RouteAccess> {
-        let access = if Api::is_open(path) { RouteAccess::Open } else { RouteAccess::Key };
+        let access = if StoreApi::is_open(path) { RouteAccess::Open } else { RouteAccess::Key };
         Some(access)
     }
 

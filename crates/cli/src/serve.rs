@@ -171,20 +171,8 @@ struct Configured(Config);
 
 impl Policies for Configured {
     fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
-        with_budget(&self.0, name, budget)
+        self.0.policy_within(name, budget)
     }
-}
-
-/// Returns the policy of a name with another budget, where one is given.
-pub(crate) fn with_budget(config: &Config, name: &str, budget: Option<u64>) -> Option<Policy> {
-    let mut config = config.clone();
-    if let Some(budget) = budget {
-        config.budget = budget.into();
-        config.newest.budget = budget;
-        config.request.total = budget;
-    }
-    // A client's messages may be made smaller; a summary between them has no place in what it sends next.
-    config.policy(name).ok().filter(|policy| !matches!(policy, Policy::Trim(_)))
 }
 
 /// Begins to log to standard error, as lines or as JSON.

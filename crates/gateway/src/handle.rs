@@ -26,12 +26,14 @@ pub(crate) async fn handle(gateway: Arc<Gateway>, request: Request<RequestBody>)
     let path = request.uri().path_and_query().map_or("", |path| path.as_str()).to_owned();
     let found = gateway.upstreams.find(&path, request.headers());
     let api = found.as_ref().map_or(Api::OpenAi, |(upstream, _)| upstream.api);
+    let pages = gateway.pages.as_ref();
+    let is_page = pages.is_some_and(|pages| pages.access(request.uri().path()).is_some());
     // Boxed, and freed when the head of the response is there: hyper keeps the memory of this future as long as the connection.
     let answered = Box::pin(answer(&gateway, request, route, access, found)).await;
     answered.unwrap_or_else(|refusal| {
         gateway.metrics.add(Counter::Refusals, refusal.word());
         tracing::info!(why = refusal.word(), status = refusal.status().as_u16(), "refused");
-        refusal.response(api)
+        if is_page { refusal.problem() } else { refusal.response(api) }
     })
 }
 

@@ -109,14 +109,30 @@ impl RequestRefusal {
         !matches!(self, Self::Unreachable(_) | Self::Silent { .. } | Self::NotKept(_))
     }
 
-    /// Makes the answer.
+    /// Makes the answer in the shape of a provider's errors.
     pub(crate) fn response(&self, api: Api) -> Response<Body> {
+        let body = error_body(api.wire(), self.status().as_u16(), &self.to_string());
+        self.answer(body, "application/json")
+    }
+
+    /// Makes the answer to a request for the store's own pages: problem+json of RFC 9457.
+    pub(crate) fn problem(&self) -> Response<Body> {
         let status = self.status();
-        let body = error_body(api.wire(), status.as_u16(), &self.to_string());
+        let body = serde_json::json!({
+            "type": "about:blank",
+            "title": status.canonical_reason().unwrap_or("Error"),
+            "status": status.as_u16(),
+            "detail": self.to_string(),
+        });
+        self.answer(body.to_string(), "application/problem+json")
+    }
+
+    fn answer(&self, body: String, kind: &'static str) -> Response<Body> {
+        let status = self.status();
         let mut response = Response::new(whole(Bytes::from(body)));
         *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(REFUSED, HeaderValue::from_static(self.word()));
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

@@ -35,7 +35,8 @@ async fn errors_are_problems() {
         ("POST", "/assemble", "{}", 400, "give `text` or `session`"),
         ("POST", "/assemble", "{\"text\": \"x\", \"session\": \"secret\"}", 404, "secret"),
         ("POST", "/assemble", "{\"text\": \"x\", \"frame\": \"none\"}", 404, "none"),
-        ("POST", "/bound", "{\"messages\": 3}", 400, ""),
+        ("POST", "/bound", "{\"messages\": 3}", 400, "`messages` is a list"),
+        ("POST", "/bound", "{\"messages\": []}", 400, "`messages` is a list"),
         ("POST", "/replay", "nothing of an agent", 400, ""),
         ("POST", "/cascades/graph", "{\"source\": \"phases: 3\"}", 400, ""),
     ] {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request};
-use plimsoll_api::{Api, ApiParts, ApiPolicies, document};
+use plimsoll_api::{ApiParts, ApiPolicies, StoreApi, document};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::policy::{Bounds, Policy, RequestSettings};
@@ -48,7 +48,7 @@ impl ApiPolicies for Named {
 
 /// The interface over a store in memory, and the operations that were asked.
 struct Asking {
-    api: Api,
+    api: StoreApi,
     asked: Mutex<Vec<String>>,
 }
 
@@ -92,7 +92,7 @@ fn agent(session: &str, turns: u32) -> Vec<MessageRecord> {
         hash: ContentHash::of(&message),
         tokens: 20,
         turn: position as u32 / 2,
-        recorded_at: MillisSinceEpoch(1_000 + position as i64),
+        recorded_at: MillisSinceEpoch(1_000 + i64::try_from(position).expect("few")),
         message,
     };
     messages.into_iter().enumerate().map(record).collect()
@@ -115,7 +115,7 @@ impl Asking {
         store.append(&sample::tenant("other"), batch).await.expect("it is stored");
         let memory = MemoryConfig::default();
         let frames = FrameBook::new(Frames::built_in(), None).await.expect("frames need no model");
-        let api = Api::new(ApiParts {
+        let api = StoreApi::new(ApiParts {
             history: store.clone(),
             knowledge: store,
             clock: Arc::new(ManualClock::new(MillisSinceEpoch(5_000), Duration::from_mins(1))),

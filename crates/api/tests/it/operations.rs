@@ -47,6 +47,10 @@ async fn sessions(asking: &Asking) {
         .sum();
     let sent = last["tokens"].as_u64().expect("tokens");
     assert!(sum.abs_diff(sent) <= 30, "the sources make up the context: {sum} of {sent}");
+    let other = asking.ask("listTurns", "/sessions/agent/turns?policy=newest&budget=900", "").await;
+    assert!(items(&other).any(|turn| turn["tokens"] != turn["full_tokens"]), "{other}");
+    let again = asking.ask("listTurns", "/sessions/agent/turns", "").await;
+    assert_eq!(again, turns, "another policy changes nothing of the usual one");
     let path = "/sessions/agent/turns/12?policy=newest&budget=2000&limit=500";
     let turn = asking.ask("getTurn", path, "").await;
     let changed: Vec<_> = items(&turn).filter(|row| row["treatment"] != "keep").collect();

@@ -140,6 +140,27 @@ fn the_server_of_mcp_knows_the_engine_and_core_only() {
 }
 
 #[test]
+fn the_interface_knows_no_server_and_no_backend() {
+    check(
+        "plimsoll-api",
+        &[
+            "plimsoll-wire",
+            "plimsoll-store",
+            "plimsoll-models",
+            "plimsoll-tools",
+            "plimsoll-gateway",
+            "plimsoll-mcp",
+            "plimsoll-cli",
+            "reqwest",
+            "rusqlite",
+            "hyper",
+            "clap",
+            "anyhow",
+        ],
+    );
+}
+
+#[test]
 fn the_engine_waits_for_nothing_itself() {
     check(
         "plimsoll-engine",

@@ -110,6 +110,37 @@ impl Served {
     }
 }
 
+/// Returns the body that a gateway answers to a GET.
+fn get(served: &Served, path: &str) -> serde_json::Value {
+    let mut stream = TcpStream::connect(&served.address).expect("it listens");
+    let host = &served.address;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
+        .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let body = answer.split_once("\r\n\r\n").expect("a head").1;
+    serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
+}
+
+#[test]
+fn a_session_that_went_through_is_shown_as_it_was_sent() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    let (gateway, answer) = served(&folder, BODY);
+    let id = answer.lines().find_map(|line| line.strip_prefix("x-plimsoll-session: "));
+    let id = id.expect("a session").trim().to_owned();
+    let session = get(&gateway, &format!("/api/v1/sessions/{id}"));
+    assert_eq!((&session["title"], &session["messages"]), (&"hi".into(), &2.into()), "{session}");
+    let turns = get(&gateway, &format!("/api/v1/sessions/{id}/turns"));
+    assert_eq!(turns["basis"], "recorded", "{turns}");
+    let turn = &turns["items"][0];
+    assert_eq!((&turn["was_sent"], &turn["model"]), (&true.into(), &"m".into()), "{turn}");
+    assert_eq!(turn["tokens"], turn["full_tokens"], "{turn}");
+    assert!(turn["bill"]["billed"].as_f64().is_some_and(|billed| billed > 0.0), "{turn}");
+    let first = get(&gateway, &format!("/api/v1/sessions/{id}/turns/0"));
+    assert_eq!(first["items"][0]["said"], "hi", "{first}");
+}
+
 /// Starts a gateway and returns it with what it answers to a request.
 fn served(folder: &TempDir, body: &str) -> (Served, String) {
     served_telling(folder, body, Stdio::null())

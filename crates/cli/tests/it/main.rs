@@ -33,3 +33,4 @@ mod tenants;
 mod tools;
 mod trim;
 mod trust;
+mod ui;

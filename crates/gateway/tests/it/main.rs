@@ -1,5 +1,6 @@
 //! The gateway over real HTTP on loopback, against scripted upstreams.
 
+mod again;
 mod agent;
 mod answers;
 mod bound;
