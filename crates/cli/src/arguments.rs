@@ -168,7 +168,7 @@ pub(crate) enum Command {
 /// A session, and how it is read, counted and priced.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArguments {
-    /// The recorded session; the content decides the format
+    /// The recorded session, `-` for standard input; the content decides the format
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) reading: ReadingArguments,

@@ -1,5 +1,6 @@
 //! Loading: a file to a transcript, counted and priced.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use plimsoll_core::cost::{Prices, Pricing};
@@ -114,9 +115,18 @@ pub(crate) fn compaction(honour: bool) -> Compaction {
     if honour { Compaction::Honour } else { Compaction::PassOver }
 }
 
-/// Reads a file's bytes.
+/// The path that means standard input.
+pub(crate) const STANDARD_INPUT: &str = "-";
+
+/// Reads a file's bytes, or standard input for `-`.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
-    std::fs::read(path).map_err(|error| {
+    let bytes = if path.as_os_str() == STANDARD_INPUT {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    bytes.map_err(|error| {
         CommandError::unreadable(path, error).hint("give the path of a recorded session")
     })
 }

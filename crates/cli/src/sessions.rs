@@ -9,6 +9,7 @@ use plimsoll_formats::{
 };
 
 use crate::error::CommandError;
+use crate::load::STANDARD_INPUT;
 
 /// Levels of folders below a named one that are searched (chosen: deeper than any agent nests sessions).
 const DEPTH: usize = 16;
@@ -50,6 +51,10 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Vec<FoundSession>, CommandError
 pub(crate) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
+        if path.as_os_str() == STANDARD_INPUT {
+            files.push(path.clone());
+            continue;
+        }
         let metadata = path.metadata().map_err(|error| {
             CommandError::unreadable(path, error).hint("give recorded sessions or folders of them")
         })?;

@@ -14,7 +14,7 @@ use super::{PolicyArguments, ReadingArguments};
     after_help = "Several sessions, and those in folders, are summed up for each policy; `--each` tells of each too.\nWhere a session reports its usage, what was billed is the first row, and savings are against it."
 )]
 pub(crate) struct ReplayArguments {
-    /// Recorded sessions, or folders of them; the content decides the format
+    /// Recorded sessions, folders of them, or `-` for standard input; the content decides the format
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! Bad input: one line of error, exit code 2, and nothing is written.
 
 use std::io::Write as _;
+use std::process::Stdio;
 
 use crate::environment::Environment;
 use crate::sessions;
@@ -192,5 +193,24 @@ fn a_session_that_would_steer_the_terminal() {
         for bad in ["\0", "\u{202e}", "\u{1b}[31m\u{fffd}", "'\u{1b}"] {
             assert!(!ran.stdout.contains(bad), "{command:?}: {bad:?} in {}", ran.stdout);
         }
+    }
+}
+
+#[test]
+fn a_session_can_come_from_standard_input() {
+    let environment = Environment::new();
+    environment.write("s.jsonl", sessions::pi(6, 30));
+    for command in ["inspect", "replay", "explain", "trim", "pressure"] {
+        let run = |file: &str, input: Stdio| {
+            let out = if command == "trim" { &["--out", "out.jsonl", "--force"][..] } else { &[] };
+            let mut command = environment.command(&[&[command, file, "--json"][..], out].concat());
+            let output = command.stdin(input).output().expect("it runs");
+            let text = String::from_utf8_lossy(&output.stdout).replace("s.jsonl", "-");
+            (output.status.code(), text)
+        };
+        let file = std::fs::File::open(environment.work().join("s.jsonl")).expect("a file");
+        let named = run("s.jsonl", Stdio::null());
+        assert_eq!(named.0, Some(0), "{command}");
+        assert_eq!(run("-", file.into()), named, "{command}");
     }
 }

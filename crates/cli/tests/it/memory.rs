@@ -376,3 +376,31 @@ fn what_is_wrong_is_one_line_and_changes_nothing() {
     assert!(output.stderr.contains("exceeds the budget of 5 tokens by"), "{}", output.stderr);
     assert_eq!(memory(&environment, &["list", "--all", "--json"]), before);
 }
+
+#[test]
+fn a_review_keeps_edits_and_drops_record_by_record() {
+    let environment = Environment::new();
+    let lines = ["the quay is open", "the tide turns at six", "asdf", "boats moor at berth nine"];
+    let lines =
+        lines.map(|text| format!(r#"{{"kind": "fact", "text": "{text}", "origin": "user"}}"#));
+    environment.write("new.jsonl", lines.join("\n"));
+    environment.data(&["memory", "import", "new.jsonl", "--store", "kept.db"]);
+    let review = |answers: &str| {
+        environment.write("answers", answers);
+        let answers = std::fs::File::open(environment.work().join("answers")).expect("a file");
+        let mut command =
+            environment.command(&["memory", "review", "--store", "kept.db", "--json"]);
+        let output = command.stdin(answers).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        ["kept", "edited", "dropped", "waiting"].map(|key| found[key].as_u64().expect("a number"))
+    };
+    assert_eq!(review("k\ne\nThe ferry goes at eight.\nd\nlater\n"), [1, 1, 1, 1]);
+    let left = memory(&environment, &["list"]);
+    assert!(left.contains("The ferry goes at eight."), "{left}");
+    let whole = ["the quay is open", "turns at six", "asdf", "at berth nine"];
+    assert_eq!(whole.iter().filter(|text| left.contains(**text)).count(), 2, "{left}");
+    // What was looked at is not shown again, and an end of the answers is the end of the review.
+    assert_eq!(review("q\n"), [0, 0, 0, 1]);
+    assert_eq!(review(""), [0, 0, 0, 1]);
+}
