@@ -451,7 +451,7 @@ async fn what_was_said_long_before_is_recalled_for_the_turn() {
         let found = room.request(&turn(&scope, question)).await.expect("assembled").request;
         assert!(found.budget.used <= found.budget.limit);
         let all = found.header.iter().chain(&found.memory).chain(&found.working_set);
-        all.map(|message| message.shown()).collect::<Vec<_>>().join("\n")
+        all.map(plimsoll_core::Message::shown).collect::<Vec<_>>().join("\n")
     };
     let asked = shown("What is the lighthouse keeper called?").await;
     assert!(asked.contains("called Amundsen"), "{asked}");

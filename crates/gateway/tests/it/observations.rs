@@ -30,9 +30,12 @@ fn message(role: &str, text: &str) -> Value {
 /// The messages of an agent whose model calls tools, or writes code and stops before the end of the block.
 async fn play(with_tools: bool) {
     let talk = Talk::new(Wire::ChatCompletions, false, "unused");
-    let said = |turn: usize| match with_tools {
-        true => format!("I visit page {turn}."),
-        false => format!("Thought: on to page {turn}.\n<code>\nvisit({turn})\n"),
+    let said = |turn: usize| {
+        if with_tools {
+            format!("I visit page {turn}.")
+        } else {
+            format!("Thought: on to page {turn}.\n<code>\nvisit({turn})\n")
+        }
     };
     let script: Vec<Scripted> = (0..TURNS)
         .map(|turn| {
@@ -47,7 +50,7 @@ async fn play(with_tools: bool) {
     .await;
     let mut messages = vec![message("system", "You act."), message("user", "New task:\nVisit.")];
     let mut sessions = Vec::new();
-    for turn in 0..TURNS {
+    for (turn, id) in IDS.iter().enumerate() {
         let mut body = json!({"model": "gpt-4.1", "messages": messages});
         if with_tools {
             body["tools"] = json!([{"type": "function", "function": {"name": "visit", "description": "visits", "parameters": {"type": "object", "properties": {}}}}]);
@@ -58,7 +61,6 @@ async fn play(with_tools: bool) {
         sessions.extend(answer.header("x-plimsoll-session").map(str::to_owned));
         let (name, end) =
             if with_tools { ("visit", "") } else { ("python_interpreter", "</code>") };
-        let id = IDS[turn];
         let calls = format!(
             "{}{end}\nCalling tools:\n[{{'id': '{id}', 'type': 'function', 'function': {{'name': '{name}', 'arguments': {{'page': {turn}}}}}}}]",
             said(turn).trim_end()
