@@ -5,6 +5,7 @@ mod gemini;
 mod kind;
 mod marks;
 mod messages;
+mod observation;
 mod question;
 mod responses;
 mod session;
@@ -283,6 +284,10 @@ impl MessageList {
         if found.is_empty() {
             return;
         }
+        let (role, found) = match role {
+            Role::User => observation::results(self.messages.last(), self.messages.len(), found),
+            _ => (role, found),
+        };
         let (nodes, blocks): (Vec<NodeId>, Vec<Block>) = found.into_iter().unzip();
         self.messages.push(Arc::new(Message::new(role, blocks)));
         self.sources.push(MessageSource { place, blocks: nodes });

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use plimsoll_core::{Block, Message, ToolCall};
+use plimsoll_core::{Block, Message, Role, ToolCall};
 
 /// Returns whether two messages say the same.
 ///
@@ -19,9 +19,44 @@ pub fn alike(a: &Message, b: &Message) -> bool {
         message.blocks.iter().filter(counts).cloned().collect()
     };
     let (acts_a, acts_b) = (acts(a), acts(b));
+    if let Some(told) = told_calls(b) {
+        return calls_as_text(a, &told) && acts_b.is_empty();
+    }
     acts_a.len() == acts_b.len()
         && acts_a.iter().zip(&acts_b).all(|(a, b)| same_act(a, b))
         && said(a) == said(b)
+}
+
+/// The words with which smolagents begins the calls that it writes as text behind the model's answer.
+const CALLS: &str = "Callingtools:[";
+
+/// The longest end of a code block that an agent puts back where the provider stopped before it: smolagents' `</code>` and
+/// the three ticks with `<end_code>`.
+const CLOSING: usize = 13;
+
+/// Returns what an agent's message says before its calls, and the calls, where it writes them as text.
+fn told_calls(message: &Message) -> Option<(String, String)> {
+    if message.role != Role::Assistant {
+        return None;
+    }
+    let all = said(message);
+    let at = all.rfind(CALLS)?;
+    Some((all.get(..at)?.to_owned(), all.get(at..)?.to_owned()))
+}
+
+/// Returns whether `told` is the model's `answer` with its calls as text.
+fn calls_as_text(answer: &Message, told: &(String, String)) -> bool {
+    let (before, calls) = told;
+    let own = said(answer);
+    if own.contains(CALLS) && own == format!("{before}{calls}") {
+        return true;
+    }
+    let closing = before.strip_prefix(&own);
+    let named = |call: &ToolCall| {
+        calls.contains(&format!("'id':'{}'", call.id))
+            && calls.contains(&format!("'name':'{}'", call.name))
+    };
+    closing.is_some_and(|closing| closing.len() <= CLOSING) && answer.calls().all(named)
 }
 
 fn same_act(a: &Block, b: &Block) -> bool {
@@ -101,7 +136,7 @@ pub fn carried(client: &Message, kept: &Message, form: &Message) -> Option<Messa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_core::{Role, Thinking};
+    use plimsoll_core::Thinking;
 
     fn call(arguments: &str) -> Block {
         Block::ToolCall(ToolCall {
@@ -132,6 +167,22 @@ mod tests {
             said_by_model(vec![Block::Text("ab".into())]),
         ] {
             assert!(!alike(&answer, &other));
+        }
+    }
+
+    #[test]
+    fn an_agent_may_write_the_calls_of_an_answer_as_text() {
+        let text = |text: &str| said_by_model(vec![Block::Text(text.into())]);
+        let tail = "\nCalling tools:\n[{'id': '1', 'type': 'function', 'function': {'name': 'read', 'arguments': {}}}]";
+        let called = said_by_model(vec![Block::Text("Look.".into()), call("{}")]);
+        assert!(alike(&called, &text(&format!("Look.{tail}"))));
+        assert!(alike(&text("<code>\nx()\n"), &text(&format!("<code>\nx()\n</code>{tail}"))));
+        let repeated = text(&format!("Look.{tail}"));
+        assert!(alike(&repeated, &repeated.clone()));
+        for other in
+            [format!("Listen.{tail}"), "Look.".into(), format!("Look.{tail}").replace("'1'", "'2'")]
+        {
+            assert!(!alike(&called, &text(&other)), "{other}");
         }
     }
 

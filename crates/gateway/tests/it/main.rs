@@ -15,6 +15,7 @@ mod limits;
 mod lookups;
 mod marks;
 mod memory;
+mod observations;
 mod observe;
 mod pins;
 mod redaction;

@@ -94,6 +94,10 @@ impl<'a> Rewrite<'a> {
             return Err("a result's images differ");
         }
         let result = self.value(node);
+        if result.is_text() || result.get("text").is_some() {
+            // An agent wrote the result as its user's text.
+            return self.put_text(node, &now.text);
+        }
         let (holder, key) = match self.request.wire() {
             Wire::AnthropicMessages | Wire::ChatCompletions => (result, "content"),
             Wire::Responses => (result, "output"),

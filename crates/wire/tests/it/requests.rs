@@ -513,3 +513,31 @@ fn a_stream_that_is_a_list_is_left_alone() {
     assert!(matches!(kind(path), RequestKind::Unsupported(_)));
     assert_eq!(kind("/v1beta/models/g:streamGenerateContent?alt=sse"), RequestKind::Turn);
 }
+
+#[test]
+fn results_that_an_agent_writes_as_its_users_text_are_results() {
+    let observed = json!("Observation:\nthe page says a lot");
+    let part = json!([{"type": "text", "text": observed}]);
+    for (wire, list, key, model, content) in [
+        (Wire::ChatCompletions, "messages", "content", "assistant", &observed),
+        (Wire::ChatCompletions, "messages", "content", "assistant", &part),
+        (Wire::AnthropicMessages, "messages", "content", "assistant", &part),
+        (Wire::Gemini, "contents", "parts", "model", &json!([{"text": observed}])),
+    ] {
+        let task = json!([{"type": "text", "text": "Observation: this is the task"}]);
+        let body = json!({list: [
+            {"role": "user", key: task},
+            {"role": model, key: [{"type": "text", "text": "I look."}]},
+            {"role": "user", key: content},
+        ]});
+        let body = body.to_string();
+        let request = parse(wire, body.as_bytes());
+        let roles: Vec<Role> = request.messages().iter().map(|message| message.role).collect();
+        assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool], "{wire}");
+        let short = replace_results(&request.messages()[2], |_| "[short]".into());
+        let messages = vec![(2, Some(Arc::new(short.expect("it has a result"))))];
+        let rewritten = request.rewrite(&Edits { messages, ..Edits::default() }).expect("it fits");
+        let expected = body.replace(&observed.to_string(), "\"[short]\"");
+        assert_eq!(String::from_utf8(rewritten).expect("text"), expected);
+    }
+}
