@@ -202,7 +202,11 @@ fn a_session_can_come_from_standard_input() {
     environment.write("s.jsonl", sessions::pi(6, 30));
     for command in ["inspect", "replay", "explain", "trim", "pressure"] {
         let run = |file: &str, input: Stdio| {
-            let out = if command == "trim" { &["--out", "out.jsonl", "--force"][..] } else { &[] };
+            let out = if command == "trim" {
+                &["--out", "out.jsonl", "--force", "--overwrite"][..]
+            } else {
+                &[]
+            };
             let mut command = environment.command(&[&[command, file, "--json"][..], out].concat());
             let output = command.stdin(input).output().expect("it runs");
             let text = String::from_utf8_lossy(&output.stdout).replace("s.jsonl", "-");
