@@ -90,7 +90,7 @@ pub async fn working_set(
 /// that `context-strategy.md` keeps.
 const WHOLE: usize = 16;
 
-/// Returns what a session's older messages say to the turn, best first, in at most the tokens of a request's facts.
+/// Returns what a session's older messages say to the turn, best first, in at most a tenth of the budget.
 pub(super) async fn recalled(
     assembler: &Assembler<'_>,
     turn: &AssemblyTurn<'_>,
@@ -105,7 +105,9 @@ pub(super) async fn recalled(
     let scope = recall.scope(assembler.history, assembler.tenant, Some(session)).await?;
     let shown: HashSet<ContentHash> =
         set.history.iter().rev().take(WHOLE).map(|message| message.hash).collect();
-    let found = scope.recall(question, settings.facts, assembler.tokenizer);
+    // The share that the document gives to facts: 800 of 8,000 tokens. In a small budget the newest messages come first.
+    let most = settings.facts.min(settings.total / 10);
+    let found = scope.recall(question, most, assembler.tokenizer);
     let best = found.hits.first().map_or(1.0, |hit| hit.recalled.score);
     let hits = found.hits.into_iter().filter(|hit| !shown.contains(&hit.record.hash));
     let fact = |hit: RecallHit<'_>| FoundFact {
