@@ -114,6 +114,11 @@ pub struct MemoryChange {
 }
 
 impl MemoryChange {
+    /// Makes the change that adds a record.
+    pub fn added(record: MemoryRecord) -> Self {
+        Self { record, from: None, sources: Vec::new(), revives: false }
+    }
+
     /// Makes the change of a record that exists.
     pub fn of(before: &MemoryRecord, record: MemoryRecord) -> Self {
         Self { record, from: Some(before.updated_at), sources: Vec::new(), revives: false }

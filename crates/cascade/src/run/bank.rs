@@ -7,6 +7,7 @@ use plimsoll_engine::{MemoryId, MemoryQuery, MemoryRecord, Scope, SearchQuery};
 
 use super::error::RunError;
 use super::state::PhaseRun;
+use super::toolbox::remember;
 use super::visit::{Visit, phase_message};
 
 /// Records that a phase recalls, and characters of each (chosen: about 600 tokens together).
@@ -95,7 +96,7 @@ impl Visit<'_> {
             embedding: None,
             details: "{}".to_owned(),
         };
-        runner.knowledge.put_memory(&record).await?;
+        remember(&*runner.knowledge, record).await?;
         Ok(())
     }
 }

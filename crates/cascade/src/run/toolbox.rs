@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use plimsoll_core::{Message, MillisSinceEpoch};
 use plimsoll_engine::expand::{ContentPart, ExpandOptions, Originals, expand};
 use plimsoll_engine::{
-    HistoryStore, Hit, KnowledgeStore, MemoryId, MemoryKind, MemoryRecord, MemoryState,
-    MessageRecord, Scope, SearchQuery, SessionId, StoreError, TenantId, Tool, ToolAnswer,
-    ToolError, ToolSource,
+    HistoryStore, Hit, KnowledgeStore, MemoryChange, MemoryId, MemoryKind, MemoryRecord,
+    MemoryState, MessageRecord, Scope, SearchQuery, SessionId, StoreError, TenantId, Tool,
+    ToolAnswer, ToolError, ToolSource,
 };
 use serde_json::{Map, Value, json};
 
@@ -190,8 +190,13 @@ impl Toolbox {
             SEARCH_CONTEXT => self.search(caller, text("query")?).await.map_err(unavailable),
             REMEMBER => {
                 let record = remembered(caller, text("text")?, &arguments);
-                self.knowledge.put_memory(&record).await.map_err(unavailable)?;
-                Ok(ToolAnswer::text(format!("remembered as {}", record.id.0)))
+                let id = record.id.0.clone();
+                let added = remember(&*self.knowledge, record).await.map_err(unavailable)?;
+                Ok(if added {
+                    ToolAnswer::text(format!("remembered as {id}"))
+                } else {
+                    ToolAnswer::failed("this was forgotten, and is not remembered again")
+                })
             }
             ASK_HUMAN => {
                 let answer = self.human.ask(&caller.phase, text("question")?).await;
@@ -292,6 +297,19 @@ fn options(arguments: &Map<String, Value>) -> Result<ExpandOptions, String> {
         ContentPart::Whole
     };
     Ok(ExpandOptions { fields, part })
+}
+
+/// Adds a record; a call that runs again after a stop finds it there. Returns whether it stands, and was not forgotten before.
+pub(crate) async fn remember(
+    knowledge: &dyn KnowledgeStore,
+    record: MemoryRecord,
+) -> Result<bool, StoreError> {
+    let tenant = record.tenant.clone();
+    match knowledge.change_memories(&tenant, &[MemoryChange::added(record)]).await {
+        Ok(passed_over) => Ok(passed_over.is_empty()),
+        Err(StoreError::Conflict { .. }) => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 fn remembered(caller: &Caller, text: &str, arguments: &Map<String, Value>) -> MemoryRecord {

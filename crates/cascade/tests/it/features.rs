@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use plimsoll_cascade::run::{Human, RunError, RunEvent};
+use plimsoll_engine::{
+    KnowledgeStore as _, MemoryId, MemoryQuery, SearchQuery, SessionId, TenantId,
+};
 use plimsoll_testkit::MemoryStore;
 
-use crate::harness::Harness;
+use crate::harness::{Harness, cascade, object};
 
 fn text(text: &str) -> String {
     format!("{{\"text\": \"{text}\"}}\n")
@@ -328,4 +331,32 @@ phases:
     });
     let (full, selected) = selected.expect("a selection");
     assert!(0 < selected && selected < full, "{selected} of {full}");
+}
+
+#[tokio::test]
+async fn what_was_forgotten_is_not_remembered_again() {
+    let store = Arc::new(MemoryStore::default());
+    let script = "{\"calls\": [{\"name\": \"remember\", \"arguments\": {\"text\": \"the quay is closed\"}}]}\n{\"text\": \"end\"}\n";
+    let parsed =
+        cascade("{cascade_id: c, phases: [{name: a, instructions: A, tackle: [remember]}]}");
+    let answer = async |session: &str| {
+        let harness = Harness::on(store.clone(), script);
+        let id = SessionId::new(session).expect("an id");
+        let run = harness.runner.run(parsed.clone(), object("{}"), &id).await;
+        run.expect("it runs");
+        harness.model.context(1)
+    };
+    let first = answer("first").await;
+    assert!(first.contains("remembered as "), "{first}");
+    let tenant = TenantId::default();
+    let search = SearchQuery { limit: 9, ..SearchQuery::default() };
+    let all = MemoryQuery { search, ..MemoryQuery::default() };
+    let known = store.memories(&tenant, &all).await.expect("records");
+    let ids: Vec<MemoryId> = known.into_iter().map(|hit| hit.item.id).collect();
+    assert_eq!(ids.len(), 1);
+    store.forget_memories(&tenant, &ids).await.expect("forgotten");
+    let second = answer("second").await;
+    assert!(second.contains("this was forgotten"), "{second}");
+    let known = store.memories(&tenant, &all).await.expect("records");
+    assert!(known.is_empty(), "{known:?}");
 }
