@@ -1,14 +1,18 @@
 //! Cascades inside a phase.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use plimsoll_core::{Message, Role};
-use serde_json::Map;
+use plimsoll_engine::SessionId;
+use serde_json::{Map, Value};
+use tokio::task::JoinSet;
 
 use super::error::RunError;
 use super::tool_cache::ToolCache;
 use super::visit::Visit;
-use super::{CascadeRun, part_of};
+use super::{CascadeRun, RunOutcome, part_of};
 use crate::definition::Cascade;
 
 impl Visit<'_> {
@@ -32,7 +36,7 @@ impl Visit<'_> {
             input.extend(self.inputs(&sub.input_map)?);
             let part = format!("{}.{}.{number}", self.name(), self.past.visits(self.name()));
             let session = part_of(self.journal.session(), &part)?;
-            let outcome = Box::pin(inner.start(input, state, &session)).await?;
+            let outcome = inner.start_inside(input, state, session).await?;
             if sub.context_out {
                 for (key, value) in outcome.past.state {
                     if self.past.state.get(&key) != Some(&value) {
@@ -60,5 +64,28 @@ impl CascadeRun {
         }
         let tool_cache = Arc::new(ToolCache::new(cascade.tool_caching.as_ref()));
         Ok(Self { cascade, tool_cache, depth, sounding: None, ..self.clone() })
+    }
+
+    /// Runs this cascade to its end as a task of its own.
+    ///
+    /// On the stack of the outer run, eight levels of cascades need more than the two megabytes of a thread in a build
+    /// without optimisation. The task ends with the outer run.
+    pub(crate) fn start_inside(
+        self,
+        input: Map<String, Value>,
+        state: Map<String, Value>,
+        session: SessionId,
+    ) -> BoxFuture<'static, Result<RunOutcome, RunError>> {
+        Box::pin(async move {
+            let phase = self.cascade.cascade_id.to_string();
+            let mut task = JoinSet::new();
+            task.spawn(async move { self.start(input, state, &session).await });
+            match task.join_next().await {
+                Some(Ok(outcome)) => outcome,
+                Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
+                // The runtime ends, and this task with it.
+                _ => Err(RunError::Failed { phase, why: "the program ends".to_owned() }),
+            }
+        })
     }
 }

@@ -204,7 +204,7 @@ impl Visit<'_> {
         let part = format!("{name}.{}.{attempt}", self.past.runs.len());
         let session = part_of(self.journal.session(), &part)?;
         let inner = self.run.inside(cascade)?;
-        let outcome = Box::pin(inner.start(input, Map::new(), &session)).await?;
+        let outcome = inner.start_inside(input, Map::new(), session).await?;
         Ok(Validation::read(&outcome.output))
     }
 
