@@ -1,15 +1,60 @@
 //! The only place that prints: data to standard output, everything else to standard error.
 
+use std::cell::RefCell;
 use std::io::{ErrorKind, Write as _};
-use std::process::ExitCode;
 
 use plimsoll_core::safety::{Handling, redact};
 
 use crate::error::{CommandError, Kind};
 
+/// The output of a command that another program runs.
+#[derive(Debug, Clone, Default)]
+pub struct Captured {
+    /// The exit code.
+    pub code: u8,
+    /// Standard output.
+    pub data: Vec<u8>,
+    /// The lines of standard error, without colours; the last one of a failure is its error.
+    pub messages: Vec<String>,
+}
+
+thread_local! {
+    /// The output of the command that this thread runs for another program.
+    static CAPTURED: RefCell<Option<Captured>> = const { RefCell::new(None) };
+}
+
+/// Runs a command on this thread and returns its output, of which nothing is printed.
+pub(crate) fn captured(command: impl FnOnce() -> u8) -> Captured {
+    CAPTURED.with_borrow_mut(|captured| *captured = Some(Captured::default()));
+    let code = command();
+    let captured = CAPTURED.with_borrow_mut(Option::take).unwrap_or_default();
+    Captured { code, ..captured }
+}
+
+/// Returns whether `take` took a piece of output for another program.
+fn is_captured(take: impl FnOnce(&mut Captured)) -> bool {
+    CAPTURED.with_borrow_mut(|captured| captured.as_mut().map(take).is_some())
+}
+
 /// Writes data, without colours where nobody sees them; a closed pipe is no failure.
 pub(crate) fn data(text: &str) -> Result<(), CommandError> {
+    let plain = |captured: &mut Captured| {
+        captured.data.extend(anstream::adapter::strip_str(text).to_string().bytes());
+    };
+    if is_captured(plain) {
+        return Ok(());
+    }
     write(anstream::stdout().lock(), text.as_bytes())
+}
+
+/// Writes one line to standard error; nothing helps if that fails.
+fn message(line: &str) {
+    let plain = |captured: &mut Captured| {
+        captured.messages.push(anstream::adapter::strip_str(line).to_string());
+    };
+    if !is_captured(plain) {
+        let _ = writeln!(anstream::stderr().lock(), "{line}");
+    }
 }
 
 fn write(mut out: impl std::io::Write, bytes: &[u8]) -> Result<(), CommandError> {
@@ -28,22 +73,17 @@ pub(crate) fn without_secrets(text: &str) -> String {
 
 /// Writes one line of warning.
 pub(crate) fn warning(text: &str) {
-    // Nothing helps if standard error cannot be written.
-    let _ = writeln!(
-        anstream::stderr().lock(),
-        "{WARN}warning{RESET}: {}",
-        plain(&without_secrets(text))
-    );
+    message(&format!("{WARN}warning{RESET}: {}", plain(&without_secrets(text))));
 }
 
 /// Writes one line of report, for commands whose standard output is the result itself.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
+    message(&plain(text));
 }
 
 /// Writes one line of progress with its colours; the caller cleans foreign text ([`plain`], [`line()`]).
 pub(crate) fn progress(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    message(text);
 }
 
 /// Writes a document as indented JSON.
@@ -64,36 +104,38 @@ pub(crate) fn show(
 
 /// Writes bytes as they are; a closed pipe is no failure.
 pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
+    if is_captured(|captured| captured.data.extend(bytes)) {
+        return Ok(());
+    }
     write(std::io::stdout().lock(), bytes)
 }
 
 /// Returns whether colours written to standard output will be seen.
 pub(crate) fn is_coloured() -> bool {
-    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+    !is_captured(|_| {})
+        && anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 
 /// Renders an error on one line and returns its exit code.
-pub(crate) fn failure(error: &CommandError) -> ExitCode {
+pub(crate) fn failure(error: &CommandError) -> u8 {
     let (word, code) = match error.kind {
         Kind::Usage => (format!("{BAD}error{RESET}"), 2),
         Kind::Failure => (format!("{BAD}error{RESET}"), 1),
         Kind::Finding => (format!("{WARN}note{RESET}"), 1),
     };
-    let _ = writeln!(
-        anstream::stderr().lock(),
-        "{word}: {}",
-        plain(&without_secrets(&error.to_string()))
-    );
-    ExitCode::from(code)
+    message(&format!("{word}: {}", plain(&without_secrets(&error.to_string()))));
+    code
 }
 
 /// Prints a message of the argument parser: help to standard output, errors as one line to standard error.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let code = ExitCode::from(error.exit_code().clamp(0, 2) as u8);
+pub(crate) fn usage(error: &clap::Error) -> u8 {
+    let code = error.exit_code().clamp(0, 2) as u8;
     if !error.use_stderr()
         || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
-        let _ = error.print();
+        if !is_captured(|captured| captured.data.extend(error.to_string().bytes())) {
+            let _ = error.print();
+        }
         return code;
     }
     let rendered = error.to_string();
@@ -105,11 +147,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         .collect();
     let told = told.join(" ");
     let told = told.strip_prefix("error: ").unwrap_or(&told);
-    let _ = writeln!(
-        anstream::stderr().lock(),
-        "{BAD}error{RESET}: {}; `--help` tells more",
-        plain(told)
-    );
+    message(&format!("{BAD}error{RESET}: {}; `--help` tells more", plain(told)));
     code
 }
 

@@ -33,7 +33,7 @@ pub(crate) async fn open(
     Ok(Arc::new(StorePages(api(config, history, knowledge).await?)))
 }
 
-async fn api(
+pub(crate) async fn api(
     config: &Config,
     history: Arc<dyn HistoryStore>,
     knowledge: Arc<dyn KnowledgeStore>,
