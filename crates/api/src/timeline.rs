@@ -7,6 +7,7 @@ use plimsoll_core::policy::Policy;
 use plimsoll_core::replay::{Replay, replay_stretches};
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{Message, Position, Transcript};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::sources::{MessageSources, TokensBySource};
@@ -113,6 +114,40 @@ pub(crate) fn billed(turn: &SeenTurn<'_>, pricing: &Pricing) -> Option<f64> {
     Some(priced.prices.billed(&usage))
 }
 
+/// The size of a prompt before and after its agent compacted the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct SeenCompaction {
+    before: u64,
+    after: u64,
+}
+
+/// Finds compactions by the prompts that the provider reported: one is much smaller than the one before.
+#[derive(Debug, Default)]
+pub(crate) struct Compactions {
+    last: u64,
+}
+
+impl Compactions {
+    /// A smaller prompt is no context worth a compaction (chosen).
+    const LEAST: u64 = 10_000;
+
+    /// Returns the compaction before a turn, if there was one.
+    pub(crate) fn at(&mut self, turn: &SeenTurn<'_>) -> Option<SeenCompaction> {
+        let answer = &turn.transcript.entries().get(turn.position)?.message;
+        self.next(answer.usage?.prompt_tokens)
+    }
+
+    fn next(&mut self, prompt: u64) -> Option<SeenCompaction> {
+        if prompt == 0 {
+            return None;
+        }
+        let before = std::mem::replace(&mut self.last, prompt);
+        // Half of the prompt is gone (chosen: clearing a few results takes less).
+        (before >= Self::LEAST && prompt * 2 <= before)
+            .then_some(SeenCompaction { before, after: prompt })
+    }
+}
+
 /// Writes a turn as a list shows it.
 pub(crate) fn written(
     turn: &SeenTurn<'_>,
@@ -174,4 +209,21 @@ pub(crate) fn written(
         "reported": answer.and_then(|answer| answer.usage),
         "reported_cost": billed(turn, pricing),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_of_half_the_size_was_compacted() {
+        let mut seen = Compactions::default();
+        let found: Vec<_> =
+            [30_000, 0, 29_000, 12_000, 13_000, 900, 300].map(|prompt| seen.next(prompt)).into();
+        let compaction = |before, after| Some(SeenCompaction { before, after });
+        assert_eq!(
+            found,
+            [None, None, None, compaction(29_000, 12_000), None, compaction(13_000, 900), None]
+        );
+    }
 }
