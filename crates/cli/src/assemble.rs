@@ -2,6 +2,7 @@
 
 mod page;
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use plimsoll_core::Tokenizer;
@@ -60,6 +61,7 @@ struct Previous {
 }
 
 pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
+    let tokenizer = tokenizer(&arguments.tokens)?;
     let desk = Desk::open(&arguments.plain)?;
     let began = clock::stopwatch();
     let scope = scope(&arguments.scope)?;
@@ -84,8 +86,10 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
     let config = &desk.config;
     let settings = config.memory.assemble(&config.request);
     let frames = config.frames()?;
-    let tokenizer = tokenizer(&arguments.tokens)?;
+    // The process ends here: freeing a copy of thousands of records would take a tenth of its time.
     let recall = Recall::new(config.recall.clone(), Some(Arc::new(BuiltInEmbedder)));
+    let recall = ManuallyDrop::new(recall);
+    let memories = ManuallyDrop::new(Memories::new(config.memory.search.clone()));
     let assembled = desk.ask(async |history, knowledge, tenant| {
         let embedder = desk.embedder.as_deref();
         let frames = FrameBook::new(frames, embedder).await?;
@@ -102,7 +106,6 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
             profile: &config.memory.profile,
             recall: Some(&recall),
         };
-        let memories = Memories::new(config.memory.search.clone());
         let assembled = if arguments.memory_only {
             if let Some(session) = &scope.session {
                 let known = history.session(tenant, session).await?;

@@ -181,10 +181,12 @@ pub(crate) fn warn(path: &Path, notes: &[SessionNote], verbose: bool) {
     }
 }
 
-/// Reads the name of a tokenizer.
+/// Reads the name of a tokenizer, and builds its tables meanwhile: they take as long as reading thousands of records.
 pub(crate) fn tokenizer(name: &str) -> Result<Tokenizer, CommandError> {
-    name.parse().map_err(|error| {
+    let tokenizer: Tokenizer = name.parse().map_err(|error| {
         CommandError::usage(anyhow::Error::new(error))
             .hint("one of o200k, cl100k, claude, estimate, chars:N, o200k:FACTOR")
-    })
+    })?;
+    std::thread::spawn(move || tokenizer.count("a"));
+    Ok(tokenizer)
 }

@@ -50,8 +50,8 @@ struct AnswerHit<'a> {
 }
 
 pub(crate) fn run(arguments: &RecallArguments) -> Result<(), CommandError> {
-    let settings = config::read(arguments.config.as_deref())?.recall;
     let tokenizer = tokenizer(&arguments.tokens)?;
+    let settings = config::read(arguments.config.as_deref())?.recall;
     let session = arguments.session.as_deref().map(session_id).transpose()?;
     let store = Store::open_existing(&arguments.store, arguments.config.as_deref())?;
     // The process ends here: freeing an index of thousands of messages would take a tenth of its time.

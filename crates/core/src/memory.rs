@@ -9,6 +9,7 @@ pub mod extract;
 pub mod frame;
 pub mod layers;
 pub mod lifecycle;
+pub mod question;
 mod quote;
 pub mod refresh;
 pub mod score;

@@ -35,7 +35,7 @@ pub use alike::{alike, carried};
 pub use conversation::{BranchMatch, Conversation, session_name};
 pub use note::{Miss, Note};
 pub use pins::RequestPins;
-pub use request::{Bounded, SessionRequest};
+pub use request::{AddedMemory, Bounded, SessionRequest};
 
 /// A session that goes on.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::{Action, Handling, handle_message};
 use plimsoll_core::terms::Surroundings;
 use plimsoll_core::{Message, MillisSinceEpoch};
-use plimsoll_engine::live::{RequestPins, SessionRequest};
+use plimsoll_engine::live::{AddedMemory, RequestPins, SessionRequest};
 
 /// A request as its session was asked it.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     pub(crate) strategy: String,
     pub(crate) tools: u64,
     pub(crate) around: Surroundings,
-    pub(crate) added: Option<Arc<str>>,
+    pub(crate) added: Option<AddedMemory>,
     pub(crate) observed: bool,
     pub(crate) pins: RequestPins,
     pub(crate) now: MillisSinceEpoch,

@@ -56,7 +56,7 @@ pub use config::{
 };
 pub use gateway::{ConfigError, Gateway};
 pub use keys::KeyError;
-pub use ports::{Answers, KeptAnswer, Memory, Observation, Pages, Parts, Policies};
+pub use ports::{Answers, KeptAnswer, Memory, Observation, Pages, Parts, Policies, Recalled};
 pub use relay::{Body, RelayError};
 pub use routes::{GatewayRoute, ROUTES, RouteAccess};
 pub use secret::Secret;

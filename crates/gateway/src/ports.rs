@@ -1,5 +1,6 @@
 //! Ports: the parts of a gateway that its caller provides.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -12,7 +13,9 @@ use plimsoll_core::cost::Pricing;
 use plimsoll_core::lazy_tools::LazySettings;
 use plimsoll_core::policy::Policy;
 use plimsoll_core::safety::Handling;
+use plimsoll_engine::assemble::AssemblyReceipt;
 use plimsoll_engine::cards::CardSettings;
+use plimsoll_engine::live::AddedMemory;
 use plimsoll_engine::{Clock, HistoryStore, KnowledgeStore, SessionId, TenantId};
 use plimsoll_wire::CacheQuestion;
 
@@ -62,10 +65,18 @@ pub trait Policies: Send + Sync + Debug {
     fn policy(&self, name: &str, budget: Option<u64>) -> Option<Policy>;
 }
 
+/// The material that memory adds to a request.
+#[derive(Debug, Clone)]
+pub struct Recalled {
+    pub added: AddedMemory,
+    /// The assembly that it comes from, for [`Memory::note`].
+    pub assembly: Option<AssemblyReceipt>,
+}
+
 /// Knowledge beside a conversation.
 #[async_trait]
 pub trait Memory: Send + Sync + Debug {
-    /// Returns quoted material of at most `most` tokens for the next answer.
+    /// Returns quoted material of at most `most` tokens for the next answer, without the records that are `shown` already.
     ///
     /// It is put behind the user's message and stays there from then on, so that a cached prefix is not broken. The result is
     /// `None` where there is nothing to add or the store does not answer; the request never fails for that.
@@ -74,8 +85,12 @@ pub trait Memory: Send + Sync + Debug {
         tenant: &TenantId,
         session: &SessionId,
         messages: &[Arc<Message>],
+        shown: &BTreeSet<Arc<str>>,
         most: Option<u64>,
-    ) -> Option<String>;
+    ) -> Option<Recalled>;
+
+    /// Records an assembly for the metrics of memory, once its turn is kept; a failure is logged.
+    async fn note(&self, _tenant: &TenantId, _session: &SessionId, _assembly: &AssemblyReceipt) {}
 }
 
 /// A cache of answers.

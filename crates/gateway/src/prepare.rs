@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use plimsoll_core::safety::Handling;
 use plimsoll_core::{Block, ContextBudget, Message, pressure};
-use plimsoll_engine::live::{Bounded, Conversation, RequestPins, session_name};
+use plimsoll_engine::live::{AddedMemory, Bounded, Conversation, RequestPins, session_name};
 use plimsoll_engine::{Bills, SessionId, StoreError, TenantId};
 use plimsoll_wire::{
     Edits, ProviderRequest, RequestError, RequestKind, RewriteError, Wire, check_rewritten,
@@ -238,7 +238,7 @@ impl Preparation {
         &self,
         conversation: &mut Conversation,
         request: &ProviderRequest,
-        added: Option<Arc<str>>,
+        added: Option<AddedMemory>,
         pins: RequestPins,
         goes_out_as_it_came: bool,
     ) -> Option<TurnDecision> {
@@ -314,20 +314,23 @@ impl Preparation {
         let key = self.key(&request)?;
         self.gateway.pauses.end(&key);
         self.is_rebuilt.store(!self.gateway.sessions.has(&key), Ordering::Relaxed);
-        let added = match &self.gateway.memory {
-            Some(memory) if !goes_out_as_it_came => {
+        let held = self.gateway.sessions.get(&key, || None);
+        let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
+        let recalled = match (&self.gateway.memory, guard.as_mut()) {
+            (Some(memory), Some(conversation)) if !goes_out_as_it_came => {
+                let messages = asked::stored(request.messages(), self.gateway.ingestion);
+                let shown = conversation.shown_records(&messages);
                 let most = self.options.policy.ceiling();
-                memory.recalled(&self.tenant, &key.1, request.messages(), most).await
+                memory.recalled(&self.tenant, &key.1, request.messages(), &shown, most).await
             }
             _ => None,
         };
-        let held = self.gateway.sessions.get(&key, || None);
-        let mut guard = read(held.clone(), &key, &*self.gateway.history).await?;
+        let (added, assembly) = recalled.map(|found| (found.added, found.assembly)).unzip();
         let is_new = guard.as_ref().is_some_and(Conversation::is_empty);
         let pins =
             pins::of_request(&self.gateway, &request, &key, &self.options.wishes, is_new).await;
         let preparation = self.clone();
-        let (asked, added) = (request.clone(), added.map(Arc::from));
+        let asked = request.clone();
         let done = self
             .work(move || {
                 preparation.decide(guard.as_mut()?, &asked, added, pins, goes_out_as_it_came)
@@ -350,7 +353,8 @@ impl Preparation {
             bills,
         };
         let branch = SessionBranch { key, held, number: branch };
-        let mut turn = SessionTurn::new(self.gateway.clone(), branch, bounded, asked);
+        let mut turn =
+            SessionTurn::new(self.gateway.clone(), branch, bounded, asked, assembly.flatten());
         let saved = offer.saved;
         let edits = if goes_out_as_it_came { Edits::default() } else { edits };
         let body = if edits.is_empty() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_core::safety::{handle_message, redact};
 use plimsoll_core::{Message, MillisSinceEpoch, Usage};
+use plimsoll_engine::assemble::AssemblyReceipt;
 use plimsoll_engine::live::{Bounded, Miss, Note};
 use plimsoll_engine::{Bill, HistoryBatch, StoreError};
 use plimsoll_wire::AnswerUsage;
@@ -37,6 +38,8 @@ struct OpenTurn {
     branch: SessionBranch,
     bounded: Bounded,
     asked: Asked,
+    /// The assembly that the request's text from memory comes from.
+    assembly: Option<AssemblyReceipt>,
 }
 
 /// The outcome of a turn.
@@ -64,8 +67,9 @@ impl SessionTurn {
         branch: SessionBranch,
         bounded: Bounded,
         asked: Asked,
+        assembly: Option<AssemblyReceipt>,
     ) -> Self {
-        Self { gateway, open: Some(Box::new(OpenTurn { branch, bounded, asked })) }
+        Self { gateway, open: Some(Box::new(OpenTurn { branch, bounded, asked, assembly })) }
     }
 
     /// Returns where our own tools look things up for the turn.
@@ -130,7 +134,7 @@ impl OpenTurn {
         gateway: Arc<Gateway>,
         outcome: TurnOutcome,
     ) -> Result<(), StoreError> {
-        let Self { mut branch, mut bounded, asked } = *self;
+        let Self { mut branch, mut bounded, asked, assembly } = *self;
         let now = gateway.clock.now();
         let usage = outcome.usage.map(|usage| usage.tokens);
         let message = outcome.message.map(|answer| Message { time: Some(now), usage, ..answer });
@@ -218,6 +222,9 @@ impl OpenTurn {
         };
         if let Some(batch) = &batch {
             note_kept(&gateway, &branch, batch).await;
+        }
+        if let (Some(memory), Some(assembly)) = (&gateway.memory, assembly) {
+            memory.note(&branch.key.0, &branch.key.1, &assembly).await;
         }
         if let (Some(sent), Some(usage), true) = (outcome.sent, usage, is_whole) {
             keep_warm(&gateway, branch, note.model, *sent, &usage).await;

@@ -11,6 +11,7 @@ mod pattern;
 mod run;
 mod sentence;
 mod statement;
+mod workspace;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +96,8 @@ impl ExtractedRecord {
 /// Returns the records in the messages of a session that are worth remembering.
 ///
 /// Shape: statements in the order of the text, then what tools showed, open tasks and the episode; none twice. System
-/// messages are the operator's own prompt, which the model reads anyway.
+/// messages are the operator's own prompt, which the model reads anyway. Each record has the tag `workspace:NAME` if the session
+/// shows where it works.
 pub fn extract(messages: &[&Message], settings: &Extraction) -> Vec<ExtractedRecord> {
     let mut found: Vec<ExtractedRecord> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -117,6 +119,12 @@ pub fn extract(messages: &[&Message], settings: &Extraction) -> Vec<ExtractedRec
         record.kind == MemoryKind::Episode || record.text.chars().nth(settings.longest).is_none()
     };
     found.retain(|one| is_short(one) && !one.text.is_empty() && met.insert(one.key()));
+    if let Some(name) = workspace::workspace(messages, runs.origin()) {
+        for one in &mut found {
+            one.tags.push(format!("workspace:{name}"));
+            one.tags.sort();
+        }
+    }
     found
 }
 

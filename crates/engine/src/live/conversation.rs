@@ -3,7 +3,7 @@
 //! History only grows, so a client that goes back, edits what it said or compacts goes on in a branch: a session of its own that has
 //! the messages which both have, and every decision on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use plimsoll_core::cost::Pricing;
@@ -172,6 +172,19 @@ impl Conversation {
         }
         let pins = RequestPins { before, ..asked.pins.clone() };
         Some((branch, session.ask(&SessionRequest { pins, ..asked.clone() }, pricing)))
+    }
+
+    /// Returns the ids of the records that stand in the context which these messages go on from.
+    pub fn shown_records(&mut self, messages: &[Arc<Message>]) -> BTreeSet<Arc<str>> {
+        let (number, agreed) = match self.find(messages) {
+            BranchMatch::Same(number) => (number, messages.len()),
+            BranchMatch::Left { branch, agreed } => (branch, agreed),
+            BranchMatch::New => return BTreeSet::new(),
+        };
+        let branch = self.branches.get(&number);
+        let marks = branch.into_iter().flat_map(|branch| &branch.marks);
+        let standing = marks.filter(|mark| mark.position <= agreed);
+        standing.flat_map(|mark| mark.note.records.iter().cloned()).collect()
     }
 
     /// Returns whether nothing was said in it yet.

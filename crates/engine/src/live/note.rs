@@ -88,6 +88,9 @@ pub struct Note {
     /// A text from memory that stands behind the last message from this request on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<Arc<str>>,
+    /// The ids of the records that the text from memory shows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<Arc<str>>,
     /// Wishes of the user or the agent that count from this request on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wishes: Vec<Wish>,

@@ -15,6 +15,14 @@ use super::pins::RequestPins;
 use super::{LiveSession, Miss, Note, carried};
 use crate::history::{Bill, ReceiptRecord};
 
+/// A text from memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddedMemory {
+    pub text: Arc<str>,
+    /// The ids of the records in it.
+    pub records: Vec<Arc<str>>,
+}
+
 /// A request as it came in.
 #[derive(Debug, Clone)]
 pub struct SessionRequest<'a> {
@@ -28,7 +36,7 @@ pub struct SessionRequest<'a> {
     pub tools: u64,
     pub around: &'a Surroundings,
     /// A text from memory, to stand behind the user's last message.
-    pub added: Option<Arc<str>>,
+    pub added: Option<AddedMemory>,
     /// Whether the request will go out as it came.
     pub observed: bool,
     pub pins: RequestPins,
@@ -125,6 +133,7 @@ impl LiveSession {
             carried: Vec::new(),
             cached: None,
             added: None,
+            records: Vec::new(),
             wishes: Vec::new(),
             again: Vec::new(),
             unplaced: before.as_ref().map_or_else(Vec::new, |mark| mark.note.unplaced.clone()),
@@ -138,7 +147,7 @@ impl LiveSession {
             let charge = self.charge_in_full(&terms, position);
             note.full_cost = terms.prices.input_cost(&charge);
             let mut state = self.state.take().unwrap_or_default();
-            state.offer(asked.added.clone());
+            state.offer(asked.added.as_ref().map(|added| added.text.clone()));
             note.wishes = self.new_wishes(&asked.pins.wishes);
             note.again = self.left_out(&asked.pins.before, asked.messages);
             state.wish(note.wishes.iter().cloned());
@@ -154,6 +163,12 @@ impl LiveSession {
             LastDecision { position, receipt, record }
         };
         note.added = self.remembered(position);
+        // The text has its place only where the budget has room for it.
+        if let (Some(text), Some(added)) = (&note.added, &asked.added)
+            && *text == added.text
+        {
+            note.records.clone_from(&added.records);
+        }
         self.marks.push(Mark {
             position,
             policy: asked.policy.clone(),

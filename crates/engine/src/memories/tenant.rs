@@ -18,6 +18,8 @@ use crate::search::Embedding;
 pub struct TenantMemory {
     version: MemoryVersion,
     records: Vec<MemoryEntry>,
+    /// By record.
+    features: Vec<Features>,
     by_id: HashMap<MemoryId, usize>,
     words: WordSlots,
     /// The words of all there is of a record, where there is more than is shown.
@@ -31,6 +33,16 @@ pub struct TenantMemory {
 struct MemoryEntry {
     record: MemoryRecord,
     expires_at: Option<MillisSinceEpoch>,
+}
+
+/// The features of a record that every search reads, next to those of other records: the records themselves lie far apart.
+#[derive(Debug, Clone, Copy)]
+struct Features {
+    layer: Layer,
+    state: MemoryState,
+    /// Whether everybody of the session sees it, whatever the settings are; else the record decides.
+    is_open: bool,
+    is_of_session: bool,
 }
 
 /// Those fields of [`Details`] that every record is read for: reading all of them takes ten times as long.
@@ -78,14 +90,17 @@ impl TenantMemory {
                 None => self.full.clear(slot),
             }
             let kept = MemoryEntry { record, expires_at: details.expires_at };
+            let features = Features::of(&kept);
             if let Some(before) = self.records.get_mut(slot) {
                 moved |= before.record.embedding != kept.record.embedding;
                 *before = kept;
+                self.features[slot] = features;
             } else {
                 if !moved {
                     self.add_vector(slot, kept.record.embedding.as_ref());
                 }
                 self.records.push(kept);
+                self.features.push(features);
             }
         }
         if moved {
@@ -150,30 +165,33 @@ impl TenantMemory {
         states: &StateFactors,
     ) -> Vec<FoundMemory<'_>> {
         let likeness = self.likeness(asked, settings);
-        let mut layers: BTreeMap<Layer, Vec<(f64, &MemoryEntry, f64)>> = BTreeMap::new();
-        for (kept, similarity) in self.records.iter().zip(likeness) {
-            if !kept.is_visible(asked, settings) {
+        let mut layers: BTreeMap<Layer, Vec<(f64, usize)>> = BTreeMap::new();
+        for (slot, (features, similarity)) in self.features.iter().zip(&likeness).enumerate() {
+            let is_open = features.is_open && (settings.across_sessions || !features.is_of_session);
+            if !(is_open && asked.tags.is_empty() || self.records[slot].is_visible(asked, settings))
+            {
                 continue;
             }
             // What is superseded or proven stands behind or before its like already here, where only the best are taken.
-            let rank = similarity * states.of(kept.record.state);
-            layers.entry(Layer::of(kept.record.kind)).or_default().push((rank, kept, similarity));
+            let rank = similarity * states.of(features.state);
+            layers.entry(features.layer).or_default().push((rank, slot));
         }
         let mut found = Vec::new();
         for (layer, mut own) in layers {
             let most = settings.most_of(layer);
-            let better = |a: &(f64, &MemoryEntry, f64), b: &(f64, &MemoryEntry, f64)| {
-                b.0.total_cmp(&a.0).then_with(|| a.1.record.id.cmp(&b.1.record.id))
+            let id = |slot: usize| &self.records[slot].record.id;
+            let better = |a: &(f64, usize), b: &(f64, usize)| {
+                b.0.total_cmp(&a.0).then_with(|| id(a.1).cmp(id(b.1)))
             };
             if own.len() > most && most > 0 {
                 own.select_nth_unstable_by(most - 1, better);
             }
             own.truncate(most);
             own.sort_by(better);
-            let own = own.into_iter();
-            found.extend(
-                own.map(|(_, kept, similarity)| FoundMemory { record: &kept.record, similarity }),
-            );
+            found.extend(own.into_iter().map(|(_, slot)| FoundMemory {
+                record: &self.records[slot].record,
+                similarity: likeness[slot],
+            }));
         }
         found.sort_by(|a, b| {
             b.similarity.total_cmp(&a.similarity).then_with(|| a.record.id.cmp(&b.record.id))
@@ -212,6 +230,24 @@ impl MemoryRecord {
         self.scope.is_open_to(asker)
             && details.expires_at.is_none_or(|end| now < end)
             && !matches!(self.state, MemoryState::Inactive | MemoryState::Retired)
+    }
+}
+
+impl Features {
+    fn of(kept: &MemoryEntry) -> Self {
+        let MemoryEntry { record, expires_at } = kept;
+        let Scope { workspace, user, session, agent } = &record.scope;
+        let is_everybodys = workspace.is_none() && user.is_none() && agent.is_none();
+        let is_in_use = !matches!(
+            record.state,
+            MemoryState::Inactive | MemoryState::Retired | MemoryState::Superseded
+        ) && record.superseded_by.is_none();
+        Self {
+            layer: Layer::of(record.kind),
+            state: record.state,
+            is_open: is_everybodys && expires_at.is_none() && is_in_use,
+            is_of_session: session.is_some(),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The model pass: jobs that ask a model for the facts of messages.
 
+use plimsoll_core::memory::extract::model_facts::stated;
 use plimsoll_core::{MillisSinceEpoch, Ref, Role};
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +35,8 @@ pub async fn queue_model_pass(
 ) -> Result<u64, StoreError> {
     let mut queued = 0;
     for record in records {
-        let shown = record.message.shown();
-        if record.message.role == Role::System || shown.chars().nth(SHORTEST).is_none() {
+        let own = stated(&record.message);
+        if record.message.role == Role::System || own.chars().nth(SHORTEST).is_none() {
             continue;
         }
         let payload = ExtractPayload {

@@ -1,7 +1,10 @@
 //! Facts that a model finds in a message: the job behind the request.
 
+use plimsoll_core::memory::MemoryKind;
 use plimsoll_core::memory::extract::Extraction;
-use plimsoll_core::memory::extract::model_facts::{FACTS_SCHEMA, facts_request, read_facts};
+use plimsoll_core::memory::extract::model_facts::{
+    FACTS_SCHEMA, ModelFact, facts_request, read_facts, stated,
+};
 use plimsoll_core::memory::lifecycle::LifecycleSettings;
 use plimsoll_core::safety::redact;
 use plimsoll_core::{Message, Ref, Role};
@@ -45,9 +48,10 @@ impl Workers<'_> {
         let record = found.into_iter().next().ok_or_else(|| StoreError::NotFound {
             what: format!("message {} of session {}", payload.position, payload.session),
         })?;
-        let shown = record.message.shown();
-        let (safe, _) = redact(&shown, self.safety.summariser);
-        let prompt = facts_request(record.message.role, &safe, rules.extraction);
+        let role = record.message.role;
+        let own = stated(&record.message);
+        let (safe, _) = redact(&own, self.safety.summariser);
+        let prompt = facts_request(role, &safe, rules.extraction);
         let mut request = ChatRequest::new(vec![Message::text(Role::User, prompt)]);
         request.max_tokens = ANSWER_TOKENS;
         request.response = Response::Json { schema: FACTS_SCHEMA.into() };
@@ -59,11 +63,11 @@ impl Workers<'_> {
             Err(error) => return Err(StoreError::Other(Box::new(error))),
         };
         let cost = reply.usage.input + reply.usage.output;
-        let Some(read) = read_facts(&reply.text(), &safe, rules.extraction) else {
+        let Some(read) = read_facts(&reply.text(), role, &safe, rules.extraction) else {
             return Ok((r#"{"unusable":true}"#.to_owned(), cost));
         };
         let scope = Scope { session: Some(record.session.clone()), ..payload.scope };
-        let origin = match record.message.role {
+        let origin = match role {
             Role::User => "user",
             Role::Tool => "tool",
             _ => "assistant",
@@ -73,9 +77,8 @@ impl Workers<'_> {
             scope: scope.clone(),
             origin: origin.to_owned(),
             source_ref: Some(Ref::message(record.hash).to_string()),
-            tags: vec![BY_MODEL.to_owned()],
             event_at: record.message.time,
-            ..NewMemory::new(fact.kind, fact.text)
+            ..new_memory(fact)
         });
         let remember = Remember {
             knowledge: self.knowledge,
@@ -91,5 +94,25 @@ impl Workers<'_> {
             Err(error) => return Err(StoreError::Other(Box::new(error))),
         }
         Ok((format!("{{\"facts\":{kept},\"refused\":{}}}", read.refused), cost))
+    }
+}
+
+/// Makes the record of a fact, without its source.
+fn new_memory(fact: ModelFact) -> NewMemory {
+    let tags = std::iter::once(BY_MODEL).chain(fact.tag).map(str::to_owned).collect();
+    match fact.kind {
+        // A censor is found by its pattern and says why; a procedure has a name.
+        MemoryKind::Censor => NewMemory {
+            tags,
+            name: fact.text,
+            ..NewMemory::new(MemoryKind::Censor, fact.points.join(" "))
+        },
+        MemoryKind::Procedure => NewMemory {
+            tags,
+            name: fact.text,
+            points: fact.points,
+            ..NewMemory::new(MemoryKind::Procedure, "")
+        },
+        kind => NewMemory { tags, points: fact.points, ..NewMemory::new(kind, fact.text) },
     }
 }

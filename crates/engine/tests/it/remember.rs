@@ -307,7 +307,7 @@ async fn a_model_finds_facts_by_jobs_and_each_message_is_asked_about_once() {
     let (a, clock) = (tenant("a"), Manual::default());
     let text =
         format!("We will move the log to Postgres 18. {}", "The reasons are many. ".repeat(9));
-    let message = Message::text(Role::Tool, text);
+    let message = Message::text(Role::Assistant, text);
     let record = MessageRecord {
         session: session("s"),
         position: 0,
@@ -326,9 +326,12 @@ async fn a_model_finds_facts_by_jobs_and_each_message_is_asked_about_once() {
         queue_model_pass(&desk.store, &a, &records, &scope, &settings, MillisSinceEpoch(0)).await
     };
     assert_eq!((queue().await.expect("queued"), queue().await.expect("known")), (1, 0));
-    let model = Scripted::saying(&[
-        r#"{"facts": [{"kind": "decision", "text": "The log moves to Postgres 18."}, {"kind": "fact", "text": "It costs 99 euros."}]}"#,
-    ]);
+    let model = Scripted::saying(&[r#"{"facts": [
+            {"kind": "decision", "text": "The log moves to Postgres 18.", "points": ["The reasons are many."]},
+            {"kind": "procedure", "text": "Moving the log", "points": ["Install Postgres 18."]},
+            {"kind": "censor", "text": "No log outside Postgres", "points": ["It would be late."]},
+            {"kind": "preference", "text": "The user likes Postgres 18.", "points": []},
+            {"kind": "fact", "text": "It costs 99 euros.", "points": []}]}"#]);
     let extraction = Extraction::default();
     let workers = Workers {
         history: &desk.store,
@@ -348,8 +351,14 @@ async fn a_model_finds_facts_by_jobs_and_each_message_is_asked_about_once() {
     let worked = workers.work(&a, |_| ()).await.expect("worked");
     assert_eq!((worked.done, worked.failed, worked.tokens), (1, 0, 120));
     let all = desk.all().await;
-    assert_eq!(all.len(), 1, "what the message does not hold is not kept: {all:?}");
-    assert_eq!((&*all[0].origin, all[0].scope.user.as_deref()), ("tool", Some("ann")));
+    let mut kinds: Vec<MemoryKind> = all.iter().map(|record| record.kind).collect();
+    kinds.sort_unstable();
+    assert_eq!(
+        kinds,
+        [MemoryKind::Decision, MemoryKind::Procedure, MemoryKind::Censor],
+        "neither what the message does not hold nor what its author cannot state: {all:?}"
+    );
+    assert_eq!((&*all[0].origin, all[0].scope.user.as_deref()), ("assistant", Some("ann")));
     assert_eq!(all[0].tags, ["by:model"]);
 }
 

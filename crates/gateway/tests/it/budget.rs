@@ -1,11 +1,13 @@
 //! The budget is a ceiling over all that leaves: messages, memory, our own tools, and lookups, within a turn and later.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use plimsoll_core::{ContentHash, Message, Role, Tokenizer};
+use plimsoll_engine::live::AddedMemory;
 use plimsoll_engine::{SessionId, TenantId};
-use plimsoll_gateway::Memory;
+use plimsoll_gateway::{Memory, Recalled};
 use plimsoll_testkit::MemoryStore;
 use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_wire::{ProviderRequest, Wire, check};
@@ -28,10 +30,13 @@ impl Memory for Paragraph {
         _: &TenantId,
         _: &SessionId,
         messages: &[Arc<Message>],
+        _: &BTreeSet<Arc<str>>,
         _: Option<u64>,
-    ) -> Option<String> {
+    ) -> Option<Recalled> {
         let last = messages.last().filter(|message| message.role == Role::User)?;
-        Some(format!("KNOWN of {}: {}", last.shown(), "the boat lies at berth 14. ".repeat(10)))
+        let berth = "the boat lies at berth 14. ".repeat(10);
+        let text = format!("KNOWN of {}: {berth}", last.shown()).into();
+        Some(Recalled { added: AddedMemory { text, records: Vec::new() }, assembly: None })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is known beside the conversation: in the budget, in the receipt, and the same bytes in every later request.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,11 +9,12 @@ use plimsoll_core::memory::MemoryKind;
 use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::policy::RequestSettings;
 use plimsoll_core::{Message, MillisSinceEpoch};
-use plimsoll_engine::assemble::FrameBook;
+use plimsoll_engine::assemble::{ASSEMBLE, FrameBook};
+use plimsoll_engine::live::AddedMemory;
 use plimsoll_engine::{
     HistoryStore, KnowledgeStore as _, MemoryConfig, MemoryRecord, SessionId, TenantId,
 };
-use plimsoll_gateway::{Memory, StoredMemory};
+use plimsoll_gateway::{Memory, Recalled, StoredMemory};
 use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use plimsoll_testkit::{ManualClock, MemoryStore, sample};
 use plimsoll_wire::{Wire, check};
@@ -32,11 +34,13 @@ impl Memory for Changing {
         _: &TenantId,
         _: &SessionId,
         messages: &[Arc<Message>],
+        _: &BTreeSet<Arc<str>>,
         _: Option<u64>,
-    ) -> Option<String> {
+    ) -> Option<Recalled> {
         messages.last().filter(|message| message.role == plimsoll_core::Role::User)?;
         let asked = self.0.fetch_add(1, Ordering::Relaxed);
-        Some(format!("KNOWN {asked}: {}", "the boat lies at berth 14. ".repeat(20)))
+        let text = format!("KNOWN {asked}: {}", "the boat lies at berth 14. ".repeat(20)).into();
+        Some(Recalled { added: AddedMemory { text, records: Vec::new() }, assembly: None })
     }
 }
 
@@ -143,7 +147,7 @@ async fn stored(store: &Arc<MemoryStore>) -> Arc<dyn Memory> {
 
 #[tokio::test]
 async fn what_is_known_stays_when_tools_are_called_and_is_refreshed_by_appending() {
-    for wire in WIRES {
+    for (wire, restarts) in WIRES.into_iter().flat_map(|wire| [(wire, false), (wire, true)]) {
         let call = ("call_0", "look", json!({}));
         let mut talk = Talk::new(wire, true, "At which berth do boats moor?");
         let script = vec![
@@ -154,22 +158,29 @@ async fn what_is_known_stays_when_tools_are_called_and_is_refreshed_by_appending
         ];
         let upstream = ScriptedServer::start(script).await;
         let store = Arc::new(MemoryStore::default());
-        let memory = stored(&store).await;
-        let gateway = Running::with_memory(upstream.address(), store, memory, |_| {}).await;
-        let ask = async |talk: &Talk| {
+        let begin = async || {
+            let memory = stored(&store).await;
+            Running::with_memory(upstream.address(), store.clone(), memory, |_| {}).await
+        };
+        let mut gateway = begin().await;
+        let ask = async |gateway: &Running, talk: &Talk| {
             let answer = gateway.post(talk.path(), &[], &talk.body()).await;
             assert_eq!(answer.status, 200, "{}", answer.text());
         };
-        ask(&talk).await;
+        ask(&gateway, &talk).await;
+        assert_eq!(assemblies(&store).await, 1, "{wire}: the first one of a session counts");
         talk.said("I look.", &[call]);
         talk.result("call_0", "a chart of the harbour");
-        ask(&talk).await;
+        ask(&gateway, &talk).await;
+        if restarts {
+            gateway = begin().await;
+        }
         talk.said("At fourteen.", &[]);
         talk.asks("And at which berth do the other boats moor?");
-        ask(&talk).await;
+        ask(&gateway, &talk).await;
         talk.said("There too.", &[]);
         talk.asks("Which diesel do engines burn?");
-        ask(&talk).await;
+        ask(&gateway, &talk).await;
         let requests = upstream.requests();
         let sent: Vec<String> = requests.iter().map(|request| users(&request.body)).collect();
         let counts = |text: &str| -> Vec<usize> {
@@ -184,5 +195,41 @@ async fn what_is_known_stays_when_tools_are_called_and_is_refreshed_by_appending
         for request in &requests {
             assert_eq!(check(wire, &request.body), []);
         }
+    }
+}
+
+/// Counts the assemblies that are recorded in all sessions.
+async fn assemblies(store: &MemoryStore) -> usize {
+    let tenant = TenantId::default();
+    let sessions = store.sessions(&tenant, 10).await.expect("read");
+    let mut count = 0;
+    for session in sessions {
+        let receipts = store.receipts(&tenant, &session.session).await.expect("read");
+        count += receipts.iter().filter(|receipt| receipt.strategy == ASSEMBLE).count();
+    }
+    count
+}
+
+#[tokio::test]
+async fn who_agrees_to_a_proposal_gets_what_is_known_about_it() {
+    for wire in WIRES {
+        let mut talk = Talk::new(wire, true, "How shall the ferry be driven?");
+        let proposal = "I would let its engines burn heavy diesel.";
+        let script = vec![talk.answer(proposal, &[]), talk.answer("Done.", &[])];
+        let upstream = ScriptedServer::start(script).await;
+        let store = Arc::new(MemoryStore::default());
+        let memory = stored(&store).await;
+        let diesel =
+            record("diesel", MemoryKind::Decision, "no engines with heavy diesel: too dirty");
+        store.put_memory(&diesel).await.expect("kept");
+        let gateway = Running::with_memory(upstream.address(), store, memory, |_| {}).await;
+        gateway.post(talk.path(), &[], &talk.body()).await;
+        talk.said(proposal, &[]);
+        talk.asks("Yes, do it.");
+        gateway.post(talk.path(), &[], &talk.body()).await;
+        let requests = upstream.requests();
+        let known: Vec<bool> =
+            requests.iter().map(|request| users(&request.body).contains("too dirty")).collect();
+        assert_eq!(known, [false, true], "{wire}");
     }
 }

@@ -82,7 +82,11 @@ pub(super) fn entities(text: &str) -> Vec<String> {
     tags.extend(UUID.captures_iter(text).map(|found| format!("uuid:{}", found[2].to_lowercase())));
     tags.extend(CVE.find_iter(text).map(|found| format!("cve:{}", found.as_str())));
     for found in KEY.captures_iter(text) {
-        if !NO_KEYS.contains(&&found[1]) {
+        // A range of a pattern such as `[A-Z0-9-]` is no key.
+        let whole = found.get(0).map_or(0..0, |whole| whole.range());
+        let is_range = text[..whole.start].ends_with(['-', '['])
+            || text[whole.end..].starts_with(['-', ']', '_']);
+        if !is_range && !NO_KEYS.contains(&&found[1]) {
             tags.push(format!("key:{}", &found[0]));
         }
     }

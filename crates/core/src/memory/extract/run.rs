@@ -151,17 +151,23 @@ impl Runs {
                 fact(text, *at, "workspace")
             })
         });
-        let remote = self.shown.iter().find_map(|(at, output)| {
-            let address = REMOTE.captures(output)?;
-            (!pattern::is_secret(&address[1])).then(|| {
-                fact(
-                    format!("The repository's origin is {}.", quoted(&address[1])),
-                    *at,
-                    "workspace",
-                )
-            })
+        let remote = self.origin_shown().map(|(at, address)| {
+            let text = format!("The repository's origin is {}.", quoted(address));
+            fact(text, at, "workspace")
         });
         scripts.into_iter().chain(remote).collect()
+    }
+
+    /// Returns the address of the repository that the session shows.
+    pub(super) fn origin(&self) -> Option<&str> {
+        self.origin_shown().map(|(_, address)| address)
+    }
+
+    fn origin_shown(&self) -> Option<(usize, &str)> {
+        self.shown.iter().find_map(|(at, output)| {
+            let address = REMOTE.captures(output)?.get(1)?.as_str();
+            (!pattern::is_secret(address)).then_some((*at, address))
+        })
     }
 
     fn working(&self) -> Vec<ExtractedRecord> {

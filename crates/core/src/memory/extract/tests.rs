@@ -61,6 +61,22 @@ fn decisions_preferences_and_facts_of_the_user_are_kept() {
 }
 
 #[test]
+fn ranges_of_a_pattern_are_no_keys_of_tickets() {
+    for (text, key) in [
+        ("We decided to use names of [a-zA-Z0-9-] for storage.", None),
+        ("We decided to use names of A-Z0-9 for storage.", None),
+        ("We decided to use names of [A-Z0-9] for storage.", None),
+        ("We decided to use the names of CORE-17 for storage.", Some("key:CORE-17")),
+    ] {
+        let message = Message::text(Role::User, text);
+        let found = extract(&[&message], &Extraction::default());
+        let keys = found.iter().flat_map(|one| &one.tags).filter(|tag| tag.starts_with("key:"));
+        assert_eq!(keys.map(String::as_str).collect::<Vec<_>>(), Vec::from_iter(key), "{text}");
+        assert_eq!(found.len(), 1, "{text}");
+    }
+}
+
+#[test]
 fn requests_questions_and_complaints_are_no_records() {
     for text in [
         "Have we decided to use Postgres?",
