@@ -13,8 +13,8 @@ use crate::paging::{PageQuery, page};
 use crate::parts::ApiPolicies;
 use crate::problem::ApiError;
 use crate::sessions;
-use crate::sources::MessageSources;
-use crate::timeline::{Compactions, SeenTurn, replay_of, walk, written};
+use crate::sources::{MessageSources, SourceSums};
+use crate::timeline::{Compactions, ReplayDepth, SeenTurn, replay_of, walk, written};
 use crate::view::{SessionView, WrittenTurns, view};
 
 /// The policy of a replay that names none.
@@ -88,9 +88,9 @@ fn written_turns(
     let (pricing, sources) = (policies.pricing(), sources_of(view));
     let mut items = Vec::new();
     let named = named.map(|(name, policy)| (&**name, policy));
-    let mut compactions = Compactions::default();
+    let (mut compactions, mut sums) = (Compactions::default(), SourceSums::of(&sources));
     let basis = walk(view, named, (&usual.0, &usual.1), pricing, |turn| {
-        let mut item = written(&turn, &sources, view, pricing);
+        let mut item = written(&turn, &mut sums, view, pricing);
         item["compaction"] = json!(compactions.at(&turn));
         items.push((turn.number, item));
     });
@@ -138,7 +138,8 @@ pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let only_changed = asked.query.get("changed") == Some("true");
     let (mut answer, has_next) = at(asked, move |turn, before, view, policies| {
         let sources = sources_of(view);
-        let mut answer = written(turn, &sources, view, policies.pricing());
+        let mut sums = SourceSums::of(&sources);
+        let mut answer = written(turn, &mut sums, view, policies.pricing());
         let decisions = turn.state.plan().decisions().iter().enumerate().take(turn.position);
         let mut rows = decisions
             .filter(|(position, decision)| {
@@ -270,7 +271,7 @@ pub(crate) fn compare(
 ) -> Value {
     let pricing = book.pricing();
     let items = policies.iter().map(|(name, policy)| {
-        let replay = replay_of(view, policy, pricing, |_, _| {});
+        let replay = replay_of(view, policy, pricing, ReplayDepth::Needs, |_, _| {});
         let totals = &replay.totals;
         json!({
             "policy": name,
