@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
 use plimsoll_gateway::{Gateway, serve};
@@ -20,7 +20,7 @@ use crate::output;
 use crate::probe;
 use crate::serve::{LOG, log, open, runtime};
 
-pub(crate) fn run(arguments: &RunAgentArguments) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(arguments: &RunAgentArguments) -> Result<u8, CommandError> {
     config::for_sending(arguments.settings.config.as_deref())?;
     let config = config::config(&arguments.settings)?;
     let Some((program, rest)) = arguments.command.split_first() else {
@@ -108,15 +108,15 @@ fn child(program: &str, rest: &[String], address: SocketAddr) -> Result<ExitStat
 }
 
 /// Returns the exit code of the child process; a signal gives 128 plus its number.
-fn code(status: ExitStatus) -> ExitCode {
+fn code(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     {
         use std::os::unix::process::ExitStatusExt as _;
         if let Some(signal) = status.signal() {
-            return ExitCode::from(u8::try_from(128 + signal).unwrap_or(1));
+            return u8::try_from(128 + signal).unwrap_or(1);
         }
     }
-    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 /// Counters of a gateway.

@@ -1,16 +1,53 @@
 //! The only place that prints: data to standard output, everything else to standard error.
 
+mod width;
+
+use std::cell::RefCell;
 use std::io::{ErrorKind, Write as _};
-use std::process::ExitCode;
 
 use plimsoll_core::safety::{Handling, redact};
 use plimsoll_core::text::{Limit, tail};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::error::{CommandError, Kind};
+use width::{columns, wrapped};
+
+/// The output of a command that another program runs.
+#[derive(Debug, Clone, Default)]
+pub struct Captured {
+    /// The exit code.
+    pub code: u8,
+    /// Standard output.
+    pub data: Vec<u8>,
+    /// The lines of standard error, without colours; the last one of a failure is its error.
+    pub messages: Vec<String>,
+}
+
+thread_local! {
+    /// The output of the command that this thread runs for another program.
+    static CAPTURED: RefCell<Option<Captured>> = const { RefCell::new(None) };
+}
+
+/// Runs a command on this thread and returns its output, of which nothing is printed.
+pub(crate) fn captured(command: impl FnOnce() -> u8) -> Captured {
+    CAPTURED.with_borrow_mut(|captured| *captured = Some(Captured::default()));
+    let code = command();
+    let captured = CAPTURED.with_borrow_mut(Option::take).unwrap_or_default();
+    Captured { code, ..captured }
+}
+
+/// Returns whether `take` took a piece of output for another program.
+fn is_captured(take: impl FnOnce(&mut Captured)) -> bool {
+    CAPTURED.with_borrow_mut(|captured| captured.as_mut().map(take).is_some())
+}
 
 /// Writes data, without colours where nobody sees them; a closed pipe is no failure.
 pub(crate) fn data(text: &str) -> Result<(), CommandError> {
+    let plain = |captured: &mut Captured| {
+        captured.data.extend(anstream::adapter::strip_str(text).to_string().bytes());
+    };
+    if is_captured(plain) {
+        return Ok(());
+    }
     write(anstream::stdout().lock(), text.as_bytes())
 }
 
@@ -23,68 +60,17 @@ pub(crate) fn page(text: &str) -> Result<(), CommandError> {
 }
 
 /// Returns the columns of the terminal, or those that `COLUMNS` names; `None` where the output goes elsewhere.
-#[expect(clippy::disallowed_methods, reason = "the width of the terminal is the output's own")]
 pub(crate) fn width() -> Option<usize> {
-    /// A narrower terminal cannot show a table at all (chosen).
-    const LEAST: usize = 20;
-    let named = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let seen =
-        || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into());
-    named.or_else(seen).filter(|width| *width >= LEAST)
+    if is_captured(|_| {}) { None } else { columns() }
 }
 
-/// Breaks lines that are wider than `width` at a blank, and begins what follows under the line's own beginning.
-///
-/// Colours have no width.
-fn wrapped(text: &str, width: usize) -> String {
-    /// Columns by which the rest of a line is further in (chosen).
-    const INDENT: usize = 2;
-    let mut out = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-        let plain = anstream::adapter::strip_str(line).to_string();
-        if UnicodeWidthStr::width(plain.as_str()) <= width {
-            out.push_str(line);
-        } else {
-            let margin = plain.chars().take_while(|c| *c == ' ').count().min(width / 3) + INDENT;
-            wrap(&mut out, line, width, margin);
-        }
-        out.push_str(end);
-    }
-    out
-}
-
-fn wrap(out: &mut String, line: &str, width: usize, margin: usize) {
-    // The columns so far, and the last blank that can be a break: its place in `out`, and the columns up to it.
-    let (mut columns, mut blank, mut is_escape) = (0, None, false);
-    for c in line.chars() {
-        if is_escape || c == '\u{1b}' {
-            is_escape = !c.is_ascii_alphabetic();
-            out.push(c);
-            continue;
-        }
-        let own = UnicodeWidthChar::width(c).unwrap_or(0);
-        if columns + own > width {
-            let indent = format!("\n{:margin$}", "");
-            match blank.take() {
-                Some((place, before)) => {
-                    out.replace_range(place..=place, &indent);
-                    columns = margin + columns - before - 1;
-                }
-                None => {
-                    out.push_str(&indent);
-                    columns = margin;
-                }
-            }
-            if c == ' ' && columns == margin {
-                continue;
-            }
-        }
-        if c == ' ' && columns > margin {
-            blank = Some((out.len(), columns));
-        }
-        out.push(c);
-        columns += own;
+/// Writes one line to standard error; nothing helps if that fails.
+fn message(line: &str) {
+    let plain = |captured: &mut Captured| {
+        captured.messages.push(anstream::adapter::strip_str(line).to_string());
+    };
+    if !is_captured(plain) {
+        let _ = writeln!(anstream::stderr().lock(), "{line}");
     }
 }
 
@@ -104,22 +90,17 @@ pub(crate) fn without_secrets(text: &str) -> String {
 
 /// Writes one line of warning.
 pub(crate) fn warning(text: &str) {
-    // Nothing helps if standard error cannot be written.
-    let _ = writeln!(
-        anstream::stderr().lock(),
-        "{WARN}warning{RESET}: {}",
-        plain(&without_secrets(text))
-    );
+    message(&format!("{WARN}warning{RESET}: {}", plain(&without_secrets(text))));
 }
 
 /// Writes one line of report, for commands whose standard output is the result itself.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
+    message(&plain(text));
 }
 
 /// Writes one line of progress with its colours; the caller cleans foreign text ([`plain`], [`line()`]).
 pub(crate) fn progress(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    message(text);
 }
 
 /// Writes a document as indented JSON.
@@ -140,36 +121,38 @@ pub(crate) fn show(
 
 /// Writes bytes as they are; a closed pipe is no failure.
 pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
+    if is_captured(|captured| captured.data.extend(bytes)) {
+        return Ok(());
+    }
     write(std::io::stdout().lock(), bytes)
 }
 
 /// Returns whether colours written to standard output will be seen.
 pub(crate) fn is_coloured() -> bool {
-    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+    !is_captured(|_| {})
+        && anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 
 /// Renders an error on one line and returns its exit code.
-pub(crate) fn failure(error: &CommandError) -> ExitCode {
+pub(crate) fn failure(error: &CommandError) -> u8 {
     let (word, code) = match error.kind {
         Kind::Usage => (format!("{BAD}error{RESET}"), 2),
         Kind::Failure => (format!("{BAD}error{RESET}"), 1),
         Kind::Finding => (format!("{WARN}note{RESET}"), 1),
     };
-    let _ = writeln!(
-        anstream::stderr().lock(),
-        "{word}: {}",
-        plain(&without_secrets(&error.to_string()))
-    );
-    ExitCode::from(code)
+    message(&format!("{word}: {}", plain(&without_secrets(&error.to_string()))));
+    code
 }
 
 /// Prints a message of the argument parser: help to standard output, errors as one line to standard error.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let code = ExitCode::from(error.exit_code().clamp(0, 2) as u8);
+pub(crate) fn usage(error: &clap::Error) -> u8 {
+    let code = error.exit_code().clamp(0, 2) as u8;
     if !error.use_stderr()
         || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
-        let _ = error.print();
+        if !is_captured(|captured| captured.data.extend(error.to_string().bytes())) {
+            let _ = error.print();
+        }
         return code;
     }
     let rendered = error.to_string();
@@ -181,11 +164,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         .collect();
     let told = told.join(" ");
     let told = told.strip_prefix("error: ").unwrap_or(&told);
-    let _ = writeln!(
-        anstream::stderr().lock(),
-        "{BAD}error{RESET}: {}; `--help` tells more",
-        plain(told)
-    );
+    message(&format!("{BAD}error{RESET}: {}; `--help` tells more", plain(told)));
     code
 }
 
@@ -226,24 +205,6 @@ pub(crate) fn ending(name: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn wide_lines_break_at_blanks_and_lose_nothing() {
-        assert_eq!(wrapped("  a bc def\nx\n", 8), "  a bc\n    def\nx\n");
-        assert_eq!(wrapped("123456789012", 8), "12345678\n  9012");
-        let coloured = format!("{BOLD}name{RESET}      12    3456");
-        assert_eq!(wrapped(&coloured, 40), coloured);
-        for width in 20..60 {
-            let text =
-                "alpha  beta 日本語日本語日本語 gamma/delta/epsilon/zeta/eta/theta/iota  kappa";
-            let found = wrapped(text, width);
-            let widest = found.lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
-            assert!(widest <= width, "{width}: {found}");
-            let letters =
-                |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-            assert_eq!(letters(&found), letters(text));
-        }
-    }
 
     #[test]
     fn lines_are_plain_and_short() {

@@ -35,7 +35,7 @@ pub(crate) async fn open(
     Ok(Arc::new(StorePages(api(config, history, knowledge, is_allowed).await?)))
 }
 
-async fn api(
+pub(crate) async fn api(
     config: &Config,
     history: Arc<dyn HistoryStore>,
     knowledge: Arc<dyn KnowledgeStore>,

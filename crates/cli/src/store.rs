@@ -184,7 +184,7 @@ impl Store {
     }
 }
 
-fn tenant(arguments: &StoreArguments) -> Result<TenantId, CommandError> {
+pub(crate) fn tenant(arguments: &StoreArguments) -> Result<TenantId, CommandError> {
     let named = arguments.tenant.as_deref().map(TenantId::new).transpose();
     named.map(Option::unwrap_or_default).map_err(CommandError::usage)
 }

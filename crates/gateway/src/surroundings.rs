@@ -39,8 +39,7 @@ impl RequestSurroundings {
         lookups: bool,
         put_back: Vec<u32>,
     ) -> Self {
-        let bytes: usize = request.tools().iter().map(|tool| tool.raw.len()).sum();
-        let before = bytes as f64 / BYTES + tokens(own);
+        let before = request.tool_tokens() + tokens(own);
         let mut client = request.marks();
         let mut marks = Vec::new();
         let is_marked = gateway.config.marks

@@ -54,7 +54,7 @@ impl Wire {
         [Self::AnthropicMessages, Self::ChatCompletions, Self::Responses, Self::Gemini];
 
     /// Returns the field of a request that holds the list of messages.
-    fn list_key(self) -> &'static str {
+    pub fn list_key(self) -> &'static str {
         match self {
             Self::AnthropicMessages | Self::ChatCompletions => "messages",
             Self::Responses => "input",

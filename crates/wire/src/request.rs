@@ -9,6 +9,7 @@ mod observation;
 mod question;
 mod responses;
 mod session;
+mod surroundings;
 mod tools;
 
 use std::borrow::Cow;
@@ -192,6 +193,14 @@ impl ProviderRequest {
 
     pub(crate) fn sources(&self) -> &[MessageSource] {
         &self.sources
+    }
+
+    /// Returns the elements of the wire's list in which a message stands; none for a message in a field of its own.
+    pub fn elements_of(&self, message: usize) -> Range<usize> {
+        match self.sources.get(message).map(|source| &source.place) {
+            Some(Place::Items(elements)) => elements.clone(),
+            Some(Place::Field) | None => 0..0,
+        }
     }
 
     pub(crate) fn document(&self) -> &Document {

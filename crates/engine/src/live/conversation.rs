@@ -192,6 +192,11 @@ impl Conversation {
         self.count == 0
     }
 
+    /// Returns the text of the message whose hash begins with `prefix`, if one branch has just one such content.
+    pub fn original(&self, prefix: &str) -> Option<String> {
+        self.branches.values().rev().find_map(|branch| branch.original(prefix))
+    }
+
     /// Returns the texts of all that is pinned in the newest branch.
     pub fn pinned_texts(&mut self, pricing: &Pricing) -> Vec<PinnedText> {
         let newest = self.branches.values_mut().next_back();
