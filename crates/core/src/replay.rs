@@ -217,9 +217,7 @@ fn play<'a>(
             }
             last_time = answer.time.or(time).or(last_time);
             let mut missed = match scoring {
-                Scoring::Needs => {
-                    scorer.turn(transcript, position, &context, &terms, receipt.cost)
-                }
+                Scoring::Needs => scorer.turn(transcript, position, &context, &terms, receipt.cost),
                 Scoring::Off => Vec::new(),
             };
             receipt.turn = replay.totals.turns;

@@ -230,3 +230,50 @@ fn a_trim_without_a_store_has_no_refs_and_one_with_a_store_has_living_ones() {
         assert!(count > 0 || policy == "working-set:4000", "{policy} shortens nothing");
     }
 }
+
+/// Takes ids out of the tables that print them, and gives them to commands as they are.
+#[test]
+fn short_ids_are_taken_wherever_they_are_printed() {
+    let environment = Environment::new();
+    for name in ["a-long-name-of-a-session-one", "another-long-name-of-a-session"] {
+        let line = json!({"id": format!("{name}-1"), "session": name, "speaker": "Ann", "text": format!("The quay of {name} is closed.")});
+        environment.write(&format!("{name}.jsonl"), format!("{line}\n"));
+        environment.data(&["import", &format!("{name}.jsonl"), "--store", "kept.db"]);
+    }
+    environment.run(&["work", "--once", "--store", "kept.db"]);
+    let printed = |command: &[&str], pattern: &str| -> Vec<String> {
+        let table = environment.data(command);
+        let pattern = regex::Regex::new(pattern).expect("a pattern");
+        let found: Vec<String> =
+            pattern.find_iter(&table).map(|one| one.as_str().to_owned()).collect();
+        assert!(!found.is_empty(), "{command:?}: {table}");
+        found
+    };
+    let sessions = [
+        printed(&["log", "--store", "kept.db"], "a-long-…|another…"),
+        printed(&["cards", "--store", "kept.db"], "a-long-name…|another-lon…"),
+        printed(&["sessions", "--store", "kept.db"], "a-long[a-z-]+|another[a-z-]+"),
+        vec!["a-lo".to_owned()],
+    ];
+    for session in sessions.concat() {
+        for command in [
+            &["search", "quay", "--store", "kept.db", "--session", &session][..],
+            &["log", "--store", "kept.db", "--session", &session],
+            &["cards", "--store", "kept.db", "--session", &session],
+            &["recall", "--query", "quay", "--store", "kept.db", "--session", &session],
+        ] {
+            let found = environment.data(command);
+            assert!(found.contains("quay"), "{command:?}: {found}");
+            let other = if session.starts_with("a-") { "another" } else { "a-long" };
+            assert!(!found.contains(&format!("of {other}")), "{command:?}: {found}");
+        }
+    }
+    let ran = environment.run(&["search", "quay", "--store", "kept.db", "--session", "a"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("2 sessions begin with `a`"), "{}", ran.stderr);
+    for reference in printed(&["search", "quay", "--store", "kept.db"], "ref:message:[0-9a-f]+") {
+        for part in [&*reference, &reference[..reference.len() - 4]] {
+            assert!(environment.data(&["ref", "get", part, "--store", "kept.db"]).contains("quay"));
+        }
+    }
+}
