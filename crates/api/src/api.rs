@@ -10,12 +10,13 @@ use plimsoll_engine::TenantId;
 use serde_json::Value;
 
 use crate::asked::ApiRequest;
+use crate::held_runs::Runs;
 use crate::parts::ApiParts;
 use crate::problem::ApiError;
 use crate::query::Query;
-use crate::runs::{self, Runs};
+
 use crate::view::Views;
-use crate::{cascades, contexts, finding, memory, openapi, sessions, site, turns};
+use crate::{cascades, contexts, finding, memory, openapi, runs, sessions, site, turns};
 
 /// The path below which the interface is.
 const ROOT: &str = "/api/v1";

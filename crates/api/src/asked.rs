@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use plimsoll_engine::TenantId;
 
+use crate::held_runs::Runs;
 use crate::parts::ApiParts;
 use crate::query::Query;
-use crate::runs::Runs;
 use crate::view::Views;
 
 /// A request whose operation and parameters are known.
