@@ -172,7 +172,7 @@ impl Runs {
         if list.iter().any(|one| same(one) && one.is_going()) {
             return Err(ApiError::Conflict(format!("the run `{}` goes on already", run.session)));
         }
-        self.check_room(&list)?;
+        check_room(&list)?;
         list.retain(|one| !same(one));
         if list.len() >= HELD
             && let Some(oldest) = list.iter().position(|one| !one.is_going())
@@ -182,12 +182,13 @@ impl Runs {
         list.push(run.clone());
         Ok(())
     }
+}
 
-    pub(crate) fn check_room(&self, list: &[Arc<HeldRun>]) -> Result<(), ApiError> {
-        let going = list.iter().filter(|one| one.is_going()).count();
-        if going >= GOING {
-            return Err(ApiError::Conflict(format!("{going} runs go on already")));
-        }
-        Ok(())
+/// Refuses a run where too many go on.
+pub(crate) fn check_room(list: &[Arc<HeldRun>]) -> Result<(), ApiError> {
+    let going = list.iter().filter(|one| one.is_going()).count();
+    if going >= GOING {
+        return Err(ApiError::Conflict(format!("{going} runs go on already")));
     }
+    Ok(())
 }

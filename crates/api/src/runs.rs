@@ -8,11 +8,11 @@ use plimsoll_cascade::parse;
 use plimsoll_cascade::run::RunError;
 use plimsoll_engine::SessionId;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
 use crate::asked::ApiRequest;
-use crate::held_runs::{Changing, HeldRun, RunState};
+use crate::held_runs::{Changing, HeldRun, RunState, check_room};
 use crate::paging::{PageQuery, page};
 use crate::parts::CascadeRequest;
 use crate::problem::ApiError;
@@ -201,7 +201,7 @@ pub(crate) fn answer(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let AnswerBody { phase, answer } = body(&asked.body)?;
     {
         let list = asked.runs.list();
-        asked.runs.check_room(&list)?;
+        check_room(&list)?;
         let mut changing = run.changing();
         match &changing.state {
             RunState::Waiting { phase: own, .. } if *own == phase => {}

@@ -46,15 +46,12 @@ fn wrap(out: &mut String, line: &str, width: usize, margin: usize) {
         let own = UnicodeWidthChar::width(c).unwrap_or(0);
         if columns + own > width {
             let indent = format!("\n{:margin$}", "");
-            match blank.take() {
-                Some((place, before)) => {
-                    out.replace_range(place..=place, &indent);
-                    columns = margin + columns - before - 1;
-                }
-                None => {
-                    out.push_str(&indent);
-                    columns = margin;
-                }
+            if let Some((place, before)) = blank.take() {
+                out.replace_range(place..=place, &indent);
+                columns = margin + columns - before - 1;
+            } else {
+                out.push_str(&indent);
+                columns = margin;
             }
             if c == ' ' && columns == margin {
                 continue;

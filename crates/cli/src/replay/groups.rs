@@ -78,7 +78,7 @@ impl ReplayGroups {
             "turns",
             "tokens sent",
             "%",
-            "full",
+            "before",
             "cost",
             "%",
         ];
@@ -99,12 +99,10 @@ fn row(name: &str, sum: &ReplaySum, figures: &PolicyFigures) -> [String; 9] {
     const NAME: usize = 20;
     let (totals, about) = (&figures.totals, mark(sum.estimates > 0));
     // The bill, where usage was reported.
-    let (full, cost, share) = match totals.dollars.of_bill() {
-        Some(share) => (totals.dollars.billed, totals.dollars.beside, share),
-        None => {
-            let full = sum.full.totals.dollars.input;
-            (full, totals.dollars.input, figures.cost_ratio)
-        }
+    let (full, cost, share) = if let Some(share) = totals.dollars.of_bill() {
+        (totals.dollars.billed, totals.dollars.beside, share)
+    } else {
+        (sum.full.totals.dollars.input, totals.dollars.input, figures.cost_ratio)
     };
     let width = output::width().map_or(NAME, |width| width.saturating_sub(80 - NAME).clamp(12, 60));
     [

@@ -94,7 +94,7 @@ fn replay_adds_a_folder_up_by_day_project_and_model() {
     full                      72 100%   0.0256  68% 1.000 100.0  100.0   0.0       0
     plimsoll                  72 100%   0.0256  68% 1.000 100.0  100.0   0.0       0
 
-    project             policy  sessions  turns  tokens sent     %   full   cost    %
+    project             policy  sessions  turns  tokens sent     %  before   cost    %
     /work/harbour     plimsoll         2      4           48  100%  $0.02  $0.01  59%
     /work/lighthouse  plimsoll         1      2           24  100%  $0.02  $0.01  80%
     "#);
