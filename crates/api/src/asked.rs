@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use plimsoll_engine::TenantId;
 
-use crate::held_runs::Runs;
+use crate::held_runs::HeldRuns;
 use crate::parts::ApiParts;
 use crate::query::Query;
 use crate::view::Views;
@@ -13,7 +13,7 @@ use crate::view::Views;
 pub(crate) struct ApiRequest<'a> {
     pub(crate) parts: &'a ApiParts,
     pub(crate) views: &'a Views,
-    pub(crate) runs: &'a Runs,
+    pub(crate) runs: &'a HeldRuns,
     pub(crate) tenant: &'a TenantId,
     pub(crate) query: Query,
     pub(crate) body: Bytes,

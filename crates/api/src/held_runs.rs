@@ -23,7 +23,7 @@ const EVENTS: usize = 10_000;
 
 /// The state of a run.
 #[derive(Debug, Clone)]
-pub(crate) enum RunState {
+pub(crate) enum HeldState {
     Running,
     /// A person must answer.
     Waiting {
@@ -53,7 +53,7 @@ pub(crate) struct HeldRun {
 
 #[derive(Debug)]
 pub(crate) struct Changing {
-    pub(crate) state: RunState,
+    pub(crate) state: HeldState,
     pub(crate) events: Vec<Value>,
     /// Events that a resumed run tells again.
     pub(crate) told: usize,
@@ -66,10 +66,10 @@ impl HeldRun {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn end(&self, state: RunState) {
+    pub(crate) fn end(&self, state: HeldState) {
         let mut changing = self.changing();
         // A run that was stopped stays so.
-        if matches!(changing.state, RunState::Running) {
+        if matches!(changing.state, HeldState::Running) {
             changing.state = state;
             changing.task = None;
         }
@@ -78,27 +78,27 @@ impl HeldRun {
     }
 
     fn is_going(&self) -> bool {
-        matches!(self.changing().state, RunState::Running)
+        matches!(self.changing().state, HeldState::Running)
     }
 
     pub(crate) fn written(&self) -> Value {
         let changing = self.changing();
         let (mut question, mut output, mut error) = (None, None, None);
         let state = match &changing.state {
-            RunState::Running => "running",
-            RunState::Waiting { phase, question: text } => {
+            HeldState::Running => "running",
+            HeldState::Waiting { phase, question: text } => {
                 question = Some(json!({"phase": phase, "question": text}));
                 "waiting"
             }
-            RunState::Ended { output: text } => {
+            HeldState::Ended { output: text } => {
                 output = Some(text.clone());
                 "ended"
             }
-            RunState::Failed { error: text } => {
+            HeldState::Failed { error: text } => {
                 error = Some(text.clone());
                 "failed"
             }
-            RunState::Stopped => "stopped",
+            HeldState::Stopped => "stopped",
         };
         json!({
             "session": self.session,
@@ -141,9 +141,9 @@ impl Human for HeldRun {
 
 /// The runs that are held, the newest last.
 #[derive(Debug, Default)]
-pub(crate) struct Runs(Mutex<Vec<Arc<HeldRun>>>);
+pub(crate) struct HeldRuns(Mutex<Vec<Arc<HeldRun>>>);
 
-impl Runs {
+impl HeldRuns {
     pub(crate) fn list(&self) -> MutexGuard<'_, Vec<Arc<HeldRun>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use plimsoll_cascade::parse;
 use plimsoll_cascade::run::RunError;
+use plimsoll_core::text::{Limit, head};
 use plimsoll_engine::SessionId;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
 use crate::asked::ApiRequest;
-use crate::held_runs::{Changing, HeldRun, RunState, check_room};
+use crate::held_runs::{Changing, HeldRun, HeldState, check_room};
 use crate::paging::{PageQuery, page};
 use crate::parts::CascadeRequest;
 use crate::problem::ApiError;
@@ -45,7 +46,7 @@ fn usual_name() -> String {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AnswerBody {
+struct PersonAnswer {
     phase: String,
     answer: String,
 }
@@ -82,7 +83,7 @@ pub(crate) async fn begin(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
         input: body.input,
         began,
         changing: Mutex::new(Changing {
-            state: RunState::Stopped,
+            state: HeldState::Stopped,
             events: Vec::new(),
             told: 0,
             answers: body.answers,
@@ -102,7 +103,7 @@ fn allowed(asked: &ApiRequest<'_>) -> Result<(), ApiError> {
 
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    name.chars().take(60).map(plain).collect()
+    head(name, Limit::Characters(60)).chars().map(plain).collect()
 }
 
 /// Runs a cascade beside all requests, from its beginning or from its record.
@@ -111,7 +112,7 @@ fn start(asked: &ApiRequest<'_>, run: &Arc<HeldRun>) -> Result<(), ApiError> {
     let Some(cascades) = asked.parts.cascades.clone() else { return Err(ApiError::Lost) };
     {
         let mut changing = run.changing();
-        changing.state = RunState::Running;
+        changing.state = HeldState::Running;
         changing.told = changing.events.len();
     }
     let held = run.clone();
@@ -125,9 +126,9 @@ fn start(asked: &ApiRequest<'_>, run: &Arc<HeldRun>) -> Result<(), ApiError> {
             observer: held.clone(),
         };
         let state = match cascades.run(request).await {
-            Ok(output) => RunState::Ended { output },
-            Err(RunError::Waiting { phase, question }) => RunState::Waiting { phase, question },
-            Err(error) => RunState::Failed { error: told(&error) },
+            Ok(output) => HeldState::Ended { output },
+            Err(RunError::Waiting { phase, question }) => HeldState::Waiting { phase, question },
+            Err(error) => HeldState::Failed { error: told(&error) },
         };
         held.end(state);
     });
@@ -177,7 +178,7 @@ pub(crate) async fn events(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     changed.as_mut().enable();
     let is_there = {
         let changing = run.changing();
-        changing.events.len() > from || !matches!(changing.state, RunState::Running)
+        changing.events.len() > from || !matches!(changing.state, HeldState::Running)
     };
     if !is_there && wait > 0 {
         let _ = tokio::time::timeout(Duration::from_secs(wait), changed).await;
@@ -198,20 +199,20 @@ pub(crate) async fn events(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
 /// Answers the question that a run waits for, and goes on with it.
 pub(crate) fn answer(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let run = found(asked)?;
-    let AnswerBody { phase, answer } = body(&asked.body)?;
+    let PersonAnswer { phase, answer } = body(&asked.body)?;
     {
         let list = asked.runs.list();
         check_room(&list)?;
         let mut changing = run.changing();
         match &changing.state {
-            RunState::Waiting { phase: own, .. } if *own == phase => {}
-            RunState::Waiting { phase: own, .. } => {
+            HeldState::Waiting { phase: own, .. } if *own == phase => {}
+            HeldState::Waiting { phase: own, .. } => {
                 return Err(ApiError::Conflict(format!("the phase `{own}` asks, not `{phase}`")));
             }
             _ => return Err(ApiError::Conflict("the run asks nothing".to_owned())),
         }
         changing.answers.insert(phase, answer);
-        changing.state = RunState::Stopped;
+        changing.state = HeldState::Stopped;
     }
     start(asked, &run)?;
     Ok(run.written())
@@ -225,8 +226,8 @@ pub(crate) fn stop(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
         if let Some(task) = changing.task.take() {
             task.abort();
         }
-        if matches!(changing.state, RunState::Running | RunState::Waiting { .. }) {
-            changing.state = RunState::Stopped;
+        if matches!(changing.state, HeldState::Running | HeldState::Waiting { .. }) {
+            changing.state = HeldState::Stopped;
         }
     }
     run.changed.notify_waiters();
