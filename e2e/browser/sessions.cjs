@@ -17,7 +17,6 @@ function session(id, turns, { agent = false, compactAt = -1, pauseAt = -1 } = {}
   line('user', { role: 'user', content: `Rename every quay of the harbour (${id}), and say which ones you changed.` });
   let prompt = 9000;
   for (let turn = 0; turn < turns; turn += 1) {
-    if (turn === pauseAt) time += 3600_000;
     const read = turn === 0 || turn === pauseAt ? 0 : prompt;
     const grown = turn === compactAt ? 4000 : 700;
     if (turn === compactAt) prompt = 2000;
@@ -27,6 +26,8 @@ function session(id, turns, { agent = false, compactAt = -1, pauseAt = -1 } = {}
     const text = { type: 'text', text: `I look at part ${turn} of the harbour.` };
     const content = turn % 4 === 0 ? [{ type: 'thinking', thinking: 'Which quay is next?', signature: 's' }, text, call] : [text, call];
     line('assistant', { id: `${id}-m${turn}`, role: 'assistant', model: 'claude-sonnet-4-5', content, usage }, { requestId: `${id}-r${turn}` });
+    // The tool runs for an hour, so that the cache is cold at the next request.
+    if (turn + 1 === pauseAt) time += 3600_000;
     const found = Array.from({ length: 12 }, (_, at) => `crates/harbour_${turn}/berth_${at}.rs: quay = ${turn * 100 + at}`).join('\n');
     line('user', { role: 'user', content: [{ type: 'tool_result', tool_use_id: call.id, content: found }] });
   }

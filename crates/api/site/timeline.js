@@ -6,9 +6,7 @@ const HEIGHT = 1000;
 const ROWS = 100;
 
 export async function timeline(main, session, { signal }) {
-  // Both at once; the turns are drawn as soon as they are there.
-  const asked = api(`/sessions/${id(session)}`);
-  const turns = await all(`/sessions/${id(session)}/turns`).catch((error) => asked.then(() => { throw error; }));
+  const turns = await all(`/sessions/${id(session)}/turns`);
   if (signal.aborted) return;
   const items = turns.items;
   const head = h('div', {}, h('h1', {}, session));
@@ -16,19 +14,18 @@ export async function timeline(main, session, { signal }) {
     h('p', { class: 'crumbs' }, h('a', { href: '#/' }, 'Sessions')),
     head);
   if (items.length === 0) {
-    const about = await asked;
-    put(head, ...heading(about, session));
+    put(head, ...heading(await api(`/sessions/${id(session)}`), session));
     main.append(h('p', { class: 'quiet' }, 'No model answered in this session.'));
     return;
   }
   const recorded = turns.basis === 'recorded';
   main.append(...figures(items, recorded), h('h2', {}, 'Tokens of each turn, by source'), chart(items, session, recorded));
-  // A long session is painted as far as a screen shows it, and then goes on.
+  // A long session is painted as far as a screen shows it, and then goes on: the server answers one question at a time faster.
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   if (signal.aborted) return;
   const rest = h('div', {});
   main.append(compactions(items, session), rest, heaviest(items, session), h('h2', {}, 'Turns'), rows(items, session));
-  const about = await asked;
+  const about = await api(`/sessions/${id(session)}`);
   if (signal.aborted) return;
   put(head, ...heading(about, session));
   put(rest, spent(about.reported), agents(about));

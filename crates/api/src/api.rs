@@ -10,12 +10,13 @@ use plimsoll_engine::TenantId;
 use serde_json::Value;
 
 use crate::asked::ApiRequest;
+use crate::held_runs::HeldRuns;
 use crate::parts::ApiParts;
 use crate::problem::ApiError;
 use crate::query::Query;
-use crate::runs::{self, Runs};
+
 use crate::view::Views;
-use crate::{cascades, contexts, finding, memory, openapi, sessions, site, turns};
+use crate::{cascades, contexts, finding, memory, openapi, runs, sessions, site, turns};
 
 /// The path below which the interface is.
 const ROOT: &str = "/api/v1";
@@ -31,13 +32,15 @@ pub struct StoreApi {
 struct Shared {
     parts: ApiParts,
     views: Views,
-    runs: Runs,
+    runs: HeldRuns,
 }
 
 impl StoreApi {
     /// Makes the interface over these parts.
     pub fn new(parts: ApiParts) -> Self {
-        Self { shared: Arc::new(Shared { parts, views: Views::default(), runs: Runs::default() }) }
+        Self {
+            shared: Arc::new(Shared { parts, views: Views::default(), runs: HeldRuns::default() }),
+        }
     }
 
     /// Returns whether a path is one of the interface or of the dashboard.

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use plimsoll_engine::TenantId;
 
+use crate::held_runs::HeldRuns;
 use crate::parts::ApiParts;
 use crate::query::Query;
-use crate::runs::Runs;
 use crate::view::Views;
 
 /// A request whose operation and parameters are known.
@@ -13,7 +13,7 @@ use crate::view::Views;
 pub(crate) struct ApiRequest<'a> {
     pub(crate) parts: &'a ApiParts,
     pub(crate) views: &'a Views,
-    pub(crate) runs: &'a Runs,
+    pub(crate) runs: &'a HeldRuns,
     pub(crate) tenant: &'a TenantId,
     pub(crate) query: Query,
     pub(crate) body: Bytes,

@@ -10,6 +10,7 @@ mod asked;
 mod cascades;
 mod contexts;
 mod finding;
+mod held_runs;
 mod memory;
 mod openapi;
 mod paging;

@@ -41,7 +41,6 @@ impl ApiError {
     fn status(&self) -> StatusCode {
         match self {
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
-            Self::Conflict(_) => StatusCode::CONFLICT,
             Self::Off(_) => StatusCode::FORBIDDEN,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -57,7 +56,7 @@ impl ApiError {
             | Self::Assemble(AssembleError::TooLarge(_) | AssembleError::MemoryTooLarge(_)) => {
                 StatusCode::BAD_REQUEST
             }
-            Self::Memory(_) => StatusCode::CONFLICT,
+            Self::Memory(_) | Self::Conflict(_) => StatusCode::CONFLICT,
             Self::NotFound(_) | Self::Assemble(_) => StatusCode::NOT_FOUND,
             Self::Lost => StatusCode::INTERNAL_SERVER_ERROR,
         }

@@ -1,31 +1,23 @@
-//! Runs of cascades that callers of the interface began: their states, their events, and questions to a person.
+//! Runs of cascades: begun, watched, answered and stopped by callers of the interface.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use plimsoll_cascade::run::{Human, Observer, RunError, RunEvent};
-use plimsoll_cascade::{Cascade, parse};
-use plimsoll_core::MillisSinceEpoch;
-use plimsoll_engine::{SessionId, TenantId};
+use plimsoll_cascade::parse;
+use plimsoll_cascade::run::RunError;
+use plimsoll_core::text::{Limit, head};
+use plimsoll_engine::SessionId;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
 use crate::asked::ApiRequest;
+use crate::held_runs::{Changing, HeldRun, HeldState, check_room};
 use crate::paging::{PageQuery, page};
 use crate::parts::CascadeRequest;
 use crate::problem::ApiError;
 use crate::query::body;
-
-/// Runs that are held, and that go on at the same time, of all tenants together (chosen: a screen; and what small machines take).
-const HELD: usize = 50;
-const GOING: usize = 8;
-
-/// Events of a run that are held (chosen: some megabytes).
-const EVENTS: usize = 10_000;
 
 /// The longest wait for an event, in seconds (chosen: shorter than the time-outs of proxies).
 const LONGEST_WAIT: u64 = 25;
@@ -54,176 +46,9 @@ fn usual_name() -> String {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AnswerBody {
+struct PersonAnswer {
     phase: String,
     answer: String,
-}
-
-/// The state of a run.
-#[derive(Debug, Clone)]
-enum RunState {
-    Running,
-    /// A person must answer.
-    Waiting {
-        phase: String,
-        question: String,
-    },
-    Ended {
-        output: String,
-    },
-    Failed {
-        error: String,
-    },
-    Stopped,
-}
-
-/// A run of a tenant.
-#[derive(Debug)]
-pub(crate) struct HeldRun {
-    tenant: TenantId,
-    session: SessionId,
-    cascade: Arc<Cascade>,
-    input: Map<String, Value>,
-    began: MillisSinceEpoch,
-    changing: Mutex<Changing>,
-    changed: Notify,
-}
-
-#[derive(Debug)]
-struct Changing {
-    state: RunState,
-    events: Vec<Value>,
-    /// Events that a resumed run tells again.
-    told: usize,
-    answers: BTreeMap<String, String>,
-    task: Option<AbortHandle>,
-}
-
-impl HeldRun {
-    fn changing(&self) -> MutexGuard<'_, Changing> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self, state: RunState) {
-        let mut changing = self.changing();
-        // A run that was stopped stays so.
-        if matches!(changing.state, RunState::Running) {
-            changing.state = state;
-            changing.task = None;
-        }
-        drop(changing);
-        self.changed.notify_waiters();
-    }
-
-    fn is_going(&self) -> bool {
-        matches!(self.changing().state, RunState::Running)
-    }
-
-    fn written(&self) -> Value {
-        let changing = self.changing();
-        let (mut question, mut output, mut error) = (None, None, None);
-        let state = match &changing.state {
-            RunState::Running => "running",
-            RunState::Waiting { phase, question: text } => {
-                question = Some(json!({"phase": phase, "question": text}));
-                "waiting"
-            }
-            RunState::Ended { output: text } => {
-                output = Some(text.clone());
-                "ended"
-            }
-            RunState::Failed { error: text } => {
-                error = Some(text.clone());
-                "failed"
-            }
-            RunState::Stopped => "stopped",
-        };
-        json!({
-            "session": self.session,
-            "cascade": self.cascade.cascade_id.as_str(),
-            "state": state,
-            "began_at": self.began,
-            "events": changing.events.len(),
-            "question": question,
-            "output": output,
-            "error": error,
-        })
-    }
-}
-
-impl Observer for HeldRun {
-    fn tell(&self, event: &RunEvent) {
-        let mut changing = self.changing();
-        if changing.told > 0 {
-            changing.told -= 1;
-            return;
-        }
-        let number = changing.events.len();
-        if number < EVENTS
-            && let Ok(mut written) = serde_json::to_value(event)
-        {
-            written["number"] = json!(number);
-            changing.events.push(written);
-        }
-        drop(changing);
-        self.changed.notify_waiters();
-    }
-}
-
-#[async_trait]
-impl Human for HeldRun {
-    async fn ask(&self, phase: &str, _: &str) -> Option<String> {
-        self.changing().answers.remove(phase)
-    }
-}
-
-/// The runs that are held, the newest last.
-#[derive(Debug, Default)]
-pub(crate) struct Runs(Mutex<Vec<Arc<HeldRun>>>);
-
-impl Runs {
-    fn list(&self) -> MutexGuard<'_, Vec<Arc<HeldRun>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn of(&self, tenant: &TenantId) -> Vec<Arc<HeldRun>> {
-        self.list().iter().rev().filter(|run| run.tenant == *tenant).cloned().collect()
-    }
-
-    fn find(&self, tenant: &TenantId, session: &SessionId) -> Result<Arc<HeldRun>, ApiError> {
-        let found = self
-            .list()
-            .iter()
-            .find(|run| run.tenant == *tenant && run.session == *session)
-            .cloned();
-        found.ok_or_else(|| ApiError::NotFound(format!("run `{session}`")))
-    }
-
-    /// Adds a run. Errors: too many go on, or one of this session does.
-    fn add(&self, run: &Arc<HeldRun>) -> Result<(), ApiError> {
-        let mut list = self.list();
-        let same = |one: &Arc<HeldRun>| (&one.tenant, &one.session) == (&run.tenant, &run.session);
-        if list.iter().any(|one| same(one) && one.is_going()) {
-            return Err(ApiError::Conflict(format!("the run `{}` goes on already", run.session)));
-        }
-        self.check_room(&list)?;
-        list.retain(|one| !same(one));
-        if list.len() >= HELD
-            && let Some(oldest) = list.iter().position(|one| !one.is_going())
-        {
-            list.remove(oldest);
-        }
-        list.push(run.clone());
-        Ok(())
-    }
-
-    fn check_room(&self, list: &[Arc<HeldRun>]) -> Result<(), ApiError> {
-        let going = list.iter().filter(|one| one.is_going()).count();
-        if going >= GOING {
-            return Err(ApiError::Conflict(format!("{going} runs go on already")));
-        }
-        Ok(())
-    }
 }
 
 /// Begins a run, or goes on with a recorded one.
@@ -258,7 +83,7 @@ pub(crate) async fn begin(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
         input: body.input,
         began,
         changing: Mutex::new(Changing {
-            state: RunState::Stopped,
+            state: HeldState::Stopped,
             events: Vec::new(),
             told: 0,
             answers: body.answers,
@@ -278,7 +103,7 @@ fn allowed(asked: &ApiRequest<'_>) -> Result<(), ApiError> {
 
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    name.chars().take(60).map(plain).collect()
+    head(name, Limit::Characters(60)).chars().map(plain).collect()
 }
 
 /// Runs a cascade beside all requests, from its beginning or from its record.
@@ -287,7 +112,7 @@ fn start(asked: &ApiRequest<'_>, run: &Arc<HeldRun>) -> Result<(), ApiError> {
     let Some(cascades) = asked.parts.cascades.clone() else { return Err(ApiError::Lost) };
     {
         let mut changing = run.changing();
-        changing.state = RunState::Running;
+        changing.state = HeldState::Running;
         changing.told = changing.events.len();
     }
     let held = run.clone();
@@ -301,9 +126,9 @@ fn start(asked: &ApiRequest<'_>, run: &Arc<HeldRun>) -> Result<(), ApiError> {
             observer: held.clone(),
         };
         let state = match cascades.run(request).await {
-            Ok(output) => RunState::Ended { output },
-            Err(RunError::Waiting { phase, question }) => RunState::Waiting { phase, question },
-            Err(error) => RunState::Failed { error: told(&error) },
+            Ok(output) => HeldState::Ended { output },
+            Err(RunError::Waiting { phase, question }) => HeldState::Waiting { phase, question },
+            Err(error) => HeldState::Failed { error: told(&error) },
         };
         held.end(state);
     });
@@ -353,7 +178,7 @@ pub(crate) async fn events(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     changed.as_mut().enable();
     let is_there = {
         let changing = run.changing();
-        changing.events.len() > from || !matches!(changing.state, RunState::Running)
+        changing.events.len() > from || !matches!(changing.state, HeldState::Running)
     };
     if !is_there && wait > 0 {
         let _ = tokio::time::timeout(Duration::from_secs(wait), changed).await;
@@ -374,20 +199,20 @@ pub(crate) async fn events(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
 /// Answers the question that a run waits for, and goes on with it.
 pub(crate) fn answer(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let run = found(asked)?;
-    let AnswerBody { phase, answer } = body(&asked.body)?;
+    let PersonAnswer { phase, answer } = body(&asked.body)?;
     {
         let list = asked.runs.list();
-        asked.runs.check_room(&list)?;
+        check_room(&list)?;
         let mut changing = run.changing();
         match &changing.state {
-            RunState::Waiting { phase: own, .. } if *own == phase => {}
-            RunState::Waiting { phase: own, .. } => {
+            HeldState::Waiting { phase: own, .. } if *own == phase => {}
+            HeldState::Waiting { phase: own, .. } => {
                 return Err(ApiError::Conflict(format!("the phase `{own}` asks, not `{phase}`")));
             }
             _ => return Err(ApiError::Conflict("the run asks nothing".to_owned())),
         }
         changing.answers.insert(phase, answer);
-        changing.state = RunState::Stopped;
+        changing.state = HeldState::Stopped;
     }
     start(asked, &run)?;
     Ok(run.written())
@@ -401,8 +226,8 @@ pub(crate) fn stop(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
         if let Some(task) = changing.task.take() {
             task.abort();
         }
-        if matches!(changing.state, RunState::Running | RunState::Waiting { .. }) {
-            changing.state = RunState::Stopped;
+        if matches!(changing.state, HeldState::Running | HeldState::Waiting { .. }) {
+            changing.state = HeldState::Stopped;
         }
     }
     run.changed.notify_waiters();

@@ -105,7 +105,7 @@ impl<'s> SourceSums<'s> {
     /// Takes a message out of the sums.
     fn take(&mut self, position: usize, (sent, whole): (u32, u32)) {
         self.reduced -= u64::from(whole.saturating_sub(sent));
-        self.change(position, sent, |sum, tokens| sum.saturating_sub(tokens));
+        self.change(position, sent, u64::saturating_sub);
     }
 
     fn change(&mut self, position: usize, tokens: u32, by: impl Fn(u64, u64) -> u64) {

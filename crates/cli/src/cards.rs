@@ -14,7 +14,7 @@ use crate::error::CommandError;
 use crate::figures::thousands;
 use crate::models::{self, chat, embedder};
 use crate::output::{self, BOLD, DIM, RESET};
-use crate::store::{Store, session_id};
+use crate::store::Store;
 use crate::work::Staff;
 
 /// A card as JSON shows it: all but the numbers of its vector.
@@ -41,7 +41,7 @@ struct CardRow<'a> {
 pub(crate) fn run(arguments: &CardsArguments) -> Result<(), CommandError> {
     let config = config::read(arguments.config.as_deref())?;
     let store = Store::open_existing(&arguments.store, arguments.config.as_deref())?;
-    let session = arguments.session.as_deref().map(session_id).transpose()?;
+    let session = arguments.session.as_deref().map(|text| store.session_named(text)).transpose()?;
     if arguments.make {
         Staff::hire(&config)?.work(&store, session.as_ref())?;
     }

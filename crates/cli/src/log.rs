@@ -11,7 +11,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::figures::{cost, thousands};
 use crate::output::{self, BOLD, DIM, RESET};
-use crate::store::{Store, session_id};
+use crate::store::Store;
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<(), CommandError> {
     let store = Store::open_existing(&arguments.store, None)?;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<(), CommandError> {
         return output::show(arguments.json, &rows, || stats(&rows, by));
     }
     let query = LogQuery {
-        session: arguments.session.as_deref().map(session_id).transpose()?,
+        session: arguments.session.as_deref().map(|text| store.session_named(text)).transpose()?,
         node_type: arguments.node_type.clone(),
         since: None,
         limit: arguments.limit,

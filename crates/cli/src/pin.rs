@@ -8,7 +8,7 @@ use crate::arguments::PinArguments;
 use crate::clock;
 use crate::error::CommandError;
 use crate::output;
-use crate::store::{Store, session_id};
+use crate::store::Store;
 
 /// A kept wish.
 #[derive(Debug, Serialize)]
@@ -21,12 +21,12 @@ struct Kept {
 
 pub(crate) fn run(arguments: &PinArguments, kind: WishKind) -> Result<(), CommandError> {
     let kind = if arguments.undo { WishKind::Undo } else { kind };
-    let session = session_id(&arguments.session)?;
     let wish = Wish::of_user(kind, &arguments.reference).ok_or_else(|| {
         CommandError::usage(anyhow::anyhow!("`{}` is no ref", arguments.reference))
             .hint("give ref:message: and 16 hex digits, or at least 8 of them")
     })?;
     let store = Store::open(&arguments.store, arguments.config.as_deref())?;
+    let session = store.session_named(&arguments.session)?;
     let (session, reference) = store.history(async |history, tenant| {
         let message = history.message_by_hash(tenant, &wish.prefix).await?;
         let conversation = conversation(history, tenant, session).await?;

@@ -17,7 +17,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::load::tokenizer;
 use crate::output;
-use crate::store::{Store, session_id};
+use crate::store::Store;
 
 /// Everything that was recalled, as JSON shows it.
 #[derive(Debug, Serialize)]
@@ -52,8 +52,8 @@ struct AnswerHit<'a> {
 pub(crate) fn run(arguments: &RecallArguments) -> Result<(), CommandError> {
     let tokenizer = tokenizer(&arguments.tokens)?;
     let settings = config::read(arguments.config.as_deref())?.recall;
-    let session = arguments.session.as_deref().map(session_id).transpose()?;
     let store = Store::open_existing(&arguments.store, arguments.config.as_deref())?;
+    let session = arguments.session.as_deref().map(|text| store.session_named(text)).transpose()?;
     // The process ends here: freeing an index of thousands of messages would take a tenth of its time.
     let recall = ManuallyDrop::new(Recall::new(settings, Some(Arc::new(BuiltInEmbedder))));
     if let (Some(queries), Some(out)) = (&arguments.batch, &arguments.out) {

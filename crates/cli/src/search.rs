@@ -7,11 +7,11 @@ use plimsoll_engine::{Hit, MessageRecord, SearchQuery};
 use crate::arguments::SearchArguments;
 use crate::error::CommandError;
 use crate::output::{self, DIM, RESET};
-use crate::store::{Store, session_id};
+use crate::store::Store;
 
 pub(crate) fn run(arguments: &SearchArguments) -> Result<(), CommandError> {
     let store = Store::open_existing(&arguments.store, None)?;
-    let session = arguments.session.as_deref().map(session_id).transpose()?;
+    let session = arguments.session.as_deref().map(|text| store.session_named(text)).transpose()?;
     let query = SearchQuery {
         text: Some(arguments.words.join(" ")),
         embedding: None,

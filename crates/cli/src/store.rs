@@ -127,6 +127,29 @@ impl Store {
         answer.map_err(unanswered)
     }
 
+    /// Returns the session of this id, or the only one whose id begins like that: tables print beginnings.
+    pub(crate) fn session_named(&self, text: &str) -> Result<SessionId, CommandError> {
+        let beginning = text.trim_end_matches('…');
+        let named = session_id(beginning)?;
+        let known = self.history(async |history, tenant| {
+            if history.session(tenant, &named).await?.is_some() {
+                return Ok(vec![named.clone()]);
+            }
+            let all = history.sessions(tenant, usize::MAX >> 1).await?;
+            let ids = all.into_iter().map(|summary| summary.session);
+            Ok(ids.filter(|id| id.as_str().starts_with(beginning)).collect())
+        })?;
+        match known.as_slice() {
+            [] => Ok(named),
+            [only] => Ok(only.clone()),
+            [first, second, ..] => Err(CommandError::usage(anyhow::anyhow!(
+                "{} sessions begin with `{beginning}`, such as {first} and {second}",
+                known.len()
+            ))
+            .hint("give more of the id; `plimsoll sessions` lists them")),
+        }
+    }
+
     /// Gives both ports to work of its own.
     pub(crate) fn with<T>(
         &self,

@@ -167,7 +167,7 @@ pub fn replay_stretches<'a>(
     terms: impl Fn(&Message) -> Terms,
     each: impl FnMut(Turn<'_>),
 ) -> Replay {
-    play(stretches, policy, shared, terms, Scoring::Needs, each)
+    play(stretches, policy, shared, terms, ReplayScoring::Needs, each)
 }
 
 /// Replays as [`replay_stretches`] does, but looks for nothing that was needed and hidden, which takes a third of the time.
@@ -178,12 +178,12 @@ pub fn bound_stretches<'a>(
     terms: impl Fn(&Message) -> Terms,
     each: impl FnMut(Turn<'_>),
 ) -> Replay {
-    play(stretches, policy, shared, terms, Scoring::Off, each)
+    play(stretches, policy, shared, terms, ReplayScoring::Off, each)
 }
 
 /// Whether a replay looks for content that was needed and hidden.
 #[derive(Clone, Copy, PartialEq)]
-enum Scoring {
+enum ReplayScoring {
     Needs,
     Off,
 }
@@ -193,7 +193,7 @@ fn play<'a>(
     policy: &Policy,
     shared: f64,
     terms: impl Fn(&Message) -> Terms,
-    scoring: Scoring,
+    scoring: ReplayScoring,
     mut each: impl FnMut(Turn<'_>),
 ) -> Replay {
     let mut replay = Replay::default();
@@ -217,8 +217,10 @@ fn play<'a>(
             }
             last_time = answer.time.or(time).or(last_time);
             let mut missed = match scoring {
-                Scoring::Needs => scorer.turn(transcript, position, &context, &terms, receipt.cost),
-                Scoring::Off => Vec::new(),
+                ReplayScoring::Needs => {
+                    scorer.turn(transcript, position, &context, &terms, receipt.cost)
+                }
+                ReplayScoring::Off => Vec::new(),
             };
             receipt.turn = replay.totals.turns;
             for missed in &mut missed {

@@ -28,7 +28,7 @@ pub(crate) fn is_log(bytes: &[u8]) -> bool {
 }
 
 /// A message as its newest line has it.
-struct Entry {
+struct LogEntry {
     id: String,
     number: u32,
     text: String,
@@ -36,8 +36,8 @@ struct Entry {
 
 /// The messages between two compactions.
 #[derive(Default)]
-struct Stretch {
-    entries: Vec<Entry>,
+struct LogStretch {
+    entries: Vec<LogEntry>,
     /// How many of them the compaction before it gave.
     given: usize,
     /// The line of that compaction.
@@ -47,7 +47,7 @@ struct Stretch {
 /// Reads a log.
 pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
     let mut draft = SessionDraft::of_lines();
-    let mut stretches = vec![Stretch::default()];
+    let mut stretches = vec![LogStretch::default()];
     draft.each_line(bytes, |draft, number, line| {
         let (id, rewind) = (line.owned("id"), line.owned("$rewindTo"));
         if let Some(to) = rewind {
@@ -57,7 +57,7 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
             stretch.entries.truncate(at);
             stretch.given = stretch.given.min(at);
         } else if let Some(id) = id {
-            upsert(&mut stretches, Entry { id, number, text: line.raw().to_owned() });
+            upsert(&mut stretches, LogEntry { id, number, text: line.raw().to_owned() });
         } else if let Some(set) = line.object("$set") {
             header(draft, &set);
             if set.has("messages") {
@@ -89,7 +89,7 @@ fn header(draft: &mut SessionDraft, object: &Object<'_>) {
     }
 }
 
-fn upsert(stretches: &mut [Stretch], entry: Entry) {
+fn upsert(stretches: &mut [LogStretch], entry: LogEntry) {
     let Some(stretch) = stretches.last_mut() else { return };
     match stretch.entries.iter_mut().rev().find(|known| known.id == entry.id) {
         Some(known) => *known = entry,
@@ -98,12 +98,12 @@ fn upsert(stretches: &mut [Stretch], entry: Entry) {
 }
 
 /// Takes over a list that stands for all messages: fewer of them are a rewind, others a compaction.
-fn replace(stretches: &mut Vec<Stretch>, number: u32, set: &Object<'_>) {
-    let list: Vec<Entry> = set
+fn replace(stretches: &mut Vec<LogStretch>, number: u32, set: &Object<'_>) {
+    let list: Vec<LogEntry> = set
         .objects("messages")
         .into_iter()
         .filter_map(|message| {
-            Some(Entry { id: message.owned("id")?, number, text: message.raw().to_owned() })
+            Some(LogEntry { id: message.owned("id")?, number, text: message.raw().to_owned() })
         })
         .collect();
     let Some(stretch) = stretches.last_mut() else { return };
@@ -115,11 +115,11 @@ fn replace(stretches: &mut Vec<Stretch>, number: u32, set: &Object<'_>) {
     } else if is_start {
         stretch.entries.extend(list.into_iter().skip(stretch.entries.len()));
     } else {
-        stretches.push(Stretch { given: list.len(), entries: list, number });
+        stretches.push(LogStretch { given: list.len(), entries: list, number });
     }
 }
 
-fn honour(draft: &mut SessionDraft, stretches: &[Stretch]) {
+fn honour(draft: &mut SessionDraft, stretches: &[LogStretch]) {
     let mut charged = HashSet::new();
     for (index, stretch) in stretches.iter().enumerate() {
         if index > 0 {
@@ -138,7 +138,7 @@ fn honour(draft: &mut SessionDraft, stretches: &[Stretch]) {
     }
 }
 
-fn pass_over(draft: &mut SessionDraft, stretches: &[Stretch]) {
+fn pass_over(draft: &mut SessionDraft, stretches: &[LogStretch]) {
     let (mut seen, mut charged) = (HashSet::new(), HashSet::new());
     for (index, stretch) in stretches.iter().enumerate() {
         if index > 0 {
@@ -153,7 +153,7 @@ fn pass_over(draft: &mut SessionDraft, stretches: &[Stretch]) {
 }
 
 /// Appends a message; its request counts once, though a compaction may keep the message.
-fn push<'a>(draft: &mut SessionDraft, entry: &'a Entry, charged: &mut HashSet<&'a str>) {
+fn push<'a>(draft: &mut SessionDraft, entry: &'a LogEntry, charged: &mut HashSet<&'a str>) {
     let Some(message) = Object::parse(&entry.text) else { return };
     let before = draft.requests.len();
     gemini_cli::message(draft, entry.number, &message);

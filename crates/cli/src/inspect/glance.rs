@@ -47,12 +47,12 @@ pub(super) struct Glance {
     pub(super) notes: BTreeMap<&'static str, usize>,
     /// The conversations of the file, if it has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) conversations: Vec<Conversation>,
+    pub(super) conversations: Vec<FilePart>,
 }
 
 /// A conversation of a file with several.
 #[derive(Debug, Serialize)]
-pub(super) struct Conversation {
+pub(super) struct FilePart {
     /// What reads it: `FILE#1`.
     pub(super) file: String,
     pub(super) kind: &'static str,
@@ -159,9 +159,9 @@ pub(super) fn glance(path: &Path, loaded: &Loaded, budget: &ContextBudget) -> Gl
     }
 }
 
-fn conversations(path: &Path, parts: &[SessionPart]) -> Vec<Conversation> {
+fn conversations(path: &Path, parts: &[SessionPart]) -> Vec<FilePart> {
     let (file, _) = part_of(path);
-    let conversation = |(number, part): (usize, &SessionPart)| Conversation {
+    let conversation = |(number, part): (usize, &SessionPart)| FilePart {
         file: format!("{}#{number}", file.display()),
         kind: match part.kind {
             PartKind::Main => "main",

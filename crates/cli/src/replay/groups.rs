@@ -78,7 +78,7 @@ impl ReplayGroups {
             "turns",
             "tokens sent",
             "%",
-            "full",
+            "before",
             "cost",
             "%",
         ];
@@ -99,15 +99,11 @@ fn row(name: &str, sum: &ReplaySum, figures: &PolicyFigures) -> [String; 9] {
     const NAME: usize = 20;
     let (totals, about) = (&figures.totals, mark(sum.estimates > 0));
     // Both beside the bill, where usage was reported.
-    let (full, cost, share) = match totals.dollars.of_bill() {
-        Some(_) => {
-            let full = sum.full.totals.dollars.beside;
-            (full, totals.dollars.beside, ratio(totals.dollars.beside, full))
-        }
-        None => {
-            let full = sum.full.totals.dollars.input;
-            (full, totals.dollars.input, figures.cost_ratio)
-        }
+    let (full, cost, share) = if totals.dollars.of_bill().is_some() {
+        let full = sum.full.totals.dollars.beside;
+        (full, totals.dollars.beside, ratio(totals.dollars.beside, full))
+    } else {
+        (sum.full.totals.dollars.input, totals.dollars.input, figures.cost_ratio)
     };
     let width = output::width().map_or(NAME, |width| width.saturating_sub(80 - NAME).clamp(12, 60));
     [

@@ -31,7 +31,7 @@ fn check(environment: &Environment, file: &str) -> String {
 fn no_session() {
     let environment = Environment::new();
     environment.write("letter.txt", "Dear Sir,\nthe quay is wet.\n");
-    insta::assert_snapshot!(check(&environment, "letter.txt"), @"error: letter.txt: not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode; the file begins with `Dear Sir, the quay is wet.`; give the session file itself, not a log or an export; compressed files must be unpacked first");
+    insta::assert_snapshot!(check(&environment, "letter.txt"), @r#"error: letter.txt: not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode, copilot-cli, cursor, cline, tau-bench; the file begins with `Dear Sir, the quay is wet.`; give the session file itself, not a log or an export; compressed files must be unpacked first"#);
 }
 
 #[test]

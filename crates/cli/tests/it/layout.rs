@@ -94,7 +94,7 @@ fn replay_adds_a_folder_up_by_day_project_and_model() {
     full                      72 100%   0.0256  68% 1.000 100.0  100.0   0.0       0
     plimsoll                  72 100%   0.0256  68% 1.000 100.0  100.0   0.0       0
 
-    project             policy  sessions  turns  tokens sent     %   full   cost    %
+    project             policy  sessions  turns  tokens sent     %  before   cost    %
     /work/harbour     plimsoll         2      4           48  100%  $0.02  $0.01  59%
     /work/lighthouse  plimsoll         1      2           24  100%  $0.02  $0.01  80%
     "#);
@@ -228,5 +228,52 @@ fn a_trim_without_a_store_has_no_refs_and_one_with_a_store_has_living_ones() {
             count += 1;
         }
         assert!(count > 0 || policy == "working-set:4000", "{policy} shortens nothing");
+    }
+}
+
+/// Takes ids out of the tables that print them, and gives them to commands as they are.
+#[test]
+fn short_ids_are_taken_wherever_they_are_printed() {
+    let environment = Environment::new();
+    for name in ["a-long-name-of-a-session-one", "another-long-name-of-a-session"] {
+        let line = json!({"id": format!("{name}-1"), "session": name, "speaker": "Ann", "text": format!("The quay of {name} is closed.")});
+        environment.write(&format!("{name}.jsonl"), format!("{line}\n"));
+        environment.data(&["import", &format!("{name}.jsonl"), "--store", "kept.db"]);
+    }
+    environment.run(&["work", "--once", "--store", "kept.db"]);
+    let printed = |command: &[&str], pattern: &str| -> Vec<String> {
+        let table = environment.data(command);
+        let pattern = regex::Regex::new(pattern).expect("a pattern");
+        let found: Vec<String> =
+            pattern.find_iter(&table).map(|one| one.as_str().to_owned()).collect();
+        assert!(!found.is_empty(), "{command:?}: {table}");
+        found
+    };
+    let sessions = [
+        printed(&["log", "--store", "kept.db"], "a-long-…|another…"),
+        printed(&["cards", "--store", "kept.db"], "a-long-name…|another-lon…"),
+        printed(&["sessions", "--store", "kept.db"], "a-long[a-z-]+|another[a-z-]+"),
+        vec!["a-lo".to_owned()],
+    ];
+    for session in sessions.concat() {
+        for command in [
+            &["search", "quay", "--store", "kept.db", "--session", &session][..],
+            &["log", "--store", "kept.db", "--session", &session],
+            &["cards", "--store", "kept.db", "--session", &session],
+            &["recall", "--query", "quay", "--store", "kept.db", "--session", &session],
+        ] {
+            let found = environment.data(command);
+            assert!(found.contains("quay"), "{command:?}: {found}");
+            let other = if session.starts_with("a-") { "another" } else { "a-long" };
+            assert!(!found.contains(&format!("of {other}")), "{command:?}: {found}");
+        }
+    }
+    let ran = environment.run(&["search", "quay", "--store", "kept.db", "--session", "a"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("2 sessions begin with `a`"), "{}", ran.stderr);
+    for reference in printed(&["search", "quay", "--store", "kept.db"], "ref:message:[0-9a-f]+") {
+        for part in [&*reference, &reference[..reference.len() - 4]] {
+            assert!(environment.data(&["ref", "get", part, "--store", "kept.db"]).contains("quay"));
+        }
     }
 }

@@ -156,3 +156,59 @@ fn a_gateway_with_keys_gives_each_tenant_its_own() {
     // The page itself holds no data, and asks for the key.
     assert_eq!(served.ask("GET", "/ui/", &[], "").0, 200);
 }
+
+#[test]
+fn a_cascade_is_run_over_the_interface_and_asks_a_person() {
+    let environment = Environment::new();
+    environment.write("script.jsonl", "{\"text\": \"A draft.\"}\n{\"text\": \"It is posted.\"}\n");
+    environment.write("plimsoll.toml", "[run]\nmodel = \"scripted/script.jsonl\"\n");
+    let arguments = ["ui", "--store", "kept.db", "--listen", "127.0.0.1:0"];
+    let shown = Running::start(&environment, &arguments);
+    let source = "cascade_id: notice\nphases:\n  - name: draft\n    instructions: Draft it.\n    human_input: {type: text, prompt: 'Post it?'}\n    handoffs: [post]\n  - name: post\n    instructions: Post it.\n";
+    let json = [("content-type", "application/json")];
+    let post = |path: &str, body: &Value| {
+        let (status, _, text) = shown.ask("POST", path, &json, &body.to_string());
+        assert_eq!(status, 200, "{path}: {text}");
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    };
+    let begin = serde_json::json!({"source": source, "session": "notice"});
+    post("/api/v1/cascades/runs", &begin);
+    let until = |state: &str| loop {
+        // Each answer comes with the next event, or with another state.
+        let count = shown.get("/api/v1/cascades/runs/notice")["events"].as_u64().unwrap_or(0);
+        let cursor = count.checked_sub(1).map_or(String::new(), |last| format!("&cursor={last}"));
+        let found = shown.get(&format!("/api/v1/cascades/runs/notice/events?wait=20{cursor}"));
+        if found["run"]["state"] == state {
+            break found["run"].clone();
+        }
+        assert_eq!(found["run"]["state"], "running", "{found}");
+    };
+    assert_eq!(until("waiting")["question"]["phase"], "draft");
+    let answer = serde_json::json!({"phase": "draft", "answer": "yes"});
+    post("/api/v1/cascades/runs/notice/answers", &answer);
+    assert_eq!(until("ended")["output"], "It is posted.");
+    // A run of this session is recorded: it goes on only on request, and then repeats no call.
+    let (status, _, _) = shown.ask("POST", "/api/v1/cascades/runs", &json, &begin.to_string());
+    assert_eq!(status, 409);
+    post(
+        "/api/v1/cascades/runs",
+        &serde_json::json!({"source": source, "session": "notice", "resume": true}),
+    );
+    assert_eq!(until("ended")["output"], "It is posted.");
+}
+
+#[test]
+fn a_gateway_runs_cascades_only_where_its_settings_allow_it() {
+    let environment = Environment::new();
+    let source =
+        serde_json::json!({"source": "cascade_id: c\nphases:\n  - name: p\n    instructions: x\n"});
+    for (setting, expected) in [("", 403), ("cascades = true\n", 200)] {
+        environment
+            .write("plimsoll.toml", format!("[gateway]\nlisten = \"127.0.0.1:0\"\n{setting}"));
+        let served = Running::start(&environment, &["serve", "--store", "kept.db"]);
+        let json = [("content-type", "application/json")];
+        let (status, _, body) =
+            served.ask("POST", "/api/v1/cascades/runs", &json, &source.to_string());
+        assert_eq!(status, expected, "{body}");
+    }
+}
