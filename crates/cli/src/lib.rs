@@ -32,6 +32,7 @@ mod memory;
 mod models;
 mod needs;
 mod output;
+mod packaging;
 mod pages;
 mod pin;
 mod pressure;
@@ -61,7 +62,7 @@ mod write_file;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 use plimsoll_core::pins::WishKind;
 
 use arguments::{Arguments, Command};
@@ -127,11 +128,7 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Tenant(tenant) => tenant::run(&tenant),
         Command::Trust(trust) => trust::run(&trust),
         Command::Doctor(doctor) => doctor::run(&doctor),
-        Command::Completions { shell } => {
-            let mut command = Arguments::command();
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut command, "plimsoll", &mut text);
-            output::data(&String::from_utf8_lossy(&text))
-        }
+        Command::Completions { shell } => packaging::completions(shell),
+        Command::Man { folder } => packaging::manual(&folder),
     }
 }
