@@ -12,11 +12,12 @@ COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/source/target \
     cargo build --profile dist --locked --bin plimsoll \
-    && install -D target/dist/plimsoll /out/usr/local/bin/plimsoll \
-    && install -d -o 65532 -g 65532 /out/data
+    && install -D target/dist/plimsoll /out/plimsoll \
+    && mkdir /out/data
 
 FROM gcr.io/distroless/cc-debian13:nonroot
-COPY --from=build /out /
+COPY --from=build /out/plimsoll /usr/local/bin/
+COPY --from=build --chown=nonroot:nonroot /out/data /data
 # The settings are those of the user: /etc/plimsoll/plimsoll.toml.
 ENV XDG_CONFIG_HOME=/etc PLIMSOLL_STORE=/data/plimsoll.db
 VOLUME /data
