@@ -12,7 +12,7 @@ COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/source/target \
     cargo build --profile dist --locked --bin plimsoll \
-    && install -D target/dist/plimsoll /out/plimsoll \
+    && install -D --strip target/dist/plimsoll /out/plimsoll \
     && mkdir /out/data
 
 FROM gcr.io/distroless/cc-debian13:nonroot

@@ -1,4 +1,4 @@
-//! The command line: reads arguments and configuration, runs one command, prints. The binary and the Python package call [`run`].
+//! The command line: reads arguments and configuration, runs one command, prints. The binary and the Python package call [`run()`].
 
 mod ab;
 mod agent;
@@ -85,7 +85,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     done.unwrap_or_else(|error| output::failure(&error))
 }
 
-/// Runs a command like [`run`], and returns its output instead of printing it.
+/// Runs a command like [`run()`], and returns its output instead of printing it.
 pub fn run_captured(arguments: impl IntoIterator<Item = OsString>) -> Captured {
     output::captured(|| run(arguments))
 }
