@@ -9,7 +9,7 @@ use plimsoll_formats::{Compaction, ReadOptions, read};
 
 fuzz_target!(|bytes: &[u8]| {
     for compaction in [Compaction::PassOver, Compaction::Honour] {
-        if let Ok(session) = read(bytes, &ReadOptions { compaction }) {
+        if let Ok(session) = read(bytes, &ReadOptions { compaction, ..ReadOptions::default() }) {
             assert_eq!(session.messages.len(), session.origins.len());
         }
     }

@@ -31,7 +31,7 @@ async function draw(is_update = false) {
   }
   try {
     if (page === 'memory') await memory(main);
-    else if (page === 'cascade') cascade(main);
+    else if (page === 'cascade') await cascade(main, options);
     else if (page === 'session' && what === 'turn') await turn(main, session, at, position, options);
     else if (page === 'session' && what === 'what-if') await what_if(main, session);
     else if (page === 'session') await timeline(main, session, options);
@@ -74,11 +74,9 @@ async function poll() {
 
 document.addEventListener('keydown', (event) => {
   if (event.target.closest('input, textarea, select, [role=slider]') || event.ctrlKey || event.metaKey || event.altKey) return;
-  const [page, session, what, at] = parts;
-  if (page === 'session' && what === 'turn') {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (step && Number(at) + step >= 0) location.hash = `#/session/${id(session)}/turn/${Number(at) + step}`;
-  }
+  // The first turn has none before it, and the last has no next one.
+  const way = { ArrowLeft: 'prev', ArrowRight: 'next' }[event.key];
+  if (way) main.querySelector(`a[rel=${way}]`)?.click();
 });
 window.addEventListener('hashchange', () => draw());
 setInterval(poll, POLL);

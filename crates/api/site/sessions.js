@@ -45,10 +45,29 @@ export async function sessions(main) {
   fill().catch(() => {});
 }
 
+/** Puts each sub-agent behind the session that it works for, with its depth. */
+export function tree(items) {
+  const known = new Set(items.map((one) => one.id));
+  const below = new Map();
+  for (const one of items) {
+    const parent = known.has(one.parent) ? one.parent : null;
+    below.set(parent, [...(below.get(parent) ?? []), one]);
+  }
+  const rows = [];
+  const add = (parent, depth) => {
+    for (const one of below.get(parent) ?? []) {
+      rows.push({ ...one, depth });
+      add(one.id, depth + 1);
+    }
+  };
+  add(null, 0);
+  return rows;
+}
+
 function list(items) {
   const heads = ['Session', 'Model', 'Messages', 'Tokens', 'Of a 200k window', 'Billed', 'Saved', 'Last (UTC)'];
-  return table('Sessions', heads, items.map((one) => [
-    [h('a', { href: `#/session/${id(one.id)}` }, one.title ?? one.id), h('small', { class: 'quiet' }, one.title ? ` ${one.id}` : '')],
+  return table('Sessions', heads, tree(items).map((one) => [
+    [one.depth > 0 ? h('span', { class: 'branch' }, `${'  '.repeat(one.depth - 1)}└ sub-agent `) : '', h('a', { href: `#/session/${id(one.id)}` }, one.title ?? one.id), h('small', { class: 'quiet' }, one.title ? ` ${one.id}` : '')],
     one.model ?? '–',
     number(one.messages),
     number(one.tokens),

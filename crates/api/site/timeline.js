@@ -6,21 +6,78 @@ const HEIGHT = 1000;
 const ROWS = 100;
 
 export async function timeline(main, session, { signal }) {
-  const [about, turns] = await Promise.all([api(`/sessions/${id(session)}`), all(`/sessions/${id(session)}/turns`)]);
+  // Both at once; the turns are drawn as soon as they are there.
+  const asked = api(`/sessions/${id(session)}`);
+  const turns = await all(`/sessions/${id(session)}/turns`).catch((error) => asked.then(() => { throw error; }));
   if (signal.aborted) return;
   const items = turns.items;
+  const head = h('div', {}, h('h1', {}, session));
   put(main,
     h('p', { class: 'crumbs' }, h('a', { href: '#/' }, 'Sessions')),
-    h('h1', {}, about.title ?? about.id),
-    h('p', { class: 'facts' }, [about.id, about.model, `${number(about.messages)} messages`, when(about.said_at ?? about.last_at)].filter(Boolean).map((fact) => h('span', {}, fact))),
-    h('p', {}, h('a', { href: `#/session/${id(session)}/what-if` }, 'What if: other policies')));
+    head);
   if (items.length === 0) {
+    const about = await asked;
+    put(head, ...heading(about, session));
     main.append(h('p', { class: 'quiet' }, 'No model answered in this session.'));
     return;
   }
   const recorded = turns.basis === 'recorded';
-  main.append(...figures(items, recorded), h('h2', {}, 'Tokens of each turn, by source'));
-  main.append(chart(items, session, recorded), heaviest(items, session), h('h2', {}, 'Turns'), rows(items, session));
+  main.append(...figures(items, recorded), h('h2', {}, 'Tokens of each turn, by source'), chart(items, session, recorded));
+  // A long session is painted as far as a screen shows it, and then goes on.
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  if (signal.aborted) return;
+  const rest = h('div', {});
+  main.append(compactions(items, session), rest, heaviest(items, session), h('h2', {}, 'Turns'), rows(items, session));
+  const about = await asked;
+  if (signal.aborted) return;
+  put(head, ...heading(about, session));
+  put(rest, spent(about.reported), agents(about));
+}
+
+function heading(about, session) {
+  const facts = [about.id, about.model, `${number(about.messages)} messages`, when(about.said_at ?? about.last_at)].filter(Boolean);
+  return [
+    h('h1', {}, about.title ?? about.id),
+    h('p', { class: 'facts' }, facts.map((fact) => h('span', {}, fact))),
+    h('p', {}, about.parent ? [h('a', { href: `#/session/${id(about.parent)}` }, 'The session of this sub-agent'), ' · '] : '', h('a', { href: `#/session/${id(session)}/what-if` }, 'What if: other policies')),
+  ];
+}
+
+/** Lists the turns before which the agent compacted its context. */
+function compactions(items, session) {
+  const found = items.filter((turn) => turn.compaction);
+  if (found.length === 0) return '';
+  const heads = ['Before', 'Prompt before', 'Prompt after', 'Left'];
+  return h('div', {}, h('h2', {}, 'Compactions by the agent'), table('Compactions by the agent', heads, found.map((turn) => [
+    h('a', { href: `#/session/${id(session)}/turn/${turn.turn}` }, `Turn ${turn.turn}`),
+    number(turn.compaction.before), number(turn.compaction.after), percent(turn.compaction.after, turn.compaction.before),
+  ])));
+}
+
+const ROWS_OF_BILL = {
+  system_first: 'system prompt and tools, first sent', system_read: 'system prompt and tools, read again', history_read: 'recorded history, read again',
+  new: 'new content', unseen_read: 'thinking and attachments, read again', thinking: 'thinking', cliff: 'surcharge for long prompts', again_pause: 'sent again: a pause outlived the cache', again_model: 'sent again: another model', again_tools: 'sent again: other tools or system prompt',
+  again_compaction: 'sent again: a compaction', again_rewind: 'sent again: the conversation was rewound', again_ours: 'sent again: a change of ours',
+  again_step: 'sent again: a step of the cache', again_unknown: 'sent again: no cause is known', output: 'output',
+};
+
+/** Shows where the reported money went; cache misses by cause. */
+function spent(reported) {
+  if (!reported || reported.bill.length === 0) return '';
+  const sum = reported.bill.reduce((total, one) => total + one.cost, 0);
+  const heads = ['Where the money went (reported)', 'Tokens', 'Cost', 'Share'];
+  return h('div', {}, h('h2', {}, 'Cost by cause'), table('Cost by cause', heads, reported.bill.map((one) => [
+    one.is_miss ? [h('span', { class: 'bad' }, 'cache miss'), ` ${ROWS_OF_BILL[one.row] ?? one.row}`] : ROWS_OF_BILL[one.row] ?? one.row.replaceAll('_', ' '),
+    number(one.tokens), dollars(one.cost), percent(one.cost, sum),
+  ])));
+}
+
+/** Shows the sub-agents of a session as a tree. */
+function agents(about) {
+  const found = about.sub_agents ?? [];
+  if (found.length === 0) return '';
+  const leaf = (one) => h('li', {}, h('a', { href: `#/session/${id(one.id)}` }, one.title ?? one.id), h('span', { class: 'quiet' }, ` ${one.id}, ${number(one.messages)} messages, ${compact(one.tokens)} tokens`));
+  return h('div', {}, h('h2', {}, 'Sub-agents'), h('ul', { class: 'tree' }, h('li', {}, about.title ?? about.id, h('ul', {}, found.map(leaf)))));
 }
 
 function figures(items, recorded) {
@@ -60,6 +117,7 @@ function chart(items, session, recorded) {
   let full = '';
   let broken = '';
   let cold = '';
+  let compacted = '';
   items.forEach((turn, at) => {
     let base = HEIGHT;
     for (const name of sorted) {
@@ -73,9 +131,10 @@ function chart(items, session, recorded) {
     const mark = `M${at + gap / 2} ${HEIGHT + 8}h${1 - gap}v22h${gap - 1}z`;
     if (turn.broken) broken += mark;
     else if (turn.cold && at > 0) cold += mark;
+    if (turn.compaction) compacted += `M${at} 0V${HEIGHT}`;
   });
   for (const name of sorted) svg.append(h('path', { class: class_of(name), d: paths[name] }));
-  svg.append(h('path', { class: 'full', d: full }), h('path', { class: 'm-broken', d: broken }), h('path', { class: 'm-cold', d: cold }));
+  svg.append(h('path', { class: 'full', d: full }), h('path', { class: 'm-broken', d: broken }), h('path', { class: 'm-cold', d: cold }), h('path', { class: 'm-compacted', d: compacted }));
   const pick = h('rect', { class: 'pick', y: 0, height: HEIGHT + 30, width: 1, x: -5 });
   svg.append(pick);
   const told = h('p', { class: 'told', role: 'status' }, 'Point at a bar, or use the arrow keys; Enter opens the turn.');
@@ -114,13 +173,15 @@ function chart(items, session, recorded) {
     h('ul', { class: 'legend', 'aria-label': 'Sources' }, sums,
       h('li', {}, h('i', { class: 'l-full' }), 'full history'),
       h('li', {}, h('i', { class: 'm-broken' }), 'cache broken'),
-      h('li', {}, h('i', { class: 'm-cold' }), 'cache cold')));
+      h('li', {}, h('i', { class: 'm-cold' }), 'cache cold'),
+      compacted && h('li', {}, h('i', { class: 'l-compacted' }), 'compacted by the agent')));
 }
 
 function line(turn, sorted) {
   const parts = sorted.filter((name) => turn.sources[name]).sort((a, b) => turn.sources[b] - turn.sources[a]).slice(0, 4);
+  const before = turn.compaction ? `, compacted from ${number(turn.compaction.before)} to ${number(turn.compaction.after)} tokens` : '';
   const cache = turn.broken ? ', cache broken' : turn.cold ? ', cache cold' : '';
-  return `${number(turn.tokens)} of ${number(turn.full_tokens)} tokens, ${number(turn.cached)} read from the cache${cache}, about ${dollars(turn.cost)}; ${parts.map((name) => `${name} ${compact(turn.sources[name])}`).join(', ')}`;
+  return `${number(turn.tokens)} of ${number(turn.full_tokens)} tokens, ${number(turn.cached)} read from the cache${cache}${before}, about ${dollars(turn.cost)}; ${parts.map((name) => `${name} ${compact(turn.sources[name])}`).join(', ')}`;
 }
 
 function heaviest(items, session) {

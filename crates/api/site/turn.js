@@ -23,12 +23,12 @@ export async function turn(main, session, at, position, { signal }) {
   };
   only.checked = changed.length > 0 && position === undefined;
   show();
-  const link = (to, text) => h('a', { href: `#/session/${id(session)}/turn/${to}` }, text);
+  const link = (to, text, rel) => h('a', { rel, href: `#/session/${id(session)}/turn/${to}` }, text);
   const number_of = Number(at);
   put(main,
     h('p', { class: 'crumbs' }, h('a', { href: '#/' }, 'Sessions'), ' / ', h('a', { href: `#/session/${id(session)}` }, 'Session')),
     h('h1', {}, `Turn ${at}`),
-    h('p', { class: 'bar' }, number_of > 0 ? link(number_of - 1, '← Turn before') : '', link(number_of + 1, 'Next turn →'), h('span', { class: 'quiet' }, 'keys: ← →')),
+    h('p', { class: 'bar' }, number_of > 0 ? link(number_of - 1, '← Turn before', 'prev') : '', found.has_next ? link(number_of + 1, 'Next turn →', 'next') : '', h('span', { class: 'quiet' }, 'keys: ← →')),
     cards([
       [number(found.tokens), found.was_sent ? 'tokens sent' : 'tokens to send', `${percent(found.tokens, found.full_tokens)} of the full ${number(found.full_tokens)}`],
       [number(found.cached), 'read from the cache', `${number(found.written)} written, ${number(found.plain)} plain${found.broken ? '; the prefix broke' : found.cold ? '; the cache was cold' : ''}`],

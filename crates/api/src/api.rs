@@ -13,6 +13,7 @@ use crate::asked::ApiRequest;
 use crate::parts::ApiParts;
 use crate::problem::ApiError;
 use crate::query::Query;
+use crate::runs::{self, Runs};
 use crate::view::Views;
 use crate::{cascades, contexts, finding, memory, openapi, sessions, site, turns};
 
@@ -30,12 +31,13 @@ pub struct StoreApi {
 struct Shared {
     parts: ApiParts,
     views: Views,
+    runs: Runs,
 }
 
 impl StoreApi {
     /// Makes the interface over these parts.
     pub fn new(parts: ApiParts) -> Self {
-        Self { shared: Arc::new(Shared { parts, views: Views::default() }) }
+        Self { shared: Arc::new(Shared { parts, views: Views::default(), runs: Runs::default() }) }
     }
 
     /// Returns whether a path is one of the interface or of the dashboard.
@@ -84,11 +86,11 @@ impl StoreApi {
         }
         let query =
             Query::read(parameters, head.uri.query().unwrap_or_default(), &operation.parameters)?;
-        let Shared { parts, views } = &*self.shared;
+        let Shared { parts, views, runs } = &*self.shared;
         if operation.id == "openapi" {
             return Ok(written(openapi::document().into()));
         }
-        let asked = ApiRequest { parts, views, tenant, query, body };
+        let asked = ApiRequest { parts, views, runs, tenant, query, body };
         let answer = perform(&operation.id, asked).await?;
         Ok(written(answer.to_string()))
     }
@@ -120,6 +122,12 @@ async fn perform(operation: &str, asked: ApiRequest<'_>) -> Result<Value, ApiErr
         "replay" => contexts::replayed(asked).await,
         "validateCascade" => cascades::validate(&asked),
         "graphCascade" => cascades::graph(&asked),
+        "runCascade" => runs::begin(&asked).await,
+        "listRuns" => runs::list(&asked),
+        "getRun" => runs::one(&asked),
+        "listRunEvents" => runs::events(&asked).await,
+        "answerRun" => runs::answer(&asked),
+        "stopRun" => runs::stop(&asked),
         _ => Err(ApiError::NotFound(format!("operation `{operation}`"))),
     }
 }

@@ -105,7 +105,8 @@ fn named_policy(
 }
 
 fn session_of(bytes: &[u8], compaction: Compaction) -> Result<Session, ApiError> {
-    read(bytes, &ReadOptions { compaction }).map_err(|error| ApiError::Invalid(error.to_string()))
+    read(bytes, &ReadOptions { compaction, ..ReadOptions::default() })
+        .map_err(|error| ApiError::Invalid(error.to_string()))
 }
 
 /// Returns whether a value is a list with an entry.

@@ -16,6 +16,7 @@ mod paging;
 mod parts;
 mod problem;
 mod query;
+mod runs;
 mod sessions;
 mod site;
 mod sources;
@@ -25,4 +26,4 @@ mod view;
 
 pub use api::StoreApi;
 pub use openapi::document;
-pub use parts::{ApiParts, ApiPolicies};
+pub use parts::{ApiCascades, ApiParts, ApiPolicies, CascadeRequest};

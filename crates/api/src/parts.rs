@@ -3,12 +3,18 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use plimsoll_cascade::Cascade;
+use plimsoll_cascade::run::{Human, Observer, RunError};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::{Policy, RequestSettings};
 use plimsoll_core::safety::Handling;
 use plimsoll_engine::assemble::FrameBook;
 use plimsoll_engine::memories::Memories;
-use plimsoll_engine::{Clock, Embedder, HistoryStore, KnowledgeStore, MemoryConfig, Recall};
+use plimsoll_engine::{
+    Clock, Embedder, HistoryStore, KnowledgeStore, MemoryConfig, Recall, SessionId, TenantId,
+};
+use serde_json::{Map, Value};
 
 /// Finds policies by the names that settings use.
 pub trait ApiPolicies: Send + Sync + Debug {
@@ -17,6 +23,27 @@ pub trait ApiPolicies: Send + Sync + Debug {
 
     /// Returns the prices of requests.
     fn pricing(&self) -> &Pricing;
+}
+
+/// A cascade that a caller wants to run.
+#[derive(Debug)]
+pub struct CascadeRequest {
+    pub tenant: TenantId,
+    pub cascade: Arc<Cascade>,
+    pub input: Map<String, Value>,
+    /// A session with a record goes on where the record ends.
+    pub session: SessionId,
+    pub human: Arc<dyn Human>,
+    pub observer: Arc<dyn Observer>,
+}
+
+/// Runs cascades with the models and tools of the settings.
+#[async_trait]
+pub trait ApiCascades: Send + Sync + Debug {
+    /// Runs a cascade to its end and returns its output.
+    ///
+    /// Errors: [`RunError::Waiting`] where a person must answer first.
+    async fn run(&self, request: CascadeRequest) -> Result<String, RunError>;
 }
 
 /// The parts of the interface.
@@ -32,6 +59,8 @@ pub struct ApiParts {
     pub request: RequestSettings,
     pub frames: FrameBook,
     pub policies: Arc<dyn ApiPolicies>,
+    /// Runs cascades; `None` where the settings do not allow it.
+    pub cascades: Option<Arc<dyn ApiCascades>>,
     /// The treatment of secrets and personal data in what a caller wants remembered.
     pub handling: Handling,
 }

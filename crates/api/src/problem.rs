@@ -16,6 +16,11 @@ pub(crate) enum ApiError {
     NotFound(String),
     #[error("{0}")]
     Invalid(String),
+    #[error("{0}")]
+    Conflict(String),
+    /// The settings do not allow it.
+    #[error("{0}")]
+    Off(String),
     #[error("this path takes {0}")]
     Method(String),
     #[error("the body must be application/json")]
@@ -36,6 +41,8 @@ impl ApiError {
     fn status(&self) -> StatusCode {
         match self {
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Off(_) => StatusCode::FORBIDDEN,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Store(error)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::bill::{BilledSession, RecordedBill, Row};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::text::{Limit, head, line};
 use plimsoll_core::{ContextBudget, Ref, Role, pressure};
@@ -37,9 +38,27 @@ pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let gathered = asked.parts.history.efficiency(asked.tenant, Gathering::Session).await?;
     let efficiency = gathered.iter().find(|one| one.session.as_ref() == Some(&summary.session));
     let mut session = written(asked, &summary, efficiency).await?;
+    session["sub_agents"] = sub_agents(asked, &summary).await?;
     let view = view(asked.views, &*asked.parts.history, asked.tenant, summary).await?;
     session["reported"] = json!(reported(&view, asked.parts.policies.pricing()));
     Ok(session)
+}
+
+/// Lists the sessions of a session's sub-agents: their ids begin with its own.
+async fn sub_agents(asked: &ApiRequest<'_>, parent: &SessionSummary) -> Result<Value, ApiError> {
+    let all = asked.parts.history.sessions(asked.tenant, usize::MAX >> 1).await?;
+    let mut agents = Vec::new();
+    for one in
+        all.iter().filter(|one| parent_of(one.session.as_str()) == Some(parent.session.as_str()))
+    {
+        agents.push(written(asked, one, None).await?);
+    }
+    Ok(json!(agents))
+}
+
+/// Returns the id of the session that a sub-agent works for: the part before the name of the agent.
+fn parent_of(id: &str) -> Option<&str> {
+    id.rsplit_once(':').map(|(parent, _)| parent).filter(|parent| !parent.is_empty())
 }
 
 /// Returns the session that the path names.
@@ -69,6 +88,7 @@ async fn written(
     let bills = efficiency.map(|one| one.bills).filter(|bills| bills.requests_billed > 0);
     Ok(json!({
         "id": session.session,
+        "parent": parent_of(session.session.as_str()),
         "title": title,
         "model": model,
         "messages": session.messages,
@@ -106,9 +126,36 @@ fn reported(view: &SessionView, pricing: &Pricing) -> Option<Value> {
         prompt += usage.prompt_tokens;
         cached += usage.cached_tokens;
     }
+    let bill = causes(view, pricing);
     (requests > 0).then(|| {
-        json!({"requests": requests, "cost": cost, "prompt_tokens": prompt, "cached_tokens": cached})
+        json!({
+            "requests": requests, "cost": cost, "prompt_tokens": prompt, "cached_tokens": cached,
+            "bill": bill,
+        })
     })
+}
+
+/// Writes where the reported money went, by row of the bill; cache misses have a row for each cause.
+fn causes(view: &SessionView, pricing: &Pricing) -> Value {
+    let requests = plimsoll_formats::requests_of(&view.messages);
+    let mut bill = RecordedBill::new(pricing, None);
+    bill.add(&BilledSession {
+        client: "",
+        id: "",
+        folder: None,
+        started: None,
+        model: view.model(),
+        requests: &requests,
+        tools_used: 0,
+    });
+    let rows = Row::ALL.iter().filter_map(|row| {
+        let amount = bill.total.amount(*row);
+        let is_miss = serde_json::to_value(row).ok()?.as_str()?.starts_with("again");
+        (amount.tokens > 0.0).then(|| {
+            json!({"row": row, "tokens": amount.tokens.round(), "cost": amount.dollars, "is_miss": is_miss})
+        })
+    });
+    rows.collect()
 }
 
 pub(crate) async fn messages(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {

@@ -4,12 +4,13 @@ use plimsoll_core::context::{Receipt, State};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::plan::{Context, sent_tokens};
 use plimsoll_core::policy::Policy;
-use plimsoll_core::replay::{Replay, replay_stretches};
+use plimsoll_core::replay::{Replay, bound_stretches, replay_stretches};
 use plimsoll_core::terms::Terms;
 use plimsoll_core::{Message, Position, Transcript};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::sources::{MessageSources, TokensBySource};
+use crate::sources::SourceSums;
 use crate::view::SessionView;
 
 /// What a list of turns is about.
@@ -69,7 +70,7 @@ pub(crate) fn walk(
         return Basis::Recorded;
     }
     let (strategy, policy) = named.unwrap_or(usual);
-    replay_of(view, policy, pricing, |transcript, turn| {
+    replay_of(view, policy, pricing, ReplayDepth::Contexts, |transcript, turn| {
         let answer = &transcript.entries()[turn.receipt.position].message;
         each(SeenTurn {
             number: turn.receipt.turn,
@@ -91,6 +92,7 @@ pub(crate) fn replay_of(
     view: &SessionView,
     policy: &Policy,
     pricing: &Pricing,
+    depth: ReplayDepth,
     mut each: impl FnMut(&Transcript, &plimsoll_core::replay::Turn<'_>),
 ) -> Replay {
     let counted = view.counted();
@@ -100,9 +102,20 @@ pub(crate) fn replay_of(
         Terms { around: counted.overhead.surroundings(), ..Terms::new(prices) }
     };
     let transcript = &counted.transcript;
-    replay_stretches(counted.stretches(), policy, counted.overhead.shared, terms, |turn| {
-        each(transcript, &turn);
-    })
+    let (stretches, shared) = (counted.stretches(), counted.overhead.shared);
+    let each = |turn: plimsoll_core::replay::Turn<'_>| each(transcript, &turn);
+    match depth {
+        ReplayDepth::Contexts => bound_stretches(stretches, policy, shared, terms, each),
+        ReplayDepth::Needs => replay_stretches(stretches, policy, shared, terms, each),
+    }
+}
+
+/// The questions that a replay answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplayDepth {
+    Contexts,
+    /// Also which needed content was hidden.
+    Needs,
 }
 
 /// Returns what the answer of a turn was billed, by the usage that its provider reported.
@@ -113,22 +126,50 @@ pub(crate) fn billed(turn: &SeenTurn<'_>, pricing: &Pricing) -> Option<f64> {
     Some(priced.prices.billed(&usage))
 }
 
+/// The size of a prompt before and after its agent compacted the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct SeenCompaction {
+    before: u64,
+    after: u64,
+}
+
+/// Finds compactions by the prompts that the provider reported: one is much smaller than the one before.
+#[derive(Debug, Default)]
+pub(crate) struct Compactions {
+    last: u64,
+}
+
+impl Compactions {
+    /// A smaller prompt is no context worth a compaction (chosen).
+    const LEAST: u64 = 10_000;
+
+    /// Returns the compaction before a turn, if there was one.
+    pub(crate) fn at(&mut self, turn: &SeenTurn<'_>) -> Option<SeenCompaction> {
+        let answer = &turn.transcript.entries().get(turn.position)?.message;
+        self.next(answer.usage?.prompt_tokens)
+    }
+
+    fn next(&mut self, prompt: u64) -> Option<SeenCompaction> {
+        if prompt == 0 {
+            return None;
+        }
+        let before = std::mem::replace(&mut self.last, prompt);
+        // Half of the prompt is gone (chosen: clearing a few results takes less).
+        (before >= Self::LEAST && prompt * 2 <= before)
+            .then_some(SeenCompaction { before, after: prompt })
+    }
+}
+
 /// Writes a turn as a list shows it.
 pub(crate) fn written(
     turn: &SeenTurn<'_>,
-    sources: &MessageSources,
+    sums: &mut SourceSums<'_>,
     view: &SessionView,
     pricing: &Pricing,
 ) -> Value {
     let receipt = turn.receipt;
-    let mut sent = TokensBySource::new();
-    let mut reduced = 0_u64;
-    for (position, decision) in turn.state.plan().decisions().iter().enumerate().take(turn.position)
-    {
-        let tokens = sent_tokens(decision);
-        sources.add(position, tokens, &mut sent);
-        reduced += u64::from(decision.whole.tokens.saturating_sub(tokens));
-    }
+    let decisions = turn.state.plan().decisions().iter().take(turn.position);
+    let (mut sent, reduced) = sums.at(decisions.map(|one| (sent_tokens(one), one.whole.tokens)));
     let components = &receipt.components;
     for (source, tokens) in [
         ("memory", components.memory + components.pinned + components.facts + components.artefacts),
@@ -174,4 +215,21 @@ pub(crate) fn written(
         "reported": answer.and_then(|answer| answer.usage),
         "reported_cost": billed(turn, pricing),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_of_half_the_size_was_compacted() {
+        let mut seen = Compactions::default();
+        let found: Vec<_> =
+            [30_000, 0, 29_000, 12_000, 13_000, 900, 300].map(|prompt| seen.next(prompt)).into();
+        let compaction = |before, after| Some(SeenCompaction { before, after });
+        assert_eq!(
+            found,
+            [None, None, None, compaction(29_000, 12_000), None, compaction(13_000, 900), None]
+        );
+    }
 }

@@ -13,8 +13,8 @@ use crate::paging::{PageQuery, page};
 use crate::parts::ApiPolicies;
 use crate::problem::ApiError;
 use crate::sessions;
-use crate::sources::MessageSources;
-use crate::timeline::{SeenTurn, replay_of, walk, written};
+use crate::sources::{MessageSources, SourceSums};
+use crate::timeline::{Compactions, ReplayDepth, SeenTurn, replay_of, walk, written};
 use crate::view::{SessionView, WrittenTurns, view};
 
 /// The policy of a replay that names none.
@@ -88,8 +88,11 @@ fn written_turns(
     let (pricing, sources) = (policies.pricing(), sources_of(view));
     let mut items = Vec::new();
     let named = named.map(|(name, policy)| (&**name, policy));
+    let (mut compactions, mut sums) = (Compactions::default(), SourceSums::of(&sources));
     let basis = walk(view, named, (&usual.0, &usual.1), pricing, |turn| {
-        items.push((turn.number, written(&turn, &sources, view, pricing)));
+        let mut item = written(&turn, &mut sums, view, pricing);
+        item["compaction"] = json!(compactions.at(&turn));
+        items.push((turn.number, item));
     });
     WrittenTurns { basis: basis.as_str(), items }
 }
@@ -100,18 +103,18 @@ fn number(asked: &ApiRequest<'_>) -> Result<u32, ApiError> {
     given.parse().map_err(|_| ApiError::NotFound(format!("turn `{given}`")))
 }
 
-/// Shows one turn and the context before it to `write`.
+/// Shows one turn and the context before it to `write`, and returns whether another follows.
 async fn at<T: Send + 'static>(
     asked: &ApiRequest<'_>,
     write: impl Fn(&SeenTurn<'_>, Option<&Context>, &SessionView, &dyn ApiPolicies) -> T
     + Send
     + 'static,
-) -> Result<T, ApiError> {
+) -> Result<(T, bool), ApiError> {
     let number = number(asked)?;
     let named = named_policy(asked)?;
     let usual = policy(asked, USUAL_POLICY)?;
     let found = on_view(asked, move |view, policies| {
-        let mut before: Option<Context> = None;
+        let (mut before, mut has_next): (Option<Context>, bool) = (None, false);
         let mut found = None;
         let named = named.as_ref().map(|(name, policy)| (&**name, policy));
         walk(view, named, (&usual.0, &usual.1), policies.pricing(), |turn| {
@@ -121,8 +124,9 @@ async fn at<T: Send + 'static>(
             if turn.number < number {
                 before = Some(turn.context.clone());
             }
+            has_next |= turn.number > number;
         });
-        found
+        found.map(|found| (found, has_next))
     })
     .await?;
     found.ok_or_else(|| ApiError::NotFound(format!("turn {number} in this session")))
@@ -132,9 +136,10 @@ pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let query = PageQuery::of(&asked.query)?;
     let (from, limit) = (query.number()? as usize, query.limit);
     let only_changed = asked.query.get("changed") == Some("true");
-    at(asked, move |turn, before, view, policies| {
+    let (mut answer, has_next) = at(asked, move |turn, before, view, policies| {
         let sources = sources_of(view);
-        let mut answer = written(turn, &sources, view, policies.pricing());
+        let mut sums = SourceSums::of(&sources);
+        let mut answer = written(turn, &mut sums, view, policies.pricing());
         let decisions = turn.state.plan().decisions().iter().enumerate().take(turn.position);
         let mut rows = decisions
             .filter(|(position, decision)| {
@@ -155,7 +160,9 @@ pub(crate) async fn one(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
         answer["difference"] = difference(before, turn.context);
         answer
     })
-    .await
+    .await?;
+    answer["has_next"] = json!(has_next);
+    Ok(answer)
 }
 
 fn is_changed(decision: &Decision) -> bool {
@@ -224,7 +231,7 @@ pub(crate) async fn message(asked: &ApiRequest<'_>) -> Result<Value, ApiError> {
     let given = asked.query.path("position").to_owned();
     let unknown = ApiError::NotFound(format!("message `{given}` in this turn"));
     let Ok(position) = given.parse::<usize>() else { return Err(unknown) };
-    let found = at(asked, move |turn, _, _, _| {
+    let (found, _) = at(asked, move |turn, _, _, _| {
         let decision =
             turn.state.plan().decisions().get(position).filter(|_| position < turn.position)?;
         Some(json!({
@@ -264,7 +271,7 @@ pub(crate) fn compare(
 ) -> Value {
     let pricing = book.pricing();
     let items = policies.iter().map(|(name, policy)| {
-        let replay = replay_of(view, policy, pricing, |_, _| {});
+        let replay = replay_of(view, policy, pricing, ReplayDepth::Needs, |_, _| {});
         let totals = &replay.totals;
         json!({
             "policy": name,

@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
     if arguments.plain.json {
         return output::json(&assembled.document());
     }
-    output::data(&page::page(&assembled, arguments.explain))
+    output::page(&page::page(&assembled, arguments.explain))
 }
 
 /// Records the assembly in its session's log.

@@ -6,9 +6,11 @@ mod page;
 mod words;
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use plimsoll_core::MillisSinceEpoch;
 use plimsoll_core::bill::{BilledSession, RecordedBill};
+use plimsoll_core::cost::Pricing;
 use plimsoll_formats::{ReadOptions, Session};
 
 use crate::arguments::BillArguments;
@@ -27,9 +29,26 @@ pub(crate) fn run(arguments: &BillArguments) -> Result<(), CommandError> {
     let pricing = crate::pricing::pricing(arguments.pricing.as_deref())?;
     let (home, places) = sessions::places()?;
     let files = sessions::billed(&arguments.paths, &places)?;
+    let searched = arguments.paths.is_empty().then(|| sessions::named(&home, &places));
+    let bill = recorded(&files, &pricing, arguments.since, searched.as_deref())?;
+    if let Some(path) = &arguments.html {
+        html::write(path, &bill)?;
+    }
+    output::show(arguments.json, &json::BillDocument::new(&bill), || {
+        page::page(&bill, arguments.by, arguments.all)
+    })
+}
+
+/// Adds up the requests of recorded sessions. Errors: none of them reports a usage.
+pub(crate) fn recorded<'a>(
+    files: &[PathBuf],
+    pricing: &'a Pricing,
+    since: Option<MillisSinceEpoch>,
+    searched: Option<&str>,
+) -> Result<RecordedBill<'a>, CommandError> {
     let mut progress = Progress::new("reading", files.len() as u64);
-    let mut bill = RecordedBill::new(&pricing, arguments.since);
-    for file in &files {
+    let mut bill = RecordedBill::new(pricing, since);
+    for file in files {
         match read(file) {
             Ok(session) => add(&mut bill, file, &session),
             Err(why) => bill.add_unreadable(|| format!("{}: {why}", file.display())),
@@ -41,15 +60,9 @@ pub(crate) fn run(arguments: &BillArguments) -> Result<(), CommandError> {
         output::warning(&warning);
     }
     if bill.total.requests == 0 {
-        let searched = arguments.paths.is_empty().then(|| sessions::named(&home, &places));
-        return Err(words::nothing(&bill, searched.as_deref()));
+        return Err(words::nothing(&bill, searched));
     }
-    if let Some(path) = &arguments.html {
-        html::write(path, &bill)?;
-    }
-    output::show(arguments.json, &json::BillDocument::new(&bill), || {
-        page::page(&bill, arguments.by, arguments.all)
-    })
+    Ok(bill)
 }
 
 fn read(path: &Path) -> anyhow::Result<Session> {

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &CacheArguments) -> Result<(), CommandError> {
             if *json {
                 return output::json(&found.iter().map(Shown::of).collect::<Vec<_>>());
             }
-            output::data(&list(&found))
+            output::page(&list(&found))
         }
         CacheCommand::Show { key, store, json } => {
             let store = Store::open_existing(store, None)?;

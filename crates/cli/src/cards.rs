@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &CardsArguments) -> Result<(), CommandError> {
         Ok(cards)
     })?;
     let rows: Vec<CardRow<'_>> = cards.iter().map(row).collect();
-    if arguments.json { output::json(&rows) } else { output::data(&table(&rows)) }
+    if arguments.json { output::json(&rows) } else { output::page(&table(&rows)) }
 }
 
 fn row(card: &ContextCard) -> CardRow<'_> {
@@ -169,7 +169,7 @@ fn selected(
         let refs = found.messages.iter().map(|it| format!("ref:message:{}", it.hash)).collect();
         return output::json(&Chosen { selection: &found.selection, refs });
     }
-    output::data(&choice(&found.selection, &found.messages))
+    output::page(&choice(&found.selection, &found.messages))
 }
 
 fn choice(selection: &Selection, messages: &[MessageRecord]) -> String {

@@ -6,22 +6,19 @@ use plimsoll_core::context::{Receipt, State, bound};
 use plimsoll_core::pins::{PinRecord, Wish, WishKind};
 use plimsoll_core::plan::{Context, sent_tokens};
 use plimsoll_core::{KeptLines, Ref, Transcript};
-use plimsoll_formats::Compaction;
 use serde::Serialize;
 
 use crate::arguments::ExplainArguments;
 use crate::config::config;
 use crate::error::CommandError;
 use crate::figures::thousands;
-use crate::load::load;
+use crate::load::{compaction, load};
 use crate::output::{self, BOLD, DIM, RESET};
 
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     let policy = config(&arguments.settings)?.policy(&arguments.policy)?;
-    let compaction =
-        if arguments.no_compaction { Compaction::PassOver } else { Compaction::Honour };
     let reading = &arguments.session.reading;
-    let loaded = load(&arguments.session.file, reading, compaction)?;
+    let loaded = load(&arguments.session.file, reading, compaction(arguments.no_compaction))?;
     crate::store::record(reading, arguments.settings.config.as_deref(), &loaded)?;
     let wishes = wishes(arguments)?;
     let mut state = State::default();
@@ -79,7 +76,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
         text.push('\n');
         return output::data(&text);
     }
-    output::data(&table(&receipt, &rows))
+    output::page(&table(&receipt, &rows))
 }
 
 /// Reads the wishes of the arguments.

@@ -108,6 +108,29 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     out
 }
 
+/// Pads the cells of a table on their left, but those of the first column on their right.
+pub(crate) fn aligned_right<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |cell: &str| anstream::adapter::strip_str(cell).to_string().chars().count();
+    let widths: [usize; N] =
+        std::array::from_fn(|at| rows.iter().map(|row| width(&row[at])).max().unwrap_or(0));
+    let mut out = String::new();
+    for row in rows {
+        for (at, (cell, most)) in row.iter().zip(widths).enumerate() {
+            let padding = std::iter::repeat_n(' ', most - width(cell));
+            if at == 0 {
+                out.push_str(cell);
+                out.extend(padding);
+            } else {
+                out.push_str("  ");
+                out.extend(padding);
+                out.push_str(cell);
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,14 +6,14 @@ use std::path::Path;
 use plimsoll_core::safety::{Flags, add, handle_message, told};
 use plimsoll_core::{ContentHash, Message};
 use plimsoll_engine::SessionId;
-use plimsoll_formats::{NoteKind, ReadOptions, RecordPlace, SessionNote, read_dialogue};
+use plimsoll_formats::{NoteKind, ReadOptions, RecordPlace, Session, SessionNote, read_dialogue};
 use serde::Serialize;
 
 use crate::arguments::ImportArguments;
 use crate::config::{self, Config};
 use crate::error::CommandError;
 use crate::figures::thousands;
-use crate::load::{read_file, read_session, warn};
+use crate::load::{part_of, read_file, read_session, warn};
 use crate::output;
 use crate::store::{Store, id_of, session_id};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), CommandError> {
         }
         text.push('\n');
     }
-    output::data(&text)
+    output::page(&text)
 }
 
 /// Puts the messages of one file into a store.
@@ -133,24 +133,46 @@ fn session(path: &Path, bytes: &[u8]) -> Result<Read, CommandError> {
     let session = read_session(path, bytes, ReadOptions::default()).map_err(|error| {
         error.hint("or lines {\"id\", \"session\", \"speaker\", \"time\", \"text\"}")
     })?;
-    let id = id_of(&session)?;
-    let place = |message: &Message| RecordPlace::Line(message.source.unwrap_or(0));
-    Ok(Read {
-        places: session.messages.iter().map(|message| place(message)).collect(),
-        messages: session
-            .messages
-            .iter()
-            .map(|message| (id.clone(), (**message).clone()))
-            .collect(),
-        notes: session.notes,
-        is_recorded: true,
-    })
+    let mut read =
+        Read { messages: Vec::new(), places: Vec::new(), notes: Vec::new(), is_recorded: true };
+    let (first, others) = (part_of(path).1, session.parts.len());
+    add_session(&mut read, &session)?;
+    // The file stands for all of its conversations, a number for one.
+    for part in 1..if first == 0 { others } else { 0 } {
+        let options = ReadOptions { part, ..ReadOptions::default() };
+        match plimsoll_formats::read(bytes, &options) {
+            Ok(session) => add_session(&mut read, &session)?,
+            Err(error) => read.notes.push(SessionNote {
+                place: RecordPlace::Line(0),
+                kind: NoteKind::Skipped { why: format!("conversation {part}: {error}") },
+            }),
+        }
+    }
+    read.notes.retain(|note| !matches!(note.kind, NoteKind::FurtherSessions { .. }));
+    Ok(read)
+}
+
+fn add_session(read: &mut Read, session: &Session) -> Result<(), CommandError> {
+    let id = id_of(session)?;
+    for message in &session.messages {
+        read.places.push(RecordPlace::Line(message.source.unwrap_or(0)));
+        read.messages.push((id.clone(), (**message).clone()));
+    }
+    read.notes.extend(session.notes.iter().cloned());
+    Ok(())
 }
 
 /// Gives a recorded session that begins otherwise than the one of its name in the store a name of its own.
 ///
 /// Agents write files of sub-agents and of other machines under one id; merged, they would be a conversation that nobody had.
 fn apart(store: &Store, messages: &mut [(SessionId, Message)]) -> Result<(), CommandError> {
+    for own in messages.chunk_by_mut(|(a, _), (b, _)| a == b) {
+        apart_one(store, own)?;
+    }
+    Ok(())
+}
+
+fn apart_one(store: &Store, messages: &mut [(SessionId, Message)]) -> Result<(), CommandError> {
     let Some((id, first)) = messages.first() else { return Ok(()) };
     let hash = ContentHash::of(first);
     let kept = store.history(async |history, tenant| history.messages(tenant, id, 0, 1).await)?;

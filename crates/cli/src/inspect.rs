@@ -3,6 +3,7 @@
 mod glance;
 mod list;
 mod page;
+mod totals;
 
 pub(crate) use glance::session_tokens;
 
@@ -15,6 +16,9 @@ use crate::load::{compaction, load_bytes, read_file};
 use crate::output;
 
 pub(crate) fn run(arguments: &InspectArguments) -> Result<(), CommandError> {
+    if let Some(by) = arguments.by {
+        return totals::run(arguments, by);
+    }
     match &arguments.file {
         None => list::usual(arguments.limit.get(), arguments.json),
         Some(path) if path.is_dir() => list::folder(path, arguments.limit.get(), arguments.json),
@@ -29,7 +33,7 @@ fn session(path: &Path, arguments: &InspectArguments) -> Result<(), CommandError
         verbose: arguments.verbose,
         ..ReadingArguments::default()
     };
-    let compaction = compaction(arguments.honour_compaction);
+    let compaction = compaction(arguments.no_compaction);
     let loaded = load_bytes(path, &reading, compaction, &read_file(path)?)?;
     let budget = recorded_budget(arguments.window, &loaded.session);
     let glance = glance::glance(path, &loaded, &budget);

@@ -1,7 +1,7 @@
 //! Loading: a file to a transcript, counted and priced.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll_core::cost::{Prices, Pricing};
 use plimsoll_core::counted_session::{CountedSession, MessageStretch};
@@ -82,7 +82,7 @@ pub(crate) fn load_bytes(
     bytes: &[u8],
 ) -> Result<Loaded, CommandError> {
     let pricing = pricing(arguments.pricing.as_deref())?;
-    let session = read_session(path, bytes, ReadOptions { compaction })?;
+    let session = read_session(path, bytes, ReadOptions { compaction, ..ReadOptions::default() })?;
     let model = arguments.model.clone().or_else(|| session.header.model.clone());
     let priced = pricing.of(model.as_deref(), session.header.started);
     Unlisted::default().warn(model.as_deref(), &priced);
@@ -110,16 +110,29 @@ pub(crate) fn load_bytes(
     })
 }
 
-/// Returns how compactions are read where they are honoured only when it is asked for.
-pub(crate) fn compaction(honour: bool) -> Compaction {
-    if honour { Compaction::Honour } else { Compaction::PassOver }
+/// Returns how compactions are read: they are honoured unless the arguments ignore them.
+pub(crate) fn compaction(is_ignored: bool) -> Compaction {
+    if is_ignored { Compaction::PassOver } else { Compaction::Honour }
 }
 
 /// The path that means standard input.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
+/// Splits the number of a conversation off a path: `FILE#2` is the second one besides the first of `FILE`.
+///
+/// A file whose own name ends like that is meant itself.
+pub(crate) fn part_of(path: &Path) -> (PathBuf, usize) {
+    let split = || {
+        let (file, number) = path.to_str()?.rsplit_once('#')?;
+        Some((PathBuf::from(file), number.parse().ok()?))
+    };
+    let own = || (path.to_owned(), 0);
+    if path.exists() { own() } else { split().unwrap_or_else(own) }
+}
+
 /// Reads a file's bytes, or standard input for `-`.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
+    let (path, _) = &part_of(path);
     let bytes = if path.as_os_str() == STANDARD_INPUT {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
@@ -137,6 +150,7 @@ pub(crate) fn read_session(
     bytes: &[u8],
     options: ReadOptions,
 ) -> Result<Session, CommandError> {
+    let options = ReadOptions { part: part_of(path).1, ..options };
     plimsoll_formats::read(bytes, &options).map_err(|error| {
         let hint = error.hint();
         let error = anyhow::Error::new(error).context(path.display().to_string());

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::io::{ErrorKind, Write as _};
 
 use plimsoll_core::safety::{Handling, redact};
+use plimsoll_core::text::{Limit, tail};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::error::{CommandError, Kind};
 
@@ -57,6 +59,80 @@ fn message(line: &str) {
     }
 }
 
+/// Writes a page for a reader: no line is wider than the terminal.
+pub(crate) fn page(text: &str) -> Result<(), CommandError> {
+    match width() {
+        Some(width) => data(&wrapped(text, width)),
+        None => data(text),
+    }
+}
+
+/// Returns the columns of the terminal, or those that `COLUMNS` names; `None` where the output goes elsewhere.
+#[expect(clippy::disallowed_methods, reason = "the width of the terminal is the output's own")]
+pub(crate) fn width() -> Option<usize> {
+    /// A narrower terminal cannot show a table at all (chosen).
+    const LEAST: usize = 20;
+    let named = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let seen =
+        || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into());
+    named.or_else(seen).filter(|width| *width >= LEAST)
+}
+
+/// Breaks lines that are wider than `width` at a blank, and begins what follows under the line's own beginning.
+///
+/// Colours have no width.
+fn wrapped(text: &str, width: usize) -> String {
+    /// Columns by which the rest of a line is further in (chosen).
+    const INDENT: usize = 2;
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let plain = anstream::adapter::strip_str(line).to_string();
+        if UnicodeWidthStr::width(plain.as_str()) <= width {
+            out.push_str(line);
+        } else {
+            let margin = plain.chars().take_while(|c| *c == ' ').count().min(width / 3) + INDENT;
+            wrap(&mut out, line, width, margin);
+        }
+        out.push_str(end);
+    }
+    out
+}
+
+fn wrap(out: &mut String, line: &str, width: usize, margin: usize) {
+    // The columns so far, and the last blank that can be a break: its place in `out`, and the columns up to it.
+    let (mut columns, mut blank, mut is_escape) = (0, None, false);
+    for c in line.chars() {
+        if is_escape || c == '\u{1b}' {
+            is_escape = !c.is_ascii_alphabetic();
+            out.push(c);
+            continue;
+        }
+        let own = UnicodeWidthChar::width(c).unwrap_or(0);
+        if columns + own > width {
+            let indent = format!("\n{:margin$}", "");
+            match blank.take() {
+                Some((place, before)) => {
+                    out.replace_range(place..=place, &indent);
+                    columns = margin + columns - before - 1;
+                }
+                None => {
+                    out.push_str(&indent);
+                    columns = margin;
+                }
+            }
+            if c == ' ' && columns == margin {
+                continue;
+            }
+        }
+        if c == ' ' && columns > margin {
+            blank = Some((out.len(), columns));
+        }
+        out.push(c);
+        columns += own;
+    }
+}
+
 fn write(mut out: impl std::io::Write, bytes: &[u8]) -> Result<(), CommandError> {
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -99,7 +175,7 @@ pub(crate) fn show(
     document: &impl serde::Serialize,
     text: impl FnOnce() -> String,
 ) -> Result<(), CommandError> {
-    if is_json { json(document) } else { data(&text()) }
+    if is_json { json(document) } else { page(&text()) }
 }
 
 /// Writes bytes as they are; a closed pipe is no failure.
@@ -176,9 +252,36 @@ pub(crate) fn line(text: &str, most: usize) -> String {
     plain(&plimsoll_core::text::line(text, most))
 }
 
+/// Returns the end of a long name in plain characters: the end of a path says the most.
+pub(crate) fn ending(name: &str, most: usize) -> String {
+    let name = plain(name);
+    if name.chars().count() <= most {
+        return name;
+    }
+    format!("…{}", tail(&name, Limit::Characters(most - 1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wide_lines_break_at_blanks_and_lose_nothing() {
+        assert_eq!(wrapped("  a bc def\nx\n", 8), "  a bc\n    def\nx\n");
+        assert_eq!(wrapped("123456789012", 8), "12345678\n  9012");
+        let coloured = format!("{BOLD}name{RESET}      12    3456");
+        assert_eq!(wrapped(&coloured, 40), coloured);
+        for width in 20..60 {
+            let text =
+                "alpha  beta 日本語日本語日本語 gamma/delta/epsilon/zeta/eta/theta/iota  kappa";
+            let found = wrapped(text, width);
+            let widest = found.lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
+            assert!(widest <= width, "{width}: {found}");
+            let letters =
+                |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            assert_eq!(letters(&found), letters(text));
+        }
+    }
 
     #[test]
     fn lines_are_plain_and_short() {

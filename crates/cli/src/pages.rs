@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
-use plimsoll_api::{ApiParts, ApiPolicies, StoreApi};
+use plimsoll_api::{ApiCascades, ApiParts, ApiPolicies, StoreApi};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::policy::Policy;
 use plimsoll_engine::assemble::FrameBook;
@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::models::{self, embedder};
 use crate::pricing::pricing;
+use crate::run::ServedCascades;
 use crate::system::outside;
 
 /// The interface over a store.
@@ -30,14 +31,21 @@ pub(crate) async fn open(
     history: Arc<dyn HistoryStore>,
     knowledge: Arc<dyn KnowledgeStore>,
 ) -> Result<Arc<dyn Pages>, CommandError> {
-    Ok(Arc::new(StorePages(api(config, history, knowledge).await?)))
+    let is_allowed = config.gateway.cascades;
+    Ok(Arc::new(StorePages(api(config, history, knowledge, is_allowed).await?)))
 }
 
 pub(crate) async fn api(
     config: &Config,
     history: Arc<dyn HistoryStore>,
     knowledge: Arc<dyn KnowledgeStore>,
+    runs_cascades: bool,
 ) -> Result<StoreApi, CommandError> {
+    let cascades: Option<Arc<dyn ApiCascades>> = if runs_cascades {
+        Some(Arc::new(ServedCascades::new(config, history.clone(), knowledge.clone())?))
+    } else {
+        None
+    };
     let embedder = embedder(&models::open(&config.models)?);
     let frames = FrameBook::new(config.frames()?, embedder.as_deref()).await;
     Ok(StoreApi::new(ApiParts {
@@ -51,6 +59,7 @@ pub(crate) async fn api(
         request: config.request.clone(),
         frames: frames.map_err(CommandError::failure)?,
         policies: Arc::new(PricedPolicies { config: config.clone(), pricing: pricing(None)? }),
+        cascades,
         handling: config.safety.ingestion,
     }))
 }
@@ -94,7 +103,8 @@ pub(crate) async fn open_alone(
     history: Arc<dyn HistoryStore>,
     knowledge: Arc<dyn KnowledgeStore>,
 ) -> Result<Arc<dyn Pages>, CommandError> {
-    Ok(Arc::new(OnlyPages(api(config, history, knowledge).await?)))
+    // It serves the person who started it.
+    Ok(Arc::new(OnlyPages(api(config, history, knowledge, true).await?)))
 }
 
 #[async_trait]

@@ -14,16 +14,11 @@ pub(crate) fn run(arguments: &PressureArguments) -> Result<(), CommandError> {
     let loaded = load(
         &arguments.session.file,
         &arguments.session.reading,
-        compaction(arguments.honour_compaction),
+        compaction(arguments.no_compaction),
     )?;
     let budget = context_budget(&arguments.window, &loaded.session)?;
     let tokens = session_tokens(&statistics(&loaded.counted.transcript));
     let found = pressure(tokens, &budget);
-    if !(loaded.session.compactions.is_empty() || arguments.honour_compaction) {
-        output::note(
-            "the agent compacted this session; `--honour-compaction` measures what it had afterwards",
-        );
-    }
     match arguments.format {
         PressureFormat::Json => output::json(&found),
         _ if arguments.json => output::json(&found),

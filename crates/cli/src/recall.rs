@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &RecallArguments) -> Result<(), CommandError> {
                 hits,
             });
         }
-        output::data(&page::page(&found, scope, arguments))
+        output::page(&page::page(&found, scope, arguments))
     })?
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &RefArguments) -> Result<(), CommandError> {
             if *json {
                 return output::json(&found.iter().map(listed).collect::<Vec<_>>());
             }
-            output::data(&list(&found))
+            output::page(&list(&found))
         }
         RefCommand::Gc { store, json } => {
             let store = Store::open_existing(store, None)?;

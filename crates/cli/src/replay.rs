@@ -1,6 +1,8 @@
 //! `plimsoll replay`: recorded sessions under policies, turn by turn.
 
 mod contexts;
+mod drawing;
+mod groups;
 pub(crate) mod html;
 mod picture;
 mod report;
@@ -11,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_core::policy::Policy;
 use plimsoll_core::replay::{Replay, ReplaySum, replay_stretches};
-use plimsoll_formats::Compaction;
 
+use groups::ReplayGroups;
 use sum::SessionFigures;
 
 use crate::arguments::ReplayArguments;
 use crate::config::config;
 use crate::error::CommandError;
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, compaction, load};
 use crate::output;
 use crate::progress::Progress;
 use crate::sessions::{self, ENDINGS};
@@ -42,8 +44,11 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
     if let Some(path) = &arguments.html {
         crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
     }
+    if let Some(path) = &arguments.picture {
+        crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
+    }
     match files(arguments)?.as_slice() {
-        [file] => one(arguments, file, &policies),
+        [file] if arguments.by.is_none() => one(arguments, file, &policies),
         files => several(arguments, files, &policies),
     }
 }
@@ -79,9 +84,7 @@ fn files(arguments: &ReplayArguments) -> Result<Vec<PathBuf>, CommandError> {
 
 /// Reads a session with the rules that the arguments give.
 fn session(arguments: &ReplayArguments, path: &Path) -> Result<Loaded, CommandError> {
-    let compaction =
-        if arguments.no_compaction { Compaction::PassOver } else { Compaction::Honour };
-    let mut loaded = load(path, &arguments.reading, compaction)?;
+    let mut loaded = load(path, &arguments.reading, compaction(arguments.no_compaction))?;
     loaded.set_rules(arguments.prices, arguments.append_only);
     Ok(loaded)
 }
@@ -92,6 +95,9 @@ fn one(arguments: &ReplayArguments, path: &Path, policies: &[Named]) -> Result<(
     let (full, runs) = replayed(arguments, &loaded, policies)?;
     if let Some(path) = &arguments.html {
         html::write(path, &arguments.files[0], &loaded, &full, &runs)?;
+    }
+    if let Some(path) = &arguments.picture {
+        drawing::write(path, &loaded, &full, &runs)?;
     }
     if arguments.json {
         return report::json(&loaded, &full, &runs);
@@ -105,7 +111,7 @@ fn one(arguments: &ReplayArguments, path: &Path, policies: &[Named]) -> Result<(
             text.push_str(&report::missed(&loaded, one));
         }
     }
-    output::data(&text)
+    output::page(&text)
 }
 
 /// Replays one session after the other and adds them up; none stays in memory.
@@ -117,6 +123,7 @@ fn several(
     for (given, flag) in [
         (arguments.contexts.is_some(), "--contexts"),
         (arguments.html.is_some(), "--html"),
+        (arguments.picture.is_some(), "--picture"),
         (arguments.missed, "--missed"),
         (arguments.all_turns, "--all-turns"),
     ] {
@@ -127,6 +134,7 @@ fn several(
     }
     let mut sum = ReplaySum::new(policies.iter().map(|(name, _)| name.clone()));
     let mut each = Vec::new();
+    let mut groups = arguments.by.map(ReplayGroups::new);
     for path in files {
         let loaded = match session(arguments, path) {
             Ok(loaded) => loaded,
@@ -140,14 +148,19 @@ fn several(
         let (full, runs) = replayed(arguments, &loaded, policies)?;
         if arguments.each && !arguments.json {
             let name = output::plain(&path.display().to_string());
-            output::data(&format!("{name}\n{}\n", report::text(&loaded, &full, &runs)))?;
+            output::page(&format!("{name}\n{}\n", report::text(&loaded, &full, &runs)))?;
         }
         sum.add(loaded.estimate, &full, runs.iter().map(|run| &run.replay));
+        if let Some(groups) = &mut groups {
+            groups.add(path, &loaded, &full, &runs);
+        }
         if arguments.each {
             each.push(SessionFigures::of(path, &loaded, &full, &runs));
         }
     }
-    output::show(arguments.json, &sum::document(&sum, &each), || sum::text(&sum))
+    output::show(arguments.json, &sum::document(&sum, &each, groups.as_ref()), || {
+        sum::text(&sum) + &groups.as_ref().map_or_else(String::new, ReplayGroups::text)
+    })
 }
 
 fn replayed(

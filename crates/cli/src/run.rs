@@ -1,6 +1,7 @@
 //! `plimsoll run`: a cascade, from its file to its output.
 
 mod dry;
+mod served;
 mod table;
 mod watch;
 
@@ -21,7 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::arguments::RunArguments;
 use crate::cascade;
-use crate::config::{self, environment};
+use crate::config::{self, Config, environment};
 use crate::error::CommandError;
 use crate::models;
 use crate::needs;
@@ -29,6 +30,8 @@ use crate::output;
 use crate::pricing::{Unlisted, pricing};
 use crate::store::{Store, session_id};
 use crate::system::outside;
+
+pub(crate) use served::ServedCascades;
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let cascade = Arc::new(read(&arguments.cascade)?);
@@ -56,17 +59,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let sources = Sources::new(models.clone(), &overrides, usual, pricing.clone())?;
     let watch = Arc::new(watch::Watch::new(arguments.json));
     let clock = outside().clock;
-    let commands = config.tools.commands(&environment).map_err(CommandError::usage)?;
-    let servers = config.tools.servers(&environment).map_err(CommandError::usage)?;
     let mut starter = config.tools.starter.clone();
     starter.allow.extend(arguments.allow_tool.iter().cloned());
     let off = starters_off(&cascade, &starter);
-    let starter = starter.tools(&environment, clock.clone()).map_err(CommandError::usage)?;
-    let tools: Vec<Arc<dyn ToolSource>> = vec![
-        Arc::new(Commands::new(commands, clock.clone())),
-        Arc::new(McpServers::new(servers, clock.clone())),
-        Arc::new(starter),
-    ];
+    let tools = tools(&config, &starter)?;
     let folder = arguments.cascade.parent().unwrap_or(Path::new(""));
     let settings = RunSettings {
         images: Some(arguments.images.clone().unwrap_or_default()),
@@ -122,6 +118,22 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         output::data(&format!("{}\n", outcome.output.trim_end()))?;
     }
     Ok(())
+}
+
+/// Returns the tools of the settings, with these starter tools.
+fn tools(
+    config: &Config,
+    starter: &StarterConfig,
+) -> Result<Vec<Arc<dyn ToolSource>>, CommandError> {
+    let clock = outside().clock;
+    let commands = config.tools.commands(&environment).map_err(CommandError::usage)?;
+    let servers = config.tools.servers(&environment).map_err(CommandError::usage)?;
+    let starter = starter.tools(&environment, clock.clone()).map_err(CommandError::usage)?;
+    Ok(vec![
+        Arc::new(Commands::new(commands, clock.clone())),
+        Arc::new(McpServers::new(servers, clock)),
+        Arc::new(starter),
+    ])
 }
 
 /// Reads a cascade and prints its problems; an error ends the command.

@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &SearchArguments) -> Result<(), CommandError> {
         text.push('\n');
         return output::data(&text);
     }
-    output::data(&table(&hits))
+    output::page(&table(&hits))
 }
 
 fn table(hits: &[Hit<MessageRecord>]) -> String {

@@ -9,7 +9,7 @@ use plimsoll_formats::{
 };
 
 use crate::error::CommandError;
-use crate::load::STANDARD_INPUT;
+use crate::load::{STANDARD_INPUT, part_of};
 
 /// Levels of folders below a named one that are searched (chosen: deeper than any agent nests sessions).
 const DEPTH: usize = 16;
@@ -55,7 +55,7 @@ pub(crate) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
             files.push(path.clone());
             continue;
         }
-        let metadata = path.metadata().map_err(|error| {
+        let metadata = part_of(path).0.metadata().map_err(|error| {
             CommandError::unreadable(path, error).hint("give recorded sessions or folders of them")
         })?;
         if metadata.is_dir() {

@@ -88,7 +88,7 @@ fn path(arguments: &PolicyArguments, json: bool) -> Result<(), CommandError> {
     for Row { layer, place, note, .. } in &places {
         let _ = writeln!(out, "{layer:layers$}  {place:names$}  {note}");
     }
-    output::data(&out)
+    output::page(&out)
 }
 
 /// An error, and where it is.

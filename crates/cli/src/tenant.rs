@@ -89,7 +89,7 @@ fn export(name: &str, place: &StorePlaceArguments) -> Result<(), CommandError> {
         }
         Ok(lines)
     })?;
-    output::data(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+    output::page(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
 }
 
 fn erase(name: &str, place: &StorePlaceArguments, yes: bool) -> Result<(), CommandError> {

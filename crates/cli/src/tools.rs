@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &ToolsArguments) -> Result<(), CommandError> {
             if *json {
                 return output::json(&tools);
             }
-            output::data(&list(&tools))
+            output::page(&list(&tools))
         }
         ToolsCommand::Add { file, store, server, tokens, json } => {
             add(file, store, server.as_deref(), tokens, *json)
@@ -154,7 +154,7 @@ fn directory(
             "all_tokens": plan.all_tokens,
         }));
     }
-    output::data(&page(&plan, directory_tokens))
+    output::page(&page(&plan, directory_tokens))
 }
 
 fn page(plan: &ToolPlan, directory_tokens: u64) -> String {

@@ -1,8 +1,13 @@
 //! `plimsoll trim`: a smaller session, in the format that it was read from.
 
+use std::collections::HashSet;
+
 use plimsoll_core::context::{State, bound};
 use plimsoll_core::plan::{Treatment, sent_tokens};
-use plimsoll_core::{ContextBudget, Message, Role, TrimSettings, TrimmedSession, statistics, trim};
+use plimsoll_core::render::without_refs;
+use plimsoll_core::{
+    ContextBudget, Message, Ref, Role, TrimSettings, TrimmedSession, statistics, trim,
+};
 use plimsoll_engine::session_summary::with_model_summary;
 use plimsoll_formats::{ContextMessage, Session, SessionFormat, SessionNote};
 use serde::Serialize;
@@ -57,7 +62,7 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
     let loaded = load_bytes(
         &arguments.session.file,
         &arguments.session.reading,
-        load::compaction(arguments.honour_compaction),
+        load::compaction(arguments.no_compaction),
         &original,
     )?;
     crate::store::record(
@@ -69,17 +74,20 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
     if !loaded.session.format.is_writable() {
         return Err(unwritable(loaded.session.format));
     }
-    if !(loaded.session.compactions.is_empty() || arguments.honour_compaction) {
+    if !loaded.session.compactions.is_empty() && !arguments.no_compaction {
         output::note(
-            "the agent compacted this session; `--honour-compaction` trims what it had afterwards",
+            "the agent compacted this session: its last context is trimmed; `--no-compaction` trims all of it",
         );
     }
-    let (context, mut report) = if let Some((name, policy)) = policy {
+    let (mut context, mut report) = if let Some((name, policy)) = policy {
         by_policy(name, &policy, &loaded)
     } else {
         let budget = context_budget(&arguments.window, &loaded.session)?;
         by_shares(&budget, &loaded, arguments)?
     };
+    if arguments.session.reading.store.is_none() && arguments.session.reading.history.is_none() {
+        drop_refs(&mut context, &loaded);
+    }
     let bytes = plimsoll_formats::write(&loaded.session, &original, &context).map_err(|error| {
         let hint = error.hint();
         let error = CommandError::usage(error);
@@ -223,6 +231,23 @@ fn by_policy(
         out: None,
     };
     (context, report)
+}
+
+/// Takes the refs out of shortened messages: without a store, nothing can expand them.
+fn drop_refs(context: &mut [ContextMessage], loaded: &Loaded) {
+    let transcript = &loaded.counted.transcript;
+    let own: HashSet<String> =
+        transcript.entries().iter().map(|entry| Ref::message(entry.hash).to_string()).collect();
+    for written in context {
+        // A message that was not changed may quote refs.
+        let original = written.position.map(|position| &loaded.session.messages[position]);
+        if original.is_some_and(|original| *original == written.message) {
+            continue;
+        }
+        if let Some(changed) = without_refs(&written.message, |reference| own.contains(reference)) {
+            written.message = changed.into();
+        }
+    }
 }
 
 /// Reads the written session again: what our own reader would have to repair, an agent would refuse.

@@ -192,5 +192,5 @@ fn print(report: &WorkReport, json: bool) -> Result<(), CommandError> {
             output::line(&parked.error, 100)
         );
     }
-    output::data(&out)
+    output::page(&out)
 }

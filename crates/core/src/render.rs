@@ -121,6 +121,37 @@ pub fn stub_called(message: &Message, original: Ref) -> Option<Message> {
     replace_texts(message, |text| (stub.len() < text.len()).then(|| stub.clone()))
 }
 
+/// Returns a message without the refs in its notes about omitted text for which `is_dead` holds; `None` if it has none.
+pub fn without_refs(message: &Message, is_dead: impl Fn(&str) -> bool) -> Option<Message> {
+    const BEFORE: &str = "; ref:message:";
+    let stripped = |text: &str| {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(BEFORE) {
+            let reference = at + 2;
+            let digits = rest[at + BEFORE.len()..].bytes().take_while(u8::is_ascii_hexdigit);
+            let end = at + BEFORE.len() + digits.count();
+            let kept = if is_dead(&rest[reference..end]) { at } else { end };
+            out.push_str(&rest[..kept]);
+            rest = &rest[end..];
+        }
+        out.push_str(rest);
+        (out.len() < text.len()).then(|| std::sync::Arc::from(out))
+    };
+    message.with_blocks(|_, block| match block {
+        Block::Text(text) => Some(Block::Text(stripped(text)?)),
+        Block::ToolResult(result) => {
+            let text = stripped(&result.text)?;
+            Some(Block::ToolResult(ToolResult { text, ..result.clone() }))
+        }
+        Block::ToolCall(call) => {
+            let arguments = stripped(&call.arguments)?;
+            Some(Block::ToolCall(ToolCall { arguments, ..call.clone() }))
+        }
+        _ => None,
+    })
+}
+
 /// Replaces the text blocks for which `change` returns another text; `None` if it returns none.
 pub fn replace_texts(
     message: &Message,

@@ -75,10 +75,9 @@ fn sidechains(bytes: &[u8], options: ReadOptions) -> Vec<SessionDraft> {
             None => line.text("parentUuid").and_then(|parent| by_uuid.get(&*parent)),
         };
         let index = known.copied().unwrap_or_else(|| {
-            threads.push((
-                SessionDraft::of_lines(),
-                ClaudeCodeReader::new(options, LineSelection::Sidechain),
-            ));
+            let mut draft = SessionDraft::of_lines();
+            draft.name = agent.clone().filter(|name| !name.is_empty());
+            threads.push((draft, ClaudeCodeReader::new(options, LineSelection::Sidechain)));
             threads.len() - 1
         });
         if let Some(agent) = agent {

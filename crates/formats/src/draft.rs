@@ -99,6 +99,10 @@ pub(crate) struct SessionDraft {
     pub(crate) branches: Vec<BranchRequest>,
     /// The conversations of sub-agents in the same file.
     pub(crate) threads: Vec<Self>,
+    /// Further sessions in the same file.
+    pub(crate) runs: Vec<Self>,
+    /// The name among the conversations of the file.
+    pub(crate) name: Option<String>,
     /// The contexts that ended with a compaction, where compactions are honoured.
     pub(crate) earlier: Vec<EarlierDraft>,
     /// How many leading `messages` stood in an earlier context or summarise one.
@@ -123,6 +127,10 @@ impl SessionDraft {
         Ok((Self::new(RecordPlace::Element), document, list))
     }
 
+    pub(crate) fn of_elements() -> Self {
+        Self::new(RecordPlace::Element)
+    }
+
     fn new(place: fn(u32) -> RecordPlace) -> Self {
         Self {
             header: Header::default(),
@@ -132,6 +140,8 @@ impl SessionDraft {
             requests: Vec::new(),
             branches: Vec::new(),
             threads: Vec::new(),
+            runs: Vec::new(),
+            name: None,
             earlier: Vec::new(),
             known: 0,
             held: 0,

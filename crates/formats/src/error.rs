@@ -8,6 +8,9 @@ pub enum ReadError {
     /// The file holds only white space.
     #[error("the file is empty")]
     Empty,
+    /// The file has fewer conversations.
+    #[error("the file has {count} conversations, and no number {part} among them")]
+    NoPart { part: usize, count: usize },
     /// The file has none of the known formats.
     #[error(
         "not a recorded session: expected JSON lines or a JSON document of {}; the file begins with `{begins}`",
@@ -30,6 +33,7 @@ impl ReadError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Empty => "the agent may not have written anything yet; look at the file's size",
+            Self::NoPart { .. } => "`plimsoll inspect FILE` lists the conversations of a file",
             Self::NotASession { .. } => {
                 "give the session file itself, not a log or an export; compressed files must be unpacked first"
             }
@@ -56,9 +60,12 @@ impl ReadError {
 pub enum WriteError {
     /// The format cannot be written.
     #[error(
-        "cannot write {format} sessions back: pi, claude-code, openai-messages and anthropic-messages can be"
+        "cannot write {format} sessions back: pi, claude-code, openai-messages, anthropic-messages and cline can be"
     )]
     Unsupported { format: SessionFormat },
+    /// The session is one of several in its file.
+    #[error("conversation {part} of the file cannot be written without the others")]
+    Part { part: usize },
     /// The original is not the file that the session was read from.
     #[error("the original does not match the session at record {record}")]
     OtherOriginal { record: u32 },
@@ -80,6 +87,7 @@ impl WriteError {
             Self::Unsupported { .. } => {
                 "convert the session with one of the formats that can be written"
             }
+            Self::Part { .. } => "trim the main conversation of the file",
             Self::OtherOriginal { .. } => {
                 "give the bytes that the session was read from, unchanged"
             }

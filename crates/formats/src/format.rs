@@ -15,11 +15,15 @@ pub enum SessionFormat {
     OpenHands,
     GeminiCli,
     OpenCode,
+    CopilotCli,
+    Cursor,
+    Cline,
+    TauBench,
 }
 
 impl SessionFormat {
     /// All formats, in the order in which they are listed.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Pi,
         Self::ClaudeCode,
         Self::Codex,
@@ -30,6 +34,10 @@ impl SessionFormat {
         Self::OpenHands,
         Self::GeminiCli,
         Self::OpenCode,
+        Self::CopilotCli,
+        Self::Cursor,
+        Self::Cline,
+        Self::TauBench,
     ];
 
     /// Returns the name of the format in all interfaces.
@@ -45,12 +53,19 @@ impl SessionFormat {
             Self::OpenHands => "openhands",
             Self::GeminiCli => "gemini-cli",
             Self::OpenCode => "opencode",
+            Self::CopilotCli => "copilot-cli",
+            Self::Cursor => "cursor",
+            Self::Cline => "cline",
+            Self::TauBench => "tau-bench",
         }
     }
 
     /// Returns whether [`crate::write`] can write it.
     pub fn is_writable(self) -> bool {
-        matches!(self, Self::Pi | Self::ClaudeCode | Self::OpenAiChat | Self::AnthropicMessages)
+        matches!(
+            self,
+            Self::Pi | Self::ClaudeCode | Self::OpenAiChat | Self::AnthropicMessages | Self::Cline
+        )
     }
 
     pub(crate) fn names() -> String {

@@ -16,19 +16,22 @@ pub(crate) fn read(text: &str) -> Result<SessionDraft, ReadError> {
     let (mut draft, chat, messages) = SessionDraft::of_document(text, "messages")?;
     draft.header.id = chat.owned("sessionId");
     draft.header.started = chat.time("startTime");
-    draft.each_element(&messages, |draft, number, message| {
-        match &*message.text("type").unwrap_or_default() {
-            "user" => {
-                let time = message.time("timestamp");
-                let blocks = content::blocks(message.get("content"));
-                draft.messages.push(RecordedMessage::new(Role::User, number, time, blocks));
-            }
-            "gemini" => gemini(draft, number, message),
-            // Errors, warnings and the output of the program's own commands are shown to the user only.
-            _ => {}
-        }
-    });
+    draft.each_element(&messages, message);
     Ok(draft)
+}
+
+/// Appends a message of a chat.
+pub(crate) fn message(draft: &mut SessionDraft, number: u32, message: &Object<'_>) {
+    match &*message.text("type").unwrap_or_default() {
+        "user" => {
+            let time = message.time("timestamp");
+            let blocks = content::blocks(message.get("content"));
+            draft.messages.push(RecordedMessage::new(Role::User, number, time, blocks));
+        }
+        "gemini" => gemini(draft, number, message),
+        // Errors, warnings and the output of the program's own commands are shown to the user only.
+        _ => {}
+    }
 }
 
 fn gemini(draft: &mut SessionDraft, number: u32, message: &Object<'_>) {

@@ -6,14 +6,19 @@
 
 mod anthropic;
 mod claude_code;
+mod cline;
 mod codex;
 mod content;
+mod copilot_cli;
+mod cursor;
 mod dialogue;
 mod draft;
 mod error;
 mod format;
 mod gemini_cli;
+mod gemini_log;
 mod json;
+mod markdown;
 mod mini_swe_agent;
 mod note;
 mod object;
@@ -29,6 +34,7 @@ mod repair;
 mod requests;
 mod session;
 mod swe_agent;
+mod tau_bench;
 mod time;
 mod write;
 
@@ -45,8 +51,9 @@ pub use prices::{
     PriceSource, merge as merge_prices, read_prices,
 };
 pub use read::read;
+pub use requests::requests_of;
 pub use session::{
-    BlockPlace, Compaction, EarlierContext, Header, Origin, ReadOptions, RecordedCompaction,
-    Session,
+    BlockPlace, Compaction, EarlierContext, Header, Origin, PartKind, ReadOptions,
+    RecordedCompaction, Session, SessionPart,
 };
 pub use write::{ContextMessage, write};

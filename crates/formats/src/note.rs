@@ -57,7 +57,7 @@ pub enum NoteKind {
     MissingParent { id: String },
     /// The entry is its own ancestor; the context begins with the entry.
     Cycle { id: String },
-    /// The file holds further sessions; only the first was read.
+    /// The file holds further sessions; [`crate::ReadOptions::part`] reads them.
     FurtherSessions { count: usize },
 }
 
@@ -112,7 +112,10 @@ impl fmt::Display for SessionNote {
                 write!(f, "entry {id} is its own ancestor, the context begins here")
             }
             NoteKind::FurtherSessions { count } => {
-                write!(f, "the first session is read, {count} more are in the file")
+                write!(
+                    f,
+                    "one session is read, {count} more are in the file: `FILE#1`, `FILE#2`, …"
+                )
             }
         }
     }

@@ -18,16 +18,22 @@ use crate::session::{Compaction, ReadOptions};
 
 /// Reads a list of `OpenHands` events.
 pub(crate) fn read(text: &str, options: ReadOptions) -> Result<SessionDraft, ReadError> {
-    // A file of several runs, one on each line: only the first is read.
+    // A file of several runs has one on each line.
     let mut runs = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    let Some(run) = runs.next() else { return Err(ReadError::Empty) };
-    let run = run.map_err(ReadError::json)?.get();
-    let (mut draft, run, events) = SessionDraft::of_document(run, "history")?;
-    draft.header.id = run.owned("instance_id");
-    let count = runs.take_while(Result::is_ok).count();
-    if count > 0 {
-        draft.note(0, NoteKind::FurtherSessions { count });
+    let Some(first) = runs.next() else { return Err(ReadError::Empty) };
+    let mut draft = run(first.map_err(ReadError::json)?.get(), options)?;
+    let others = runs.map_while(Result::ok).filter_map(|other| run(other.get(), options).ok());
+    draft.runs = others.collect();
+    if !draft.runs.is_empty() {
+        draft.note(0, NoteKind::FurtherSessions { count: draft.runs.len() });
     }
+    Ok(draft)
+}
+
+fn run(text: &str, options: ReadOptions) -> Result<SessionDraft, ReadError> {
+    let (mut draft, run, events) = SessionDraft::of_document(text, "history")?;
+    draft.header.id = run.owned("instance_id");
+    draft.name.clone_from(&draft.header.id);
     let mut reader = OpenHandsReader { options, ..OpenHandsReader::default() };
     draft.each_element(&events, |draft, number, event| reader.event(draft, number, event));
     Ok(draft)

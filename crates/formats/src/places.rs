@@ -47,10 +47,49 @@ pub fn usual_places(home: &Path) -> Vec<UsualPlace> {
         place(SessionFormat::Codex, ".codex/archived_sessions", 4, "rollout-", ".jsonl", None),
         place(SessionFormat::Pi, ".pi/agent/sessions", 4, "", ".jsonl", None),
         place(SessionFormat::GeminiCli, ".gemini/tmp", 3, "session-", ".json", Some("chats")),
+        place(SessionFormat::GeminiCli, ".gemini/tmp", 3, "session-", ".jsonl", Some("chats")),
+        place(SessionFormat::CopilotCli, ".copilot/session-state", 2, "", ".jsonl", None),
+        place(
+            SessionFormat::CopilotCli,
+            ".copilot/history-session-state",
+            1,
+            "session_",
+            ".json",
+            None,
+        ),
+        place(SessionFormat::Cursor, ".cursor/projects", 4, "", ".jsonl", None),
+        place(SessionFormat::Cline, ".cline/data/tasks", 2, CLINE, ".json", None),
+        place(
+            SessionFormat::Cline,
+            ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+            2,
+            CLINE,
+            ".json",
+            None,
+        ),
+        place(
+            SessionFormat::Cline,
+            "Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+            2,
+            CLINE,
+            ".json",
+            None,
+        ),
+        place(
+            SessionFormat::Cline,
+            "AppData/Roaming/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+            2,
+            CLINE,
+            ".json",
+            None,
+        ),
         place(SessionFormat::OpenHands, ".openhands/sessions", 2, "", ".json", None),
         place(SessionFormat::MiniSweAgent, ".config/mini-swe-agent", 2, "", ".traj.json", None),
     ]
 }
+
+/// The beginning of the name of the file in which Cline keeps the conversation of a task.
+const CLINE: &str = "api_conversation_history";
 
 /// What the names of session files in any folder end with.
 const SUFFIXES: [&str; 3] = [".jsonl", ".json", ".traj"];
@@ -156,6 +195,11 @@ mod tests {
         put(".pi/agent/sessions/--work--/three.jsonl");
         put(".gemini/tmp/hash/chats/session-4.json");
         put(".gemini/tmp/hash/logs.json");
+        put(".gemini/tmp/hash/chats/session-5.jsonl");
+        put(".copilot/session-state/one/events.jsonl");
+        put(".cursor/projects/work/agent-transcripts/two/two.jsonl");
+        put(".cline/data/tasks/7/api_conversation_history.json");
+        put(".cline/data/tasks/7/ui_messages.json");
         let mut found: Vec<String> = usual_places(home.path())
             .iter()
             .flat_map(sessions_under)
@@ -171,8 +215,12 @@ mod tests {
             found,
             [
                 "claude-code .claude/projects/-work/one.jsonl",
+                "cline .cline/data/tasks/7/api_conversation_history.json",
                 "codex .codex/sessions/2026/05/12/rollout-2.jsonl",
+                "copilot-cli .copilot/session-state/one/events.jsonl",
+                "cursor .cursor/projects/work/agent-transcripts/two/two.jsonl",
                 "gemini-cli .gemini/tmp/hash/chats/session-4.json",
+                "gemini-cli .gemini/tmp/hash/chats/session-5.jsonl",
                 "pi .pi/agent/sessions/--work--/three.jsonl",
             ]
         );
@@ -190,7 +238,7 @@ mod tests {
         assert_eq!(paths[0], agents[0].path);
         assert_eq!(names(agents), ["agent-1.jsonl"]);
         let all = candidates_in(&home.path().join(".gemini"), 4);
-        assert_eq!(names(all), ["logs.json", "session-4.json"]);
+        assert_eq!(names(all), ["logs.json", "session-4.json", "session-5.jsonl"]);
         assert_eq!(names(candidates_in(&home.path().join(".gemini"), 3)), ["logs.json"]);
     }
 }

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::{Role, text};
+
 use crate::draft::SessionDraft;
 use crate::error::ReadError;
 use crate::format::SessionFormat;
 use crate::note::{NoteKind, SessionNote};
-use crate::session::{EarlierContext, ReadOptions, Session};
+use crate::session::{EarlierContext, PartKind, ReadOptions, Session, SessionPart};
 use crate::{
-    anthropic, claude_code, codex, gemini_cli, json, mini_swe_agent, openai, opencode, openhands,
-    pi, recognise, repair, requests, swe_agent,
+    anthropic, claude_code, cline, codex, copilot_cli, cursor, gemini_cli, gemini_log, json,
+    mini_swe_agent, openai, opencode, openhands, pi, recognise, repair, requests, swe_agent,
+    tau_bench,
 };
 
 /// Reads a recorded session of any known format.
@@ -31,7 +34,45 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Session, ReadError> {
 
 fn read_strictly(bytes: &[u8], options: ReadOptions) -> Result<Session, ReadError> {
     let format = recognise::recognise(bytes)?;
-    finish(format, options, read_as(format, bytes, options)?)
+    let mut draft = read_as(format, bytes, options)?;
+    let parts = parts(&draft);
+    if options.part > 0 {
+        draft = part(draft, options.part)?;
+    }
+    let session = finish(format, options, draft)?;
+    Ok(Session { parts, ..session })
+}
+
+/// Lists the conversations of a file; none if there is only one.
+fn parts(draft: &SessionDraft) -> Vec<SessionPart> {
+    let listed = |kind, draft: &SessionDraft| {
+        let own = draft.messages.iter().find(|one| one.message.role == Role::User);
+        let task = own.map(|recorded| text::line(&recorded.message.shown(), 120));
+        let name = draft.name.clone();
+        SessionPart { kind, name, messages: draft.messages.len(), task }
+    };
+    if draft.threads.is_empty() && draft.runs.is_empty() {
+        return Vec::new();
+    }
+    let mut parts = vec![listed(PartKind::Main, draft)];
+    parts.extend(draft.threads.iter().map(|thread| listed(PartKind::SubAgent, thread)));
+    parts.extend(draft.runs.iter().map(|run| listed(PartKind::Run, run)));
+    parts
+}
+
+fn part(draft: SessionDraft, part: usize) -> Result<SessionDraft, ReadError> {
+    let main = draft.header;
+    let count = 1 + draft.threads.len() + draft.runs.len();
+    let threads = draft.threads.into_iter().map(|thread| (true, thread));
+    let mut all = threads.chain(draft.runs.into_iter().map(|run| (false, run)));
+    let (is_thread, mut found) = all.nth(part - 1).ok_or(ReadError::NoPart { part, count })?;
+    if is_thread {
+        // A sub-agent has the id of its session; alone it needs its own.
+        let id = main.id.as_deref().unwrap_or("session");
+        found.header.id = Some(format!("{id}:{}", found.name.as_deref().unwrap_or("agent")));
+        found.header.working_directory = found.header.working_directory.or(main.working_directory);
+    }
+    Ok(found)
 }
 
 fn read_as(
@@ -49,8 +90,15 @@ fn read_as(
         SessionFormat::SweAgent => swe_agent::read(&text(bytes)),
         SessionFormat::MiniSweAgent => mini_swe_agent::read(&text(bytes)),
         SessionFormat::OpenHands => openhands::read(&text(bytes), options),
+        SessionFormat::GeminiCli if gemini_log::is_log(bytes) => {
+            Ok(gemini_log::read(bytes, options))
+        }
         SessionFormat::GeminiCli => gemini_cli::read(&text(bytes)),
         SessionFormat::OpenCode => opencode::read(&text(bytes)),
+        SessionFormat::CopilotCli => copilot_cli::read(bytes, options),
+        SessionFormat::Cursor => Ok(cursor::read(bytes)),
+        SessionFormat::Cline => cline::read(&text(bytes)),
+        SessionFormat::TauBench => tau_bench::read(&text(bytes)),
     }
 }
 
@@ -98,7 +146,7 @@ fn finish(
     header.started = header.started.or_else(|| all.find_map(|message| message.time));
     let compacted: Vec<usize> = compactions.iter().map(|seen| seen.before).collect();
     let mut requests = requests::of_main(&messages, &reported, &compacted);
-    for (thread, draft) in (1..).zip(&draft.threads) {
+    for (thread, draft) in (1..).zip(draft.threads.iter().chain(&draft.runs)) {
         requests::push_thread(draft, thread, &mut requests);
     }
     requests::push_branches(draft.branches, &mut requests);
@@ -113,5 +161,6 @@ fn finish(
         earlier: contexts,
         known,
         requests,
+        parts: Vec::new(),
     })
 }

@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 
 use crate::error::ReadError;
 use crate::format::SessionFormat;
-use crate::json;
 use crate::object::Object;
+use crate::{cline, copilot_cli, cursor, gemini_log, json};
 
 /// Returns the format of a file.
 pub(crate) fn recognise(bytes: &[u8]) -> Result<SessionFormat, ReadError> {
@@ -15,6 +15,8 @@ pub(crate) fn recognise(bytes: &[u8]) -> Result<SessionFormat, ReadError> {
         None => return Err(ReadError::Empty),
         Some(b'[') => list(trimmed),
         Some(b'{') => document(trimmed),
+        Some(_) if cursor::is_export(trimmed) => return Ok(SessionFormat::Cursor),
+        Some(_) if cline::is_export(trimmed) => return Ok(SessionFormat::Cline),
         Some(_) => Ok(None),
     };
     if let Ok(Some(format)) = document {
@@ -61,6 +63,12 @@ fn of_document(document: &Object<'_>) -> Option<SessionFormat> {
         }
         return Some(SessionFormat::SweAgent);
     }
+    if document.has("chatMessages") && document.has("sessionId") {
+        return Some(SessionFormat::CopilotCli);
+    }
+    if document.has("traj") && document.has("task_id") {
+        return Some(SessionFormat::TauBench);
+    }
     if !document.get("messages")?.starts_with('[') {
         return None;
     }
@@ -87,8 +95,13 @@ fn list(bytes: &[u8]) -> Result<Option<SessionFormat>, serde_json::Error> {
     let text = json::utf8_document(bytes);
     let elements: Vec<&RawValue> = serde_json::from_str(&text)?;
     let is_event = |element: &Object<'_>| element.has("action") || element.has("observation");
+    let is_run = |element: Object<'_>| element.has("traj") && element.has("task_id");
     Ok(if objects(&elements).any(|element| !element.has("role") && is_event(&element)) {
         Some(SessionFormat::OpenHands)
+    } else if objects(&elements).any(is_run) {
+        Some(SessionFormat::TauBench)
+    } else if objects(&elements).any(|element| cline::is_message(&element)) {
+        Some(SessionFormat::Cline)
     } else if objects(&elements).any(|element| element.has("role")) {
         Some(of_messages(&elements).unwrap_or(SessionFormat::OpenAiChat))
     } else {
@@ -131,6 +144,15 @@ fn line(bytes: &[u8]) -> Option<SessionFormat> {
     }
     if has("history") && has("instance_id") {
         return Some(SessionFormat::OpenHands);
+    }
+    if copilot_cli::is_event(&line) {
+        return Some(SessionFormat::CopilotCli);
+    }
+    if gemini_log::is_line(&line) {
+        return Some(SessionFormat::GeminiCli);
+    }
+    if kind.is_none() && has("role") && line.object("message").is_some() {
+        return Some(SessionFormat::Cursor);
     }
     let (is, format) = match kind.as_deref() {
         None => (has("record_type") || (has("instructions") && has("id")), SessionFormat::Codex),

@@ -39,6 +39,11 @@ pub(crate) fn of_main(
     requests
 }
 
+/// Returns the requests whose responses have a usage, from messages alone.
+pub fn requests_of(messages: &[Arc<Message>]) -> Vec<Request> {
+    of_main(messages, &[], &[])
+}
+
 /// Appends the requests of a sub-agent's conversation.
 pub(crate) fn push_thread(draft: &SessionDraft, thread: u32, requests: &mut Vec<Request>) {
     let messages: Vec<&Message> = draft.messages.iter().map(|recorded| &recorded.message).collect();

@@ -36,6 +36,29 @@ pub enum Compaction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadOptions {
     pub compaction: Compaction,
+    /// The conversation to read, as in [`Session::parts`].
+    pub part: usize,
+}
+
+/// The relation of a conversation to the others of its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// The first, or the only one.
+    Main,
+    SubAgent,
+    /// A session of its own, such as one run of many.
+    Run,
+}
+
+/// A conversation in a file that has several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionPart {
+    pub kind: PartKind,
+    pub name: Option<String>,
+    /// Messages before the repair.
+    pub messages: usize,
+    /// The first message of the user.
+    pub task: Option<String>,
 }
 
 /// A compaction that the recording agent made.
@@ -82,6 +105,8 @@ pub struct Session {
     pub compactions: Vec<RecordedCompaction>,
     /// Every request with a reported usage: those of the main conversation, then of sub-agents and abandoned branches.
     pub requests: Vec<Request>,
+    /// The conversations of the file, if it has several; [`ReadOptions::part`] is an index into them.
+    pub parts: Vec<SessionPart>,
     /// The contexts that ended with a compaction, oldest first, if compactions are honoured. `messages` is the last context.
     pub earlier: Vec<EarlierContext>,
     /// How many leading `messages` stood in an earlier context or summarise one.

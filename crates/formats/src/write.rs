@@ -41,6 +41,9 @@ pub fn write(
     if !session.format.is_writable() {
         return Err(WriteError::Unsupported { format: session.format });
     }
+    if session.options.part > 0 {
+        return Err(WriteError::Part { part: session.options.part });
+    }
     check(session, context)?;
     if is_unchanged(session, context) {
         return Ok(original.to_vec());
@@ -52,7 +55,7 @@ pub fn write(
         SessionFormat::OpenAiChat => {
             documents::write(&plan, original, context, documents::Dialect::OpenAi)
         }
-        SessionFormat::AnthropicMessages => {
+        SessionFormat::AnthropicMessages | SessionFormat::Cline => {
             documents::write(&plan, original, context, documents::Dialect::Anthropic)
         }
         _ => Err(WriteError::Unsupported { format: session.format }),

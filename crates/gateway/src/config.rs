@@ -311,6 +311,8 @@ pub struct GatewayConfig {
     pub keep_warm: KeepWarm,
     pub limits: Limits,
     pub timeouts: Timeouts,
+    /// Whether callers of the interface may run cascades, with the models and tools of these settings.
+    pub cascades: bool,
     /// Whether log lines are JSON.
     pub log_json: bool,
     /// The address of an OTLP collector of traces over HTTP, without `/v1/traces`; by default that of
@@ -338,6 +340,7 @@ impl Default for GatewayConfig {
             keep_warm: KeepWarm::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            cascades: false,
             log_json: false,
             otlp_endpoint: None,
         }

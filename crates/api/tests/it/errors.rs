@@ -38,6 +38,12 @@ async fn errors_are_problems() {
         ("POST", "/bound", "{\"messages\": 3}", 400, "`messages` is a list"),
         ("POST", "/bound", "{\"messages\": []}", 400, "`messages` is a list"),
         ("POST", "/replay", "nothing of an agent", 400, ""),
+        ("POST", "/cascades/runs", "{\"source\": \"phases: 3\"}", 400, ""),
+        ("POST", "/cascades/runs", "{}", 400, "missing field `source`"),
+        ("GET", "/cascades/runs/none", "", 404, "there is no run `none`"),
+        ("DELETE", "/cascades/runs/none", "", 404, "there is no run `none`"),
+        ("GET", "/cascades/runs/none/events", "", 404, "there is no run `none`"),
+        ("POST", "/cascades/runs/none/answers", "{}", 404, "there is no run `none`"),
         ("POST", "/cascades/graph", "{\"source\": \"phases: 3\"}", 400, ""),
     ] {
         let got = asking.send("", method, &format!("/api/v1{path}"), body).await;

@@ -3,13 +3,15 @@
 mod errors;
 mod operations;
 mod pages;
+mod runs;
 
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request};
-use plimsoll_api::{ApiParts, ApiPolicies, StoreApi, document};
+use plimsoll_api::{ApiCascades, ApiParts, ApiPolicies, CascadeRequest, StoreApi, document};
+use plimsoll_cascade::run::{RunError, RunEvent};
 use plimsoll_core::cost::Pricing;
 use plimsoll_core::memory::frame::Frames;
 use plimsoll_core::policy::{Bounds, Policy, RequestSettings};
@@ -43,6 +45,32 @@ impl ApiPolicies for Named {
 
     fn pricing(&self) -> &Pricing {
         &self.0
+    }
+}
+
+/// A run of one phase that works, and then asks a person.
+#[derive(Debug)]
+struct Reviewed;
+
+#[async_trait::async_trait]
+impl ApiCascades for Reviewed {
+    async fn run(&self, request: CascadeRequest) -> Result<String, RunError> {
+        let tell = |note: String| {
+            request.observer.tell(&RunEvent::Noted { phase: "review".to_owned(), note });
+        };
+        tell("the work is done".to_owned());
+        let (phase, question) = ("review".to_owned(), "Is it good?".to_owned());
+        match request.human.ask(&phase, &question).await.as_deref() {
+            None => Err(RunError::Waiting { phase, question }),
+            Some("never") => {
+                Err(RunError::Failed { phase, why: "the person said never".to_owned() })
+            }
+            Some("hold") => std::future::pending().await,
+            Some(answer) => {
+                tell(format!("answered {answer}"));
+                Ok(format!("a {answer} result"))
+            }
+        }
     }
 }
 
@@ -126,6 +154,7 @@ impl Asking {
             request: RequestSettings::default(),
             frames,
             policies: Arc::new(Named(Pricing::shipped())),
+            cascades: Some(Arc::new(Reviewed)),
             handling: Handling::default(),
         });
         Self { api, asked: Mutex::default() }

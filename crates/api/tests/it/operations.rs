@@ -13,6 +13,7 @@ async fn every_operation_answers_as_the_document_says() {
     finding(&asking).await;
     memory(&asking).await;
     contexts(&asking).await;
+    crate::runs::a_run_asks_and_goes_on(&asking).await;
     asking.ask("openapi", "/openapi.json", "").await;
     let asked: BTreeSet<String> = asking.asked.lock().expect("no panic").iter().cloned().collect();
     let paths = DOCUMENT["paths"].as_object().expect("paths");
@@ -58,6 +59,9 @@ async fn sessions(asking: &Asking) {
     assert!(turn["difference"].is_object(), "the newest messages push out others: {turn}");
     let only = asking.ask("getTurn", &format!("{path}&changed=true"), "").await;
     assert_eq!(items(&only).count(), changed.len());
+    assert_eq!(turn["has_next"], false, "{turn}");
+    let before = asking.ask("getTurn", "/sessions/agent/turns/11", "").await;
+    assert_eq!(before["has_next"], true);
     let text = asking.ask("getTurnMessage", "/sessions/agent/turns/12/messages/3", "").await;
     assert!(text["said"].as_str().is_some_and(|text| text.len() > 1000), "{text}");
     let path = "/sessions/agent/what-if?policy=plimsoll&policy=newest";

@@ -31,11 +31,11 @@ pub(crate) struct BillArguments {
     pub(crate) json: bool,
 }
 
-fn time(text: &str) -> Result<plimsoll_core::MillisSinceEpoch, String> {
+pub(super) fn time(text: &str) -> Result<plimsoll_core::MillisSinceEpoch, String> {
     crate::clock::parse(text).ok_or_else(|| "not a date such as 2026-01-31".to_owned())
 }
 
-fn divisions() -> impl TypedValueParser<Value = Division> {
+pub(super) fn divisions() -> impl TypedValueParser<Value = Division> {
     let values = Division::ALL.map(|by| {
         PossibleValue::new(by.as_str()).help(match by {
             Division::Project => "The folder that an agent worked in",

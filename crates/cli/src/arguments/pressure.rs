@@ -22,9 +22,9 @@ pub(crate) enum PressureFormat {
 pub(crate) struct PressureArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// Read the agent's context after its compactions, instead of the whole session
+    /// Read the whole session, as if the agent had never compacted its context
     #[arg(long)]
-    pub(crate) honour_compaction: bool,
+    pub(crate) no_compaction: bool,
     #[command(flatten)]
     pub(crate) window: WindowArguments,
     /// How to print it

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use plimsoll_core::bill::Division;
 use plimsoll_core::cost::Prices;
 
+use super::bill::divisions;
 use super::{PolicyArguments, ReadingArguments};
 
 #[derive(Debug, Args)]
@@ -36,8 +38,11 @@ pub(crate) struct ReplayArguments {
     /// Print a table for each session too
     #[arg(long)]
     pub(crate) each: bool,
+    /// Add the sessions up by this too, in one table
+    #[arg(long, value_name = "WHAT", value_parser = divisions())]
+    pub(crate) by: Option<Division>,
     /// Compare the model of the cache with the provider's reported usage, instead of replaying
-    #[arg(long, conflicts_with_all = ["policy", "contexts", "html", "missed", "prices", "append_only", "store"])]
+    #[arg(long, conflicts_with_all = ["policy", "contexts", "html", "picture", "by", "missed", "prices", "append_only", "store"])]
     pub(crate) verify_bill: bool,
     /// Write each turn's context as JSON Lines
     #[arg(long, value_name = "OUT.jsonl")]
@@ -48,6 +53,9 @@ pub(crate) struct ReplayArguments {
     /// Write a self-contained page with the picture
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Draw the policies side by side as an SVG picture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) picture: Option<PathBuf>,
     /// List needed content that was hidden, with its message
     #[arg(long)]
     pub(crate) missed: bool,

@@ -14,9 +14,9 @@ use super::{PolicyArguments, SessionArguments, WindowArguments};
 pub(crate) struct TrimArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// Read the agent's context after its compactions, instead of the whole session
+    /// Read the whole session, as if the agent had never compacted its context
     #[arg(long)]
-    pub(crate) honour_compaction: bool,
+    pub(crate) no_compaction: bool,
     #[command(flatten)]
     pub(crate) window: WindowArguments,
     /// Write to this file instead of standard output

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use plimsoll_core::bill::{Division, RecordedBill, Row, Saving, SavingVerdict};
 use plimsoll_core::cost::day;
-use plimsoll_core::text::{Limit, tail};
 
 use super::words::{self, dollars, mark};
 use crate::figures::{bar, counted, percent, thousands, tokens};
@@ -166,7 +165,7 @@ fn table(out: &mut String, bill: &RecordedBill<'_>, by: Division, most: usize) {
         let _ = writeln!(
             out,
             "{:NAME$}{:>12}{:>6.1}%{:>10}{:>7.0}%",
-            ending(bill.label(by, name), NAME - 1),
+            output::ending(bill.label(by, name), NAME - 1),
             format!("{}{}", mark(account), dollars(account.dollars(), sum)),
             percent(account.dollars(), sum),
             thousands(account.requests),
@@ -236,15 +235,6 @@ fn notes(out: &mut String, bill: &RecordedBill<'_>) {
             "\n{DIM}next:{RESET} plimsoll replay FILE shows one session turn by turn"
         );
     }
-}
-
-/// Returns the end of a long name: the end of a path says the most.
-fn ending(name: &str, most: usize) -> String {
-    let name = output::plain(name);
-    if name.chars().count() <= most {
-        return name;
-    }
-    format!("…{}", tail(&name, Limit::Characters(most - 1)))
 }
 
 /// Returns a bar behind a figure, if it has any length.

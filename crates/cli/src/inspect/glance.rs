@@ -7,10 +7,10 @@ use plimsoll_core::{
     Block, Calibration, ContextBudget, MillisSinceEpoch, Pressure, Role, Statistics, pressure,
     statistics,
 };
-use plimsoll_formats::SessionNote;
+use plimsoll_formats::{PartKind, SessionNote, SessionPart};
 use serde::Serialize;
 
-use crate::load::Loaded;
+use crate::load::{Loaded, part_of};
 
 /// A session at a glance.
 #[derive(Debug, Serialize)]
@@ -45,6 +45,20 @@ pub(super) struct Glance {
     pub(super) pressure: Pressure,
     pub(super) compactions: Vec<Compacted>,
     pub(super) notes: BTreeMap<&'static str, usize>,
+    /// The conversations of the file, if it has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) conversations: Vec<Conversation>,
+}
+
+/// A conversation of a file with several.
+#[derive(Debug, Serialize)]
+pub(super) struct Conversation {
+    /// What reads it: `FILE#1`.
+    pub(super) file: String,
+    pub(super) kind: &'static str,
+    pub(super) name: Option<String>,
+    pub(super) messages: usize,
+    pub(super) task: Option<String>,
 }
 
 /// Messages by role.
@@ -141,7 +155,24 @@ pub(super) fn glance(path: &Path, loaded: &Loaded, budget: &ContextBudget) -> Gl
             })
             .collect(),
         notes: SessionNote::count(&session.notes),
+        conversations: conversations(path, &session.parts),
     }
+}
+
+fn conversations(path: &Path, parts: &[SessionPart]) -> Vec<Conversation> {
+    let (file, _) = part_of(path);
+    let conversation = |(number, part): (usize, &SessionPart)| Conversation {
+        file: format!("{}#{number}", file.display()),
+        kind: match part.kind {
+            PartKind::Main => "main",
+            PartKind::SubAgent => "sub-agent",
+            PartKind::Run => "session",
+        },
+        name: part.name.clone(),
+        messages: part.messages,
+        task: part.task.clone(),
+    };
+    parts.iter().enumerate().map(conversation).collect()
 }
 
 fn usage(loaded: &Loaded) -> Option<UsageSum> {

@@ -105,7 +105,7 @@ fn print(
     let next = quoted(&first.path);
     let _ =
         writeln!(out, "\n{DIM}next:{RESET} plimsoll inspect {next}\n      plimsoll replay {next}");
-    output::data(&out)
+    output::page(&out)
 }
 
 /// Quotes a path for a shell where it needs it.

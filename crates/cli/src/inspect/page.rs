@@ -27,8 +27,32 @@ pub(super) fn page(glance: &Glance, loaded: &Loaded, verbose: bool) -> String {
     shares(&mut out, glance);
     largest(&mut out, glance, loaded);
     tools(&mut out, glance);
+    conversations(&mut out, glance);
     notes(&mut out, glance, loaded, verbose);
     out
+}
+
+/// Lists the other conversations of the file, and what reads them.
+fn conversations(out: &mut String, glance: &Glance) {
+    if glance.conversations.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{BOLD}conversations in the file{RESET}");
+    for one in glance.conversations.iter().take(LISTED) {
+        let file = one.file.rsplit(['/', '\\']).next().unwrap_or(&one.file);
+        let name = one.name.as_deref().or(one.task.as_deref()).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "{}  {DIM}{}, {}{RESET}  {}",
+            output::line(file, 40),
+            one.kind,
+            counted(one.messages as u64, "message"),
+            output::line(name, 60)
+        );
+    }
+    if let Some(more) = glance.conversations.len().checked_sub(LISTED + 1) {
+        let _ = writeln!(out, "{DIM}and {} more; `--json` lists them{RESET}", more + 1);
+    }
 }
 
 fn row(out: &mut String, label: &str, value: &str) {

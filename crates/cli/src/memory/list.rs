@@ -49,7 +49,7 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<(), CommandError> {
     if let Some(source) = source {
         let _ = writeln!(page, "{:12} {source}", "message");
     }
-    output::data(&page)
+    output::page(&page)
 }
 
 /// A record as JSON shows it: its vector is a count of numbers, its details are fields.
@@ -105,7 +105,7 @@ pub(super) fn print(record: &MemoryRecord, json: bool) -> Result<(), CommandErro
     if json {
         return output::json(&Printed::of(record, None));
     }
-    output::data(&line(record, None))
+    output::page(&line(record, None))
 }
 
 pub(super) fn print_all(records: &[MemoryRecord], json: bool) -> Result<(), CommandError> {
@@ -117,7 +117,7 @@ pub(super) fn print_all(records: &[MemoryRecord], json: bool) -> Result<(), Comm
     if records.is_empty() {
         return output::data("no records\n");
     }
-    output::data(&records.iter().map(|record| line(record, None)).collect::<String>())
+    output::page(&records.iter().map(|record| line(record, None)).collect::<String>())
 }
 
 pub(super) fn print_found(found: &[(MemoryRecord, f64)], json: bool) -> Result<(), CommandError> {
@@ -128,7 +128,7 @@ pub(super) fn print_found(found: &[(MemoryRecord, f64)], json: bool) -> Result<(
     if found.is_empty() {
         return output::data("no record has to do with these words\n");
     }
-    output::data(&found.iter().map(|(record, like)| line(record, Some(*like))).collect::<String>())
+    output::page(&found.iter().map(|(record, like)| line(record, Some(*like))).collect::<String>())
 }
 
 /// Writes a record on two lines: what it is, and what it says.

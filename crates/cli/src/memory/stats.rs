@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &PlainArguments) -> Result<(), CommandError> {
     if arguments.json {
         return output::json(&stats);
     }
-    output::data(&page(&stats))
+    output::page(&page(&stats))
 }
 
 fn page(stats: &MemoryStats) -> String {

@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &PricesArguments) -> Result<(), CommandError> {
     if entries.is_empty() {
         return Err(CommandError::finding(anyhow::anyhow!("no model's name holds `{filter}`")));
     }
-    output::data(&text(&table, &entries))
+    output::page(&text(&table, &entries))
 }
 
 #[derive(Serialize)]

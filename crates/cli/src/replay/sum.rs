@@ -7,6 +7,7 @@ use plimsoll_core::replay::{PolicyFigures, Replay, ReplaySum};
 use serde::Serialize;
 
 use super::Run;
+use super::groups::{GroupFigures, ReplayGroups};
 use super::report::{ReplayRow, table};
 use crate::figures::thousands;
 use crate::load::Loaded;
@@ -45,11 +46,27 @@ pub(super) struct SumDocument<'a> {
     policies: &'a [PolicyFigures],
     #[serde(skip_serializing_if = "<[SessionFigures]>::is_empty")]
     each: &'a [SessionFigures],
+    /// What `groups` are: days, projects, models or sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<GroupFigures<'a>>,
 }
 
-pub(super) fn document<'a>(sum: &'a ReplaySum, each: &'a [SessionFigures]) -> SumDocument<'a> {
-    let (full, policies) = (&sum.full, &sum.policies);
-    SumDocument { sessions: sum.sessions, estimate: sum.estimates > 0, full, policies, each }
+pub(super) fn document<'a>(
+    sum: &'a ReplaySum,
+    each: &'a [SessionFigures],
+    groups: Option<&'a ReplayGroups>,
+) -> SumDocument<'a> {
+    SumDocument {
+        sessions: sum.sessions,
+        estimate: sum.estimates > 0,
+        full: &sum.full,
+        policies: &sum.policies,
+        each,
+        by: groups.map(ReplayGroups::name),
+        groups: groups.map(ReplayGroups::figures).unwrap_or_default(),
+    }
 }
 
 pub(super) fn text(sum: &ReplaySum) -> String {

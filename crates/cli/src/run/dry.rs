@@ -35,5 +35,5 @@ pub(super) fn run(cascade: &Cascade, input: Map<String, Value>) -> Result<(), Co
         }
         out.push('\n');
     }
-    output::data(&out)
+    output::page(&out)
 }

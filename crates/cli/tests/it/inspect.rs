@@ -108,7 +108,7 @@ fn usual_places_are_listed_newest_first() {
     let environment = Environment::new();
     let ran = environment.run(&["inspect"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
-    insta::assert_snapshot!(ran.stderr, @"note: no session in ~/.claude/projects, ~/.codex/sessions, ~/.codex/archived_sessions, ~/.pi/agent/sessions, ~/.gemini/tmp, ~/.openhands/sessions, ~/.config/mini-swe-agent; give a session or a folder of them, `plimsoll inspect FILE`");
+    insta::assert_snapshot!(ran.stderr, @r#"note: no session in ~/.claude/projects, ~/.codex/sessions, ~/.codex/archived_sessions, ~/.pi/agent/sessions, ~/.gemini/tmp, ~/.gemini/tmp, ~/.copilot/session-state, ~/.copilot/history-session-state, ~/.cursor/projects, ~/.cline/data/tasks, ~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks, ~/Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/tasks, ~/AppData/Roaming/Code/User/globalStorage/saoudrizwan.claude-dev/tasks, ~/.openhands/sessions, ~/.config/mini-swe-agent; give a session or a folder of them, `plimsoll inspect FILE`"#);
 
     environment.write_home(".claude/projects/-harbour/one.jsonl", sessions::claude_code());
     environment.write_home(".pi/agent/sessions/--harbour--/two.jsonl", sessions::pi(1, 1));

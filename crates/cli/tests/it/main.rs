@@ -14,6 +14,7 @@ mod explain;
 mod gateway;
 mod inspect;
 mod kills;
+mod layout;
 mod learn;
 mod mcp;
 mod memory;

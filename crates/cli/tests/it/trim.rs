@@ -139,6 +139,6 @@ fn a_format_that_cannot_be_written_is_refused() {
     environment.write("s.traj", session.to_string());
     let ran = environment.run(&trim("s.traj", &["--force", "--out", "t.traj"]));
     assert_eq!(ran.code, 2);
-    insta::assert_snapshot!(ran.stderr, @"error: cannot write swe-agent sessions back: pi, claude-code, openai-messages and anthropic-messages can be; `plimsoll replay --contexts` writes the contexts of any session as JSON Lines");
+    insta::assert_snapshot!(ran.stderr, @r#"error: cannot write swe-agent sessions back: pi, claude-code, openai-messages, anthropic-messages and cline can be; `plimsoll replay --contexts` writes the contexts of any session as JSON Lines"#);
     assert_eq!(environment.files(), ["s.traj"]);
 }

@@ -122,7 +122,7 @@ pub(crate) const OPENCODE: &str = r#"{
   ]
 }"#;
 
-pub(crate) const ALL: [(&str, &str); 12] = [
+pub(crate) const ALL: [(&str, &str); 20] = [
     ("pi", PI),
     ("pi", PI_FIRST_VERSION),
     ("claude-code", CLAUDE_CODE),
@@ -135,4 +135,61 @@ pub(crate) const ALL: [(&str, &str); 12] = [
     ("openhands", OPENHANDS),
     ("gemini-cli", GEMINI_CLI),
     ("opencode", OPENCODE),
+    ("gemini-cli", GEMINI_LOG),
+    ("copilot-cli", COPILOT),
+    ("copilot-cli", COPILOT_FIRST_VERSION),
+    ("cursor", CURSOR),
+    ("cursor", CURSOR_EXPORT),
+    ("cline", CLINE),
+    ("cline", CLINE_EXPORT),
+    ("tau-bench", TAU_BENCH),
 ];
+
+pub(crate) const GEMINI_LOG: &str = r#"{"sessionId":"gl","projectHash":"h","startTime":"2026-05-01T10:00:00.000Z","lastUpdated":"2026-05-01T10:00:00.000Z","messages":[],"kind":"main","directories":["/work"]}
+{"id":"1","timestamp":"2026-05-01T10:00:01.000Z","type":"user","content":[{"text":"mend the net"}]}
+{"id":"2","timestamp":"2026-05-01T10:00:02.000Z","type":"gemini","content":"","model":"gemini-x","tokens":{"input":20,"output":3,"cached":5,"thoughts":4}}
+{"id":"2","timestamp":"2026-05-01T10:00:02.000Z","type":"gemini","content":"","model":"gemini-x","tokens":{"input":20,"output":3,"cached":5,"thoughts":4},"toolCalls":[{"id":"q1","name":"read_file","args":{"file_path":"net"},"result":[{"functionResponse":{"id":"q1","name":"read_file","response":{"output":"a hole"}}}],"status":"success"}]}
+{"id":"3","timestamp":"2026-05-01T10:00:03.000Z","type":"user","content":"a mistake"}
+{"id":"4","timestamp":"2026-05-01T10:00:04.000Z","type":"gemini","content":"taken back","model":"gemini-x","tokens":{"input":30,"output":2,"cached":20}}
+{"$rewindTo":"3"}
+{"$set":{"lastUpdated":"2026-05-01T10:00:05.000Z"}}
+{"id":"5","timestamp":"2026-05-01T10:00:06.000Z","type":"user","content":"go on"}
+{"$set":{"messages":[{"id":"s","timestamp":"2026-05-01T10:00:07.000Z","type":"user","content":"so far: a hole"},{"id":"5","timestamp":"2026-05-01T10:00:06.000Z","type":"user","content":"go on"}]}}
+{"id":"6","timestamp":"2026-05-01T10:00:08.000Z","type":"gemini","content":"Mended.","model":"gemini-x","tokens":{"input":12,"output":2,"cached":0}}
+"#;
+
+pub(crate) const COPILOT: &str = r#"{"type":"session.start","data":{"sessionId":"cp","version":1,"producer":"copilot-agent","startTime":"2026-05-01T10:00:00.000Z","selectedModel":"model-a","context":{"cwd":"/work"}},"id":"e1","timestamp":"2026-05-01T10:00:00.000Z","parentId":null}
+{"type":"user.message","data":{"content":"fix it","transformedContent":"<now/>fix it"},"id":"e2","timestamp":"2026-05-01T10:00:01.000Z","parentId":"e1"}
+{"type":"assistant.turn_start","data":{"turnId":"0"},"id":"e3","timestamp":"2026-05-01T10:00:02.000Z","parentId":"e2"}
+{"type":"assistant.message","data":{"messageId":"m1","model":"model-b","content":"","reasoningText":"hm","outputTokens":9,"toolRequests":[{"toolCallId":"t1","name":"view","arguments":{"path":"a"},"type":"function"},{"toolCallId":"t2","name":"task","arguments":{},"type":"function"}]},"id":"e4","timestamp":"2026-05-01T10:00:03.000Z","parentId":"e3"}
+{"type":"tool.execution_start","data":{"toolCallId":"t1","toolName":"view","arguments":{"path":"a"}},"id":"e5","timestamp":"2026-05-01T10:00:03.000Z","parentId":"e4"}
+{"type":"tool.execution_complete","data":{"toolCallId":"t1","success":true,"result":{"content":"text","detailedContent":"longer"}},"id":"e6","timestamp":"2026-05-01T10:00:04.000Z","parentId":"e5"}
+{"type":"subagent.started","data":{"toolCallId":"t2","agentName":"explore"},"id":"e7","timestamp":"2026-05-01T10:00:04.000Z","parentId":"e6"}
+{"type":"assistant.message","data":{"messageId":"m2","content":"I look around.","toolRequests":[{"toolCallId":"t3","name":"grep","arguments":{}}],"parentToolCallId":"t2"},"id":"e8","timestamp":"2026-05-01T10:00:05.000Z","parentId":"e7"}
+{"type":"tool.execution_complete","data":{"toolCallId":"t3","success":true,"result":{"content":"found"},"parentToolCallId":"t2"},"id":"e9","timestamp":"2026-05-01T10:00:06.000Z","parentId":"e8"}
+{"type":"tool.execution_complete","data":{"toolCallId":"t2","success":false,"error":{"message":"out of time"}},"id":"e10","timestamp":"2026-05-01T10:00:07.000Z","parentId":"e9"}
+{"type":"session.compaction_complete","data":{"success":true,"preCompactionTokens":9000,"summaryContent":"viewed a"},"id":"e11","timestamp":"2026-05-01T10:00:08.000Z","parentId":"e10"}
+{"type":"assistant.message","data":{"messageId":"m3","content":"Fixed.","toolRequests":[]},"id":"e12","timestamp":"2026-05-01T10:00:09.000Z","parentId":"e11"}
+"#;
+
+pub(crate) const COPILOT_FIRST_VERSION: &str = r#"{"sessionId":"c0","startTime":"2025-10-01T10:00:00.000Z","chatMessages":[{"role":"user","content":"fix it"},{"role":"assistant","content":"","tool_calls":[{"id":"t1","type":"function","function":{"name":"view","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t1","content":"text"}],"timeline":[]}"#;
+
+pub(crate) const CURSOR: &str = r#"{"role":"user","message":{"content":[{"type":"text","text":"look"}]}}
+{"role":"assistant","message":{"content":[{"type":"text","text":"Looking."},{"type":"tool_use","name":"Read","input":{"path":"a"}},{"type":"tool_use","name":"Grep","input":{}}]}}
+{"role":"user","message":{"content":[{"type":"tool_result","content":"text of a"}]}}
+{"type":"turn_ended","status":"ok"}
+{"role":"assistant","message":{"content":[{"type":"text","text":"Done."}]}}
+"#;
+
+pub(crate) const CURSOR_EXPORT: &str = "# A chat\n_Exported on 5/19/2026 at 22:12:45 GMT+9 from Cursor (0.50.5)_\n\n---\n\n**User**\n\nlook\n\n---\n\n**Cursor**\n\nLooking.\n\n```\n---\n```\n";
+
+pub(crate) const CLINE: &str = r#"[{"role":"user","content":[{"type":"text","text":"<task>\ndo\n</task>"}],"ts":1777629600000},
+{"role":"assistant","content":[{"type":"text","text":"on it"},{"type":"tool_use","id":"n1","name":"read_file","input":{"path":"a"}}],"ts":1777629601000,"modelInfo":{"modelId":"claude-z","providerId":"p","mode":"act"},"metrics":{"tokens":{"prompt":90,"completion":7,"cached":60},"cost":0.1}},
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"n1","content":"text"}],"ts":1777629602000}]"#;
+
+pub(crate) const CLINE_EXPORT: &str =
+    "**User:**\n\n<task>\ndo\n</task>\n\n---\n\n**Assistant:**\n\non it\n\n[read_file]\n\n---\n\n";
+
+pub(crate) const TAU_BENCH: &str = r#"[{"task_id":0,"reward":0.0,"info":{},"traj":[{"role":"system","content":"policy"},{"role":"user","content":"book"},{"role":"assistant","content":null,"tool_calls":[{"id":"b1","type":"function","function":{"name":"find","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b1","name":"find","content":"none"}],"trial":0},
+{"task_id":1,"reward":1.0,"info":{},"traj":[{"role":"system","content":"policy"},{"role":"user","content":"cancel"},{"role":"assistant","content":"Cancelled."}],"trial":0},
+{"task_id":2,"reward":0.0,"info":{"error":"x"},"traj":[],"trial":0}]"#;

@@ -4,6 +4,7 @@
 
 mod fixtures;
 mod reading;
+mod reading_more;
 mod recorded;
 mod requests;
 mod robustness;

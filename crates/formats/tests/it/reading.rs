@@ -13,7 +13,8 @@ pub(crate) fn session(text: &str) -> Session {
 }
 
 pub(crate) fn honoured(text: &str) -> Session {
-    read(text.as_bytes(), &ReadOptions { compaction: Compaction::Honour }).unwrap()
+    read(text.as_bytes(), &ReadOptions { compaction: Compaction::Honour, ..ReadOptions::default() })
+        .unwrap()
 }
 
 /// Renders a session: place, role, blocks and prompt size of each message, then the notes.
@@ -260,7 +261,7 @@ fn openhands() {
     assert_eq!(twice.messages.len(), 5);
     assert_eq!(
         twice.notes[0].to_string(),
-        "message 0: the first session is read, 1 more are in the file"
+        "message 0: one session is read, 1 more are in the file: `FILE#1`, `FILE#2`, …"
     );
 }
 
@@ -341,9 +342,9 @@ fn error(text: &str) -> String {
 #[test]
 fn errors_say_what_was_expected_and_found() {
     assert_snapshot!(error(" \n"), @r#"the file is empty"#);
-    assert_snapshot!(error("# notes\nof the day"), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode; the file begins with `# notes of the day`"#);
-    assert_snapshot!(error(r#"{"a":1}"#), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode; the file begins with `{"a":1}`"#);
-    assert_snapshot!(error("[1,2]"), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode; the file begins with `[1,2]`"#);
+    assert_snapshot!(error("# notes\nof the day"), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode, copilot-cli, cursor, cline, tau-bench; the file begins with `# notes of the day`"#);
+    assert_snapshot!(error(r#"{"a":1}"#), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode, copilot-cli, cursor, cline, tau-bench; the file begins with `{"a":1}`"#);
+    assert_snapshot!(error("[1,2]"), @r#"not a recorded session: expected JSON lines or a JSON document of pi, claude-code, codex, openai-messages, anthropic-messages, swe-agent, mini-swe-agent, openhands, gemini-cli, opencode, copilot-cli, cursor, cline, tau-bench; the file begins with `[1,2]`"#);
     assert_snapshot!(error(&fixtures::OPENAI[..300]), @r#"the JSON document ends too early, at line 5, column 168"#);
     assert_snapshot!(error(&fixtures::OPENAI.replace("\"role\": \"user\",", "\"role\": user,")), @r#"cannot read the JSON document at line 4, column 14"#);
     assert_snapshot!(error(r#"{"type":"session","version":3,"id":"s"}"#), @r#"no message could be read from this pi session (0 records skipped)"#);

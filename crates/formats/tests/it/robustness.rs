@@ -8,7 +8,9 @@ use crate::writing::{decided, whole};
 
 fn try_all(bytes: &[u8]) {
     for compaction in [Compaction::PassOver, Compaction::Honour] {
-        let Ok(session) = read(bytes, &ReadOptions { compaction }) else { continue };
+        let Ok(session) = read(bytes, &ReadOptions { compaction, ..ReadOptions::default() }) else {
+            continue;
+        };
         assert_eq!(session.messages.len(), session.origins.len());
         for note in &session.notes {
             assert!(!note.to_string().contains('\n'));

@@ -129,7 +129,9 @@ fn nothing_hides_behind_a_summary_whose_boundary_was_left_out() {
     let mut context = whole(&session);
     context[0].message = mask(&session.messages[0]);
     let bytes = write(&session, fixtures::CLAUDE_CODE.as_bytes(), &context).unwrap();
-    let honoured = read(&bytes, &ReadOptions { compaction: Compaction::Honour }).unwrap();
+    let honoured =
+        read(&bytes, &ReadOptions { compaction: Compaction::Honour, ..ReadOptions::default() })
+            .unwrap();
     assert_eq!(honoured.messages.len(), reread(&bytes, &session).messages.len());
 }
 
@@ -159,7 +161,8 @@ fn a_leading_summary_is_a_compaction_to_pi() {
     for (text, first) in [(fixtures::PI, 4), (fixtures::PI_FIRST_VERSION, 2)] {
         let (session, context, bytes) = summarised(text, first);
         for compaction in [Compaction::PassOver, Compaction::Honour] {
-            let again = read(&bytes, &ReadOptions { compaction }).unwrap();
+            let again =
+                read(&bytes, &ReadOptions { compaction, ..ReadOptions::default() }).unwrap();
             assert!(
                 again.messages[0].shown().contains("<summary>\nIt was about a bug.\n</summary>")
             );

@@ -1,11 +1,12 @@
 //! Kills the gateway while it works, again and again, and looks whether everything that was acknowledged is in the store.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -43,6 +44,14 @@ pub(crate) struct KillArguments {
 
 /// The longest that a gateway lives behind its first acknowledgement. Chosen: some tens of requests.
 const LIFE: u64 = 250;
+
+/// A row of the log.
+#[derive(Debug, Deserialize)]
+struct LogLine {
+    session: String,
+    node_type: String,
+    text: Option<String>,
+}
 
 /// The work that the gateway acknowledged to a client.
 #[derive(Debug, Default)]
@@ -82,21 +91,24 @@ pub(crate) async fn run(arguments: &KillArguments) -> Result<(String, Value), Lo
     stop.send_replace(true);
     let told = workers.join_all().await;
     let kept = log(&arguments.log).await?;
-    let is_between = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '-');
-    let kept: HashSet<&str> = kept.split(is_between).collect();
+    let kept = markers_kept(&kept)?;
     let markers: Vec<&String> = told.iter().flat_map(|told| &told.markers).collect();
-    let lost: Vec<_> = markers.iter().filter(|marker| !kept.contains(marker.as_str())).collect();
+    let lost: Vec<_> =
+        markers.iter().filter(|marker| !kept.contains_key(marker.as_str())).collect();
+    let is_repeated = |marker: &&&String| kept.get(marker.as_str()).is_some_and(|most| *most > 1);
+    let twice: Vec<_> = markers.iter().filter(is_repeated).collect();
     let starts = Latencies::new(starts.into_iter());
     let repeated: usize = told.iter().map(|told| told.repeated).sum();
     let total = acknowledged.load(Ordering::Relaxed);
     let fewest = lives.iter().min().copied().unwrap_or(0);
     let text = format!(
         "{} kills, {total} answers acknowledged ({fewest} at least and {:.0} on average in a life), {repeated} cut and asked \
-         again; {} messages looked for, {} lost; ready again within {:.0} ms (p50) and {:.0} ms (most)\n",
+         again; {} messages looked for, {} lost, {} twice in a session; ready again within {:.0} ms (p50) and {:.0} ms (most)\n",
         arguments.kills,
         total as f64 / arguments.kills.max(1) as f64,
         markers.len(),
         lost.len(),
+        twice.len(),
         starts.percentile(0.5),
         starts.percentile(1.0),
     );
@@ -107,9 +119,36 @@ pub(crate) async fn run(arguments: &KillArguments) -> Result<(String, Value), Lo
         "repeated": repeated,
         "messages": markers.len(),
         "lost": lost,
+        "twice": twice,
         "start": starts.json(),
     });
-    Ok((text, figures))
+    if lost.is_empty() && twice.is_empty() {
+        Ok((text, figures))
+    } else {
+        Err(format!("{text}{figures:#}").into())
+    }
+}
+
+/// Returns each word of the messages in the log with how often one session has it at most.
+///
+/// A branch of a session has the messages before it too, under a name of its own.
+fn markers_kept(log: &str) -> Result<HashMap<String, usize>, LoadError> {
+    let rows: Vec<LogLine> = serde_json::from_str(log)?;
+    let mut sessions: HashMap<&str, HashMap<&str, usize>> = HashMap::new();
+    let is_between = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '-');
+    for row in rows.iter().filter(|row| row.node_type == "message") {
+        let words: HashSet<&str> = row.text.as_deref().unwrap_or("").split(is_between).collect();
+        let session = sessions.entry(&row.session).or_default();
+        for word in words {
+            *session.entry(word).or_default() += 1;
+        }
+    }
+    let mut most: HashMap<String, usize> = HashMap::new();
+    for (word, count) in sessions.into_values().flatten() {
+        let known = most.entry(word.to_owned()).or_default();
+        *known = count.max(*known);
+    }
+    Ok(most)
 }
 
 /// Starts the gateway and waits until it accepts connections.
