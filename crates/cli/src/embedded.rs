@@ -84,7 +84,7 @@ impl OpenStore {
             let api = runtime.block_on(async {
                 let (history, knowledge): (Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>) =
                     addresses.open().await?;
-                pages::api(&config, history, knowledge).await
+                pages::api(&config, history, knowledge, false).await
             })?;
             Ok(Self { api, tenant, runtime })
         };

@@ -98,9 +98,12 @@ fn row(name: &str, sum: &ReplaySum, figures: &PolicyFigures) -> [String; 9] {
     /// Columns of names, where the figures have theirs in a terminal of 80 (chosen).
     const NAME: usize = 20;
     let (totals, about) = (&figures.totals, mark(sum.estimates > 0));
-    // The bill, where usage was reported.
+    // Both beside the bill, where usage was reported.
     let (full, cost, share) = match totals.dollars.of_bill() {
-        Some(share) => (totals.dollars.billed, totals.dollars.beside, share),
+        Some(_) => {
+            let full = sum.full.totals.dollars.beside;
+            (full, totals.dollars.beside, ratio(totals.dollars.beside, full))
+        }
         None => {
             let full = sum.full.totals.dollars.input;
             (full, totals.dollars.input, figures.cost_ratio)
