@@ -78,7 +78,7 @@ impl ReplayGroups {
             "turns",
             "tokens sent",
             "%",
-            "before",
+            "full",
             "cost",
             "%",
         ];
