@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 
 use crate::arguments::WindowArguments;
 use crate::error::CommandError;
+use crate::pricing::pricing;
 
 /// The file's name in the current folder.
 pub(crate) const FILE: &str = "context.json";
@@ -34,11 +35,19 @@ pub(crate) fn context_budget(
     })
 }
 
-/// Returns the document's shares of `window`, else of the recorded one, else of the document's.
+/// Returns the document's shares of `window`, else of the recorded one, else of the listed one of the session's model, else of
+/// the document's.
 pub(crate) fn recorded_budget(window: Option<u64>, session: &Session) -> ContextBudget {
     let mut budget = ContextBudget::default();
-    let recorded = session.header.context_window.filter(|window| *window > 0);
-    budget.total_tokens = window.or(recorded).unwrap_or(budget.total_tokens);
+    let is_known = |window: &u64| *window > 0;
+    let recorded = || session.header.context_window.filter(is_known);
+    let listed = || {
+        let model = session.header.model.as_deref()?;
+        let pricing = pricing(None).ok()?;
+        let priced = pricing.of(Some(model), None);
+        Some(u64::from(priced.prices.window)).filter(|_| !priced.is_estimate()).filter(is_known)
+    };
+    budget.total_tokens = window.or_else(recorded).or_else(listed).unwrap_or(budget.total_tokens);
     budget
 }
 

@@ -6,6 +6,7 @@ mod review;
 mod stats;
 mod transfer;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
@@ -29,7 +30,7 @@ use crate::store::{Store, session_id};
 
 use crate::arguments::{
     EditArguments, ExtractArguments, ForgetArguments, MemoryArguments, MemoryCommand,
-    PlainArguments, ScopeArguments, SearchMemoryArguments, UsedArguments,
+    PlainArguments, ScopeArguments, SearchMemoryArguments, StoreArguments, UsedArguments,
 };
 
 pub(crate) fn run(arguments: &MemoryArguments) -> Result<(), CommandError> {
@@ -49,7 +50,7 @@ pub(crate) fn run(arguments: &MemoryArguments) -> Result<(), CommandError> {
         Command::Review(review) => review::run(review),
         Command::Used(used) => self::used(used),
         Command::Outcome(outcome) => {
-            let desk = Desk::open(&outcome.plain)?;
+            let desk = Desk::open_existing(&outcome.plain)?;
             let id = MemoryId(outcome.id.clone());
             let record = desk.remember(async |remember, now| {
                 remember.review(&id, outcome.outcome, &outcome.result, now).await
@@ -57,7 +58,7 @@ pub(crate) fn run(arguments: &MemoryArguments) -> Result<(), CommandError> {
             list::print(&record, outcome.plain.json)
         }
         Command::Age(plain) => {
-            let desk = Desk::open(plain)?;
+            let desk = Desk::open_existing(plain)?;
             let changed = desk.remember(async |remember, now| remember.age(now).await)?;
             list::print_all(&changed, plain.json)
         }
@@ -76,11 +77,24 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
+    /// Opens the store for a command that may begin one.
     pub(crate) fn open(plain: &PlainArguments) -> Result<Self, CommandError> {
+        Self::with(plain, Store::open)
+    }
+
+    /// Opens the store for a command that needs what is in it; it makes none.
+    pub(crate) fn open_existing(plain: &PlainArguments) -> Result<Self, CommandError> {
+        Self::with(plain, Store::open_existing)
+    }
+
+    fn with(
+        plain: &PlainArguments,
+        open: impl FnOnce(&StoreArguments, Option<&Path>) -> Result<Store, CommandError>,
+    ) -> Result<Self, CommandError> {
         let config = crate::config::read(plain.config.as_deref())?;
         let models = models::open(&config.models)?;
         let embedder = embedder(&models);
-        Ok(Self { store: Store::open(&plain.store, plain.config.as_deref())?, config, embedder })
+        Ok(Self { store: open(&plain.store, plain.config.as_deref())?, config, embedder })
     }
 
     /// Does work that writes.
@@ -144,14 +158,14 @@ pub(crate) fn scope(arguments: &ScopeArguments) -> Result<Scope, CommandError> {
 }
 
 fn change(id: &str, event: &Event, plain: &PlainArguments) -> Result<(), CommandError> {
-    let desk = Desk::open(plain)?;
+    let desk = Desk::open_existing(plain)?;
     let id = MemoryId(id.to_owned());
     let record = desk.remember(async |remember, now| remember.change(&id, event, now).await)?;
     list::print(&record, plain.json)
 }
 
 fn used(arguments: &UsedArguments) -> Result<(), CommandError> {
-    let desk = Desk::open(&arguments.plain)?;
+    let desk = Desk::open_existing(&arguments.plain)?;
     let id = MemoryId(arguments.id.clone());
     let record: MemoryRecord = desk.remember(async |remember, now| {
         let record = remember.knowledge.memory(remember.tenant, &id, None).await?;
@@ -166,7 +180,7 @@ fn used(arguments: &UsedArguments) -> Result<(), CommandError> {
 }
 
 fn search(arguments: &SearchMemoryArguments) -> Result<(), CommandError> {
-    let desk = Desk::open(&arguments.plain)?;
+    let desk = Desk::open_existing(&arguments.plain)?;
     let question = arguments.words.join(" ");
     let scope = scope(&arguments.scope)?;
     let settings = desk.config.memory.search.clone();
@@ -193,7 +207,7 @@ fn search(arguments: &SearchMemoryArguments) -> Result<(), CommandError> {
 }
 
 fn extract(arguments: &ExtractArguments) -> Result<(), CommandError> {
-    let desk = Desk::open(&arguments.plain)?;
+    let desk = Desk::open_existing(&arguments.plain)?;
     let scope = scope(&arguments.scope)?;
     let settings = &desk.config.memory.extraction;
     let found = desk.ask(async |history, knowledge, tenant| {
@@ -236,7 +250,7 @@ fn extract(arguments: &ExtractArguments) -> Result<(), CommandError> {
 }
 
 fn forget(arguments: &ForgetArguments) -> Result<(), CommandError> {
-    let desk = Desk::open(&arguments.plain)?;
+    let desk = Desk::open_existing(&arguments.plain)?;
     let scope = scope(&arguments.scope)?;
     let ids: Vec<MemoryId> = arguments.ids.iter().cloned().map(MemoryId).collect();
     let gone = match &arguments.source {
@@ -282,7 +296,7 @@ fn edit(arguments: &EditArguments) -> Result<(), CommandError> {
         return Err(CommandError::usage(anyhow::anyhow!("nothing is to be changed"))
             .hint("say what with --text, --name, --point or --tag"));
     }
-    let desk = Desk::open(&arguments.plain)?;
+    let desk = Desk::open_existing(&arguments.plain)?;
     let id = MemoryId(arguments.id.clone());
     let record = desk.remember(async |remember, now| remember.edit(&id, &edit, now).await)?;
     list::print(&record, arguments.plain.json)

@@ -5,6 +5,7 @@ mod pinning;
 mod preview;
 mod receipt;
 
+use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
 use crate::attempts::Attempts;
@@ -49,12 +50,25 @@ pub struct State {
     offered: Option<Arc<str>>,
     /// The records that were found for the next request.
     findings: Findings,
+    /// The kind of the last request's policy.
+    kind: Option<Discriminant<Policy>>,
 }
 
 impl State {
     /// Returns the plan of the last request.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Takes back what a policy of another kind decided: it would stand under a name that it does not come from.
+    fn follow(&mut self, transcript: &Transcript, policy: &Policy) {
+        let kind = discriminant(policy);
+        if self.kind.replace(kind).is_some_and(|last| last != kind) {
+            let before = self.plan.reset();
+            (self.said, self.settled) = (SaidOnce::default(), Settled::default());
+            self.masked.clear();
+            self.plan.compare(transcript, &before);
+        }
     }
 
     fn add_offered(&mut self, transcript: &Transcript, end: Position) {
@@ -121,6 +135,7 @@ pub fn bound(
     let mut lookups = terms.around.put_back.clone();
     let own = own_tools + lookup_tokens(&lookups);
     state.plan.extend(transcript, position);
+    state.follow(transcript, policy);
     let ceiling = policy.ceiling_of(terms, state.plan.turn());
     let room = ceiling.map_or(u64::MAX, |ceiling| ceiling.saturating_sub(own));
     let moment = Moment { now, prices: &prices, cold };

@@ -275,8 +275,24 @@ impl Assembler<'_> {
             };
         }
         let text = memory.context.text();
-        input.memory = Some(&text).filter(|text| !text.is_empty()).map(String::as_str);
+        input.memory = Some(&*text).filter(|text| !text.is_empty());
         let mut request = assemble_request(&input, &settings)?;
+        if request.memory.is_none() && !text.is_empty() {
+            // The request had no room for all of it: what must stand goes before everything but the rules and the turn.
+            let bare =
+                RequestInput { memory: None, history: &[], facts: &[], artefacts: &[], ..input };
+            let most = left(assemble_request(&bare, &settings)?.budget.used);
+            memory = self.memory(memories, turn, focus, Some(most)).await?;
+            let least = memory.context.text();
+            let input = RequestInput { memory: Some(&least), ..input };
+            request = assemble_request(&input, &settings)?;
+            if request.memory.is_none() && !least.is_empty() {
+                let needed = memory.context.used;
+                return Err(
+                    MemoryTooLarge { needed, limit: most.min(needed.saturating_sub(1)) }.into()
+                );
+            }
+        }
         if set.is_turn_shortened {
             request.budget.warnings.push("the session's newest messages are shortened".to_owned());
         }

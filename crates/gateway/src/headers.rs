@@ -21,6 +21,9 @@ pub(crate) const OUTCOME: HeaderName = HeaderName::from_static("x-plimsoll-outco
 pub(crate) const TOKENS_BEFORE: HeaderName = HeaderName::from_static("x-plimsoll-tokens-before");
 pub(crate) const TOKENS_AFTER: HeaderName = HeaderName::from_static("x-plimsoll-tokens-after");
 pub(crate) const TOKENS_SAVED: HeaderName = HeaderName::from_static("x-plimsoll-tokens-saved");
+pub(crate) const TOKENS_OBSERVED: HeaderName =
+    HeaderName::from_static("x-plimsoll-tokens-observed");
+pub(crate) const OVER_BUDGET: HeaderName = HeaderName::from_static("x-plimsoll-over-budget");
 pub(crate) const PRESSURE: HeaderName = HeaderName::from_static("x-plimsoll-pressure");
 pub(crate) const BILLED: HeaderName = HeaderName::from_static("x-plimsoll-billed-usd");
 pub(crate) const SAVED: HeaderName = HeaderName::from_static("x-plimsoll-saved-usd");

@@ -289,6 +289,16 @@ impl Preparation {
         Some(TurnDecision { branch, bounded, asked, offer, carried, session, bills, additions })
     }
 
+    /// Returns the budget of the model's window, else of the usual one.
+    fn window(&self, request: &ProviderRequest) -> ContextBudget {
+        let usual = ContextBudget::default();
+        let window = u64::from(self.gateway.priced(request.model()).prices.window);
+        ContextBudget {
+            total_tokens: if window > 0 { window } else { usual.total_tokens },
+            ..usual
+        }
+    }
+
     /// Bounds a request.
     pub(crate) async fn prepare(self) -> Result<PreparedRequest, FailOpen> {
         let request = Arc::new(self.parse().await?);
@@ -339,12 +349,17 @@ impl Preparation {
         let decision = done.ok_or(FailOpen::NoBranch)?;
         let (edits, betas) = decision.edits();
         let TurnDecision { branch, bounded, asked, offer, session, bills, .. } = decision;
+        let receipt = &bounded.receipt;
+        // A request that goes out as it came saves nothing, whatever a policy would have done.
+        let tokens = if goes_out_as_it_came { receipt.full_tokens } else { receipt.tokens };
         let mut report = Report {
             session: session.clone(),
             strategy: self.options.strategy.clone(),
-            full_tokens: bounded.receipt.full_tokens,
-            tokens: bounded.receipt.tokens,
-            pressure: pressure(bounded.receipt.tokens, &ContextBudget::default()).percent,
+            full_tokens: receipt.full_tokens,
+            tokens,
+            observed: goes_out_as_it_came.then_some(receipt.tokens),
+            over_budget: if goes_out_as_it_came { 0 } else { receipt.over_budget },
+            pressure: pressure(tokens, &self.window(&request)).percent,
             cost: bounded.receipt.cost,
             full_cost: bounded.note.full_cost,
             changes: bounded.receipt.changes.len(),

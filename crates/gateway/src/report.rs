@@ -15,6 +15,10 @@ pub(crate) struct Report {
     pub(crate) strategy: String,
     pub(crate) full_tokens: u64,
     pub(crate) tokens: u64,
+    /// Tokens that the policy would have sent, of a request that goes out as it came.
+    pub(crate) observed: Option<u64>,
+    /// Tokens by which what is new alone exceeds the budget.
+    pub(crate) over_budget: u64,
     /// The used part of the context window, in percent.
     pub(crate) pressure: u32,
     pub(crate) cost: f64,
@@ -30,7 +34,7 @@ pub(crate) struct Report {
 impl Report {
     /// Returns the report of a turn that sent nothing and costs nothing.
     pub(crate) fn unsent(self) -> Self {
-        Self { tokens: 0, cost: 0.0, changes: 0, misses: Vec::new(), ..self }
+        Self { tokens: 0, over_budget: 0, cost: 0.0, changes: 0, misses: Vec::new(), ..self }
     }
 
     /// Adds the report to the metrics.
@@ -61,6 +65,7 @@ impl Report {
             full_cost = self.full_cost,
             changes = self.changes,
             cache_misses = misses.join(","),
+            over_budget = self.over_budget,
             pressure = self.pressure,
             "turn"
         );
@@ -83,11 +88,16 @@ impl Report {
                 (headers::SAVED, format!("{saved:.6}")),
             ]
         });
+        let over =
+            (self.over_budget > 0).then(|| (headers::OVER_BUDGET, self.over_budget.to_string()));
+        let observed = self.observed.map(|tokens| (headers::TOKENS_OBSERVED, tokens.to_string()));
         let preview = self.preview.iter().map(|preview| (headers::PREVIEW, preview.to_string()));
         let estimate =
             (self.bills.bills_estimated > 0).then(|| (headers::BILL_ESTIMATE, "true".to_owned()));
         let bills = bills.into_iter().flatten().chain(estimate);
-        for (name, value) in pairs.into_iter().chain(bills).chain(preview) {
+        for (name, value) in
+            pairs.into_iter().chain(bills).chain(preview).chain(over).chain(observed)
+        {
             // A policy's name came from a header, and an id has plain characters.
             if let Ok(value) = HeaderValue::try_from(value) {
                 answer.insert(name, value);

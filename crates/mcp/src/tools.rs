@@ -162,7 +162,7 @@ async fn recall(parts: &ServerParts, asked: &ToolArguments) -> Result<String, Mc
     if out.is_empty() {
         return Ok("Nothing that is stored has to do with these words.".to_owned());
     }
-    Ok(listed(&out, "entry", asked))
+    Ok(listed(&out, "row", asked))
 }
 
 /// Returns the page of a whole list that the arguments ask for.
@@ -270,6 +270,9 @@ async fn expand_ref(parts: &ServerParts, asked: &ToolArguments) -> Result<String
     };
     let options = ExpandOptions { fields: Vec::new(), part };
     let found = expand(&originals, reference, &options, parts.clock.now()).await?;
+    if let (true, Some(lines)) = (found.text.is_empty(), &asked.lines) {
+        return Err(McpFailure::Input(format!("{reference} has no lines {lines}")));
+    }
     Ok(from(&found.text, asked.offset, asked.budget()))
 }
 
@@ -287,6 +290,11 @@ async fn context_pressure(
     let Some(found) = parts.history.session(&parts.tenant, wanted).await? else {
         return Err(McpFailure::Input(format!("there is no session {wanted}")));
     };
+    if window == Some(0) {
+        return Err(McpFailure::Input(
+            "`window` is 0: give the model's window in tokens".to_owned(),
+        ));
+    }
     let mut budget = ContextBudget::default();
     budget.total_tokens = window.unwrap_or(budget.total_tokens);
     let whole = pressure(found.tokens, &budget);

@@ -12,7 +12,7 @@ use crate::error::CommandError;
 use crate::output::{self, DIM, RESET};
 
 pub(super) fn run(arguments: &ListArguments) -> Result<(), CommandError> {
-    let desk = Desk::open(&arguments.plain)?;
+    let desk = Desk::open_existing(&arguments.plain)?;
     let query = MemoryQuery {
         kinds: arguments.kinds.clone(),
         scope: scope(&arguments.scope)?,
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &ListArguments) -> Result<(), CommandError> {
 }
 
 pub(super) fn show(arguments: &ShowArguments) -> Result<(), CommandError> {
-    let desk = Desk::open(&arguments.plain)?;
+    let desk = Desk::open_existing(&arguments.plain)?;
     let id = MemoryId(arguments.id.clone());
     let as_of = add::date(arguments.as_of.as_deref())?;
     let record = desk

@@ -24,7 +24,7 @@ struct Reviewed {
 }
 
 pub(super) fn run(arguments: &ReviewArguments) -> Result<(), CommandError> {
-    let desk = Desk::open(&arguments.plain)?;
+    let desk = Desk::open_existing(&arguments.plain)?;
     let records = waiting(&desk, arguments)?;
     let mut done = Reviewed { waiting: records.len(), ..Reviewed::default() };
     let mut answers = std::io::stdin().lock().lines();

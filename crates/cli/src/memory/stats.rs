@@ -15,7 +15,7 @@ use crate::output::{self, DIM, RESET};
 const DAYS: usize = 7;
 
 pub(super) fn run(arguments: &PlainArguments) -> Result<(), CommandError> {
-    let desk = Desk::open(arguments)?;
+    let desk = Desk::open_existing(arguments)?;
     let stats = desk
         .ask(async |history, knowledge, tenant| memory_stats(history, knowledge, tenant).await)?
         .map_err(|error| refused(error.into()))?;

@@ -78,7 +78,7 @@ impl ReplayGroups {
             "turns",
             "tokens sent",
             "%",
-            "before",
+            "full",
             "cost",
             "%",
         ];
@@ -98,9 +98,10 @@ fn row(name: &str, sum: &ReplaySum, figures: &PolicyFigures) -> [String; 9] {
     /// Columns of names, where the figures have theirs in a terminal of 80 (chosen).
     const NAME: usize = 20;
     let (totals, about) = (&figures.totals, mark(sum.estimates > 0));
-    // The bill, where usage was reported.
-    let (full, cost, share) = if let Some(share) = totals.dollars.of_bill() {
-        (totals.dollars.billed, totals.dollars.beside, share)
+    // Both beside the bill, where usage was reported.
+    let (full, cost, share) = if totals.dollars.of_bill().is_some() {
+        let (full, cost) = (sum.full.totals.dollars.beside, totals.dollars.beside);
+        (full, cost, ratio(cost, full))
     } else {
         (sum.full.totals.dollars.input, totals.dollars.input, figures.cost_ratio)
     };

@@ -36,11 +36,12 @@ impl<'a> ReplayRow<'a> {
         Self { policy, totals: &replay.totals, score: &replay.score }
     }
 
-    /// Returns dollars, and what part of the bill they are, else of what the full history costs.
+    /// Returns dollars, else units of cost, and what part they are of those of the full history.
     fn cost(&self, full: &Self) -> (f64, f64) {
         let dollars = &self.totals.dollars;
         match dollars.of_bill() {
-            Some(part) => (dollars.beside, part),
+            // Of the full history in the same model of the cache, so that the model's error is nobody's saving.
+            Some(_) => (dollars.beside, ratio(dollars.beside, full.totals.dollars.beside)),
             None => (dollars.input, ratio(self.totals.cost, full.totals.cost)),
         }
     }
@@ -67,7 +68,8 @@ pub(super) fn table(
     let bill = &full.totals.dollars;
     if bill.of_bill().is_some() {
         let about = mark(estimate);
-        let _ = writeln!(out, "{:16}{:>26}{:>4}%", "billed", dollars(about, bill.billed), 100);
+        let share = percent(ratio(bill.billed, bill.beside));
+        let _ = writeln!(out, "{:16}{:>26}{share:>5}", "billed", dollars(about, bill.billed));
     }
     row(out, full, full, estimate);
     for one in rows.iter().filter(|one| one.policy != "full") {
@@ -80,6 +82,11 @@ pub(super) fn table(
             thousands(bill.billed_turns.into())
         );
     }
+}
+
+/// Writes a share in four columns.
+fn percent(share: f64) -> String {
+    if share >= 9.995 { ">9×".to_owned() } else { format!("{:.0}%", 100.0 * share) }
 }
 
 fn dollars(about: &str, dollars: f64) -> String {
@@ -161,11 +168,11 @@ fn row(out: &mut String, full: &ReplayRow<'_>, run: &ReplayRow<'_>, estimate: bo
     }
     let _ = writeln!(
         out,
-        "{name:16}{:>12}{:>4.0}%{:>9}{colour}{:>4.0}%{RESET}{:>6.3}{:>6.1}{:>7.1}{:>6.1}{:>8}",
+        "{name:16}{:>12}{:>5}{:>9}{colour}{:>5}{RESET}{:>6.3}{:>6.1}{:>7.1}{:>6.1}{:>8}",
         thousands(totals.tokens),
-        100.0 * ratio(totals.tokens as f64, totals.full_tokens as f64),
+        percent(ratio(totals.tokens as f64, totals.full_tokens as f64)),
         dollars(mark(estimate), cost),
-        100.0 * share,
+        percent(share),
         ratio(score.work, full.score.work),
         100.0 * score.names.share(),
         100.0 * score.places.share(),

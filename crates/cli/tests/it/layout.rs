@@ -90,13 +90,13 @@ fn replay_adds_a_folder_up_by_day_project_and_model() {
     3 sessions, 6 turns
 
     policy           tokens sent    %   cost $    %  work shown places blind fetches
-    billed                              0.0374 100%
-    full                      72 100%   0.0256  68% 1.000 100.0  100.0   0.0       0
-    plimsoll                  72 100%   0.0256  68% 1.000 100.0  100.0   0.0       0
+    billed                              0.0374 146%
+    full                      72 100%   0.0256 100% 1.000 100.0  100.0   0.0       0
+    plimsoll                  72 100%   0.0256 100% 1.000 100.0  100.0   0.0       0
 
-    project             policy  sessions  turns  tokens sent     %  before   cost    %
-    /work/harbour     plimsoll         2      4           48  100%  $0.02  $0.01  59%
-    /work/lighthouse  plimsoll         1      2           24  100%  $0.02  $0.01  80%
+    project             policy  sessions  turns  tokens sent     %   full   cost     %
+    /work/harbour     plimsoll         2      4           48  100%  $0.01  $0.01  100%
+    /work/lighthouse  plimsoll         1      2           24  100%  $0.01  $0.01  100%
     "#);
 }
 

@@ -404,3 +404,57 @@ fn a_review_keeps_edits_and_drops_record_by_record() {
     assert_eq!(review("q\n"), [0, 0, 0, 1]);
     assert_eq!(review(""), [0, 0, 0, 1]);
 }
+
+#[test]
+fn a_blocking_constraint_stands_under_every_budget_or_there_is_an_error() {
+    let environment = Environment::new();
+    memory(&environment, &["add", "censor", "do not push to main", "--name", "No push", "--block"]);
+    let turn =
+        "Please look at the failing test in the harbour module and say what is wrong with it.";
+    let mut stood = 0;
+    for budget in (20..300).step_by(20) {
+        let budget = budget.to_string();
+        let arguments = ["assemble", "--turn", turn, "--budget", &budget, "--store", "kept.db"];
+        let ran = environment.run(&arguments);
+        if ran.code == 0 {
+            assert!(ran.stdout.contains("- BLOCK: "), "{budget}: {}", ran.stdout);
+            stood += 1;
+        } else {
+            assert!(ran.stderr.contains("budget") || ran.stderr.contains("need"), "{}", ran.stderr);
+        }
+    }
+    assert!(stood > 5, "{stood}");
+}
+
+#[test]
+fn processes_that_begin_a_store_together_lose_nothing() {
+    let environment = Environment::new();
+    let texts: Vec<String> = (0..16).map(|number| format!("berth {number} is taken")).collect();
+    let begun: Vec<_> = texts
+        .iter()
+        .map(|text| {
+            let mut command =
+                environment.command(&["memory", "add", "fact", text, "--store", "kept.db"]);
+            command.stdout(std::process::Stdio::null()).spawn().expect("it begins")
+        })
+        .collect();
+    for mut one in begun {
+        assert!(one.wait().expect("it ends").success());
+    }
+    assert_eq!(environment.files(), ["kept.db"], "no copy is left");
+    let listed = memory(&environment, &["list", "--limit", "99"]);
+    assert_eq!(listed.matches("is taken").count(), texts.len(), "{listed}");
+}
+
+#[test]
+fn reading_makes_no_store() {
+    let environment = Environment::new();
+    for arguments in [&["memory", "list"][..], &["memory", "search", "x"], &["memory", "stats"]] {
+        let arguments: Vec<&str> =
+            arguments.iter().copied().chain(["--store", "typo.db"]).collect();
+        let ran = environment.run(&arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}");
+        assert!(ran.stderr.contains("there is no store at"), "{}", ran.stderr);
+    }
+    assert_eq!(environment.files(), Vec::<String>::new());
+}

@@ -157,8 +157,12 @@ impl LiveSession {
             note.misses = misses(before.as_ref().map(|mark| &mark.note), &note, &receipt);
             let plan = state.plan();
             let (id, strategy) = (&self.id, asked.strategy);
-            let record =
+            let mut record =
                 ReceiptRecord::of_context(id, strategy, &receipt, &context, plan, asked.now);
+            if asked.observed {
+                // It goes out as it came.
+                record.tokens_saved = 0;
+            }
             self.state = Some(state);
             LastDecision { position, receipt, record }
         };

@@ -115,7 +115,12 @@ async fn what_is_observed_goes_out_as_it_came() {
         let answer = gateway.post(talk.path(), &[("x-plimsoll-policy", "window")], &body).await;
         assert_eq!(upstream.requests()[turn].body, body);
         assert_eq!(answer.header("x-plimsoll-outcome"), Some("observed"));
-        saved = answer.header("x-plimsoll-tokens-saved").and_then(|n| n.parse().ok()).unwrap_or(0);
+        let number = |name: &str| answer.header(name).and_then(|n| n.parse::<i64>().ok());
+        assert_eq!(number("x-plimsoll-tokens-saved"), Some(0), "nothing is saved");
+        let before = number("x-plimsoll-tokens-before");
+        assert_eq!(before, number("x-plimsoll-tokens-after"));
+        saved =
+            before.zip(number("x-plimsoll-tokens-observed")).map_or(0, |(all, sent)| all - sent);
         talk.said("", &[call(turn)]);
         talk.result(id(turn), &lines(turn));
     }
@@ -130,7 +135,7 @@ async fn headers_choose_mode_policy_budget_and_session() {
         talk.result(id(turn), &lines(turn));
     }
     let body = talk.body();
-    let upstream = ScriptedServer::start((0..5).map(|_| talk.answer("done", &[]))).await;
+    let upstream = ScriptedServer::start((0..7).map(|_| talk.answer("done", &[]))).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     let post = async |headers: &[(&str, &str)]| gateway.post(talk.path(), headers, &body).await;
     let off = post(&[("x-plimsoll-mode", "off")]).await;
@@ -143,6 +148,12 @@ async fn headers_choose_mode_policy_budget_and_session() {
     let tokens = small.header("x-plimsoll-tokens-after").and_then(|n| n.parse::<u64>().ok());
     assert!(tokens.is_some_and(|tokens| tokens <= 3000), "{tokens:?}");
     assert_eq!(check(Wire::ChatCompletions, &upstream.requests()[2].body), []);
+    let over = post(&[("x-plimsoll-budget", "50"), ("x-plimsoll-session", "c")]).await;
+    let by = over.header("x-plimsoll-over-budget").and_then(|n| n.parse::<u64>().ok());
+    let tokens = over.header("x-plimsoll-tokens-after").and_then(|n| n.parse::<u64>().ok());
+    assert_eq!(by.map(|by| by + 50), tokens, "what is new goes out whole, and that is said");
+    let other = post(&[("x-plimsoll-policy", "full"), ("x-plimsoll-session", "b")]).await;
+    assert_eq!(other.header("x-plimsoll-tokens-saved"), Some("0"), "`full` sends everything");
     for bad in
         [("x-plimsoll-mode", "maybe"), ("x-plimsoll-policy", "x"), ("x-plimsoll-budget", "many")]
     {

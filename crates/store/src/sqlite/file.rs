@@ -3,6 +3,7 @@
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_engine::StoreError;
 use rusqlite::Connection;
@@ -13,7 +14,7 @@ use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 
 /// Opens the store at `path` for writing; makes it, or brings it up to date.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
-    prepare(path).map_err(|error| of_io(path, &error))?;
+    prepare(path)?;
     let mut connection = connection::open(path)?;
     let newest = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
     let found = version(&connection, path)?;
@@ -98,7 +99,50 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     std::fs::File::open(to).and_then(|file| file.sync_all()).map_err(|error| of_io(to, &error))
 }
 
-fn prepare(path: &Path) -> io::Result<()> {
+/// Makes folder and file where they are missing.
+fn prepare(path: &Path) -> Result<(), StoreError> {
+    let io = |error| of_io(path, &error);
+    make_folder(path).map_err(io)?;
+    if !path.exists() && begin(path)? {
+        return Ok(());
+    }
+    match create(path) {
+        // A file that is there keeps its mode: it may be no store, and its owner may have opened it to others.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => regular(path).map_err(io),
+        result => result.map_err(io),
+    }
+}
+
+/// Makes a whole store beside `path` and gives it that name, unless another process was faster; false where that cannot be done.
+///
+/// Processes that begin the same file at once disturb each other while it changes to a write-ahead log.
+fn begin(path: &Path) -> Result<bool, StoreError> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let mut name = path.as_os_str().to_owned();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    name.push(format!(".new-{}-{number}", std::process::id()));
+    let new = PathBuf::from(name);
+    create(&new).map_err(|error| of_io(&new, &error))?;
+    let made = || -> Result<(), SqliteFailure> {
+        let mut connection = connection::open(&new)?;
+        wal(&connection)?;
+        schema::migrate(&mut connection)?;
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    };
+    let made = made();
+    let named = made.is_ok().then(|| std::fs::hard_link(&new, path));
+    // The copy without a name in use is of no worth to anybody.
+    let _ = std::fs::remove_file(&new);
+    made.map_err(StoreError::from)?;
+    Ok(match named {
+        Some(Ok(())) => true,
+        Some(Err(error)) => error.kind() == io::ErrorKind::AlreadyExists,
+        None => false,
+    })
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder
         && !folder.exists()
@@ -109,11 +153,7 @@ fn prepare(path: &Path) -> io::Result<()> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder)?;
     }
-    match create(path) {
-        // A file that is there keeps its mode: it may be no store, and its owner may have opened it to others.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => regular(path),
-        result => result,
-    }
+    Ok(())
 }
 
 /// Refuses a device, a pipe and a folder before anything is done to it.

@@ -7,11 +7,17 @@ use std::ops::Range;
 
 patterns! {
     /// A tag that opens or closes a block: not a type parameter, which stands right behind a letter.
-    TAG r"<(/?)([A-Za-z][A-Za-z0-9_:.-]*)(?:\s[^<>]*)?(/?)>";
+    TAG r"(?:<|&lt;)(/?)([A-Za-z][A-Za-z0-9_:.-]*)(?:\s[^<>]*?)?(/?)(?:>|&gt;)";
     MAIL r"(?i)^\s*(?:on .{6,120} wrote:|-{2,} ?(?:original|forwarded) message|begin forwarded message|from: .*@|(?:from|sent|von|gesendet): \S)";
     /// A line of a talk: a time or a name in front of what somebody said.
     SPEAKER r"^\s*(?:[-*] )?(?:\[[^\]]{1,40}\]\s*)?(?:\*\*)?@?([A-Z][\w.'-]*(?: [A-Z(@][\w.'()-]*){0,2})(?:\*\*)?(?: \([^)]{1,40}\))?:(?:\*\*)?\s";
     TIMED r"^\s*\[?\d{1,4}[-:/]\d{1,2}[-:/]?\d{0,4}";
+    /// The end of a line that introduces a text of others, up to the end of the message.
+    INTRODUCES r"(?i)\b(?:issue|ticket|pr|pull request|e-?mail|mail|message|comment|review|readme|docs?|document(?:ation)?|logs?|output|transcript|summary|report|article|post|reply|answer|response|quote|thread|discussion|spec(?:ification)?|text|description|changelog|chat|conversation|paste|slack|forwarded)\b[^.!?:]{0,60}:[*_]{0,2}$";
+    /// A text of others in the same line, which is to be worked on.
+    WORKED_ON r"(?i)\b(?:translate|proof-?read|summari[sz]e|rephrase|paraphrase|rewrite|reword|shorten|spell-?check|correct|edit|polish|explain|analy[sz]e|classify)\b[^:.?!]{0,60}:\s*\S";
+    /// Words of somebody else in a sentence.
+    SAID_BY r"(?i)^\W*(?:the |our |my )?(?:[\w.'-]+ ){1,3}?(?:said|says|wrote|writes|thinks|believes|claims|claimed|mentioned|argues|argued|insists|insisted|announced|reported|told (?:me|us|everyone)) (?:that )?(?:we|i|you|they|he|she|it|the team)\b|\bis what [\w.' -]{1,30}? (?:said|says|wrote|claims|claimed|told)\b|\b(?:in|per|from|inside) (?:the|our|their|his|her|its|your|this|that) [\w.' -]{1,30}?(?: it)? ?(?:says|said|reads|states|stated)\b|\bit (?:says|reads|states)\b";
 pub(super) REPORTED r"(?i)^\W*(?:the |our |my )?(?:[\w.'-]+ ){1,3}?(?:said|says|wrote|writes|commented|replied|claims|claimed|told me)\b[^.]{0,20}[:,\x22“]|\baccording to\b";
 }
 
@@ -47,6 +53,8 @@ const CLIENTS: &[&str] = &[
     "This session is being continued from",
     "Base directory for this skill",
     "[Request interrupted",
+    "<command-",
+    "<local-command",
     "IT IS CRITICAL THAT YOU FOLLOW",
     "Another language model started to solve",
     "The following is a summary",
@@ -92,7 +100,10 @@ pub(super) fn own_words(text: &str) -> Vec<Range<usize>> {
         // A line below a quoted one continues the quotation until an empty line.
         is_quoted |=
             bare.trim_start_matches(['-', '*', '+', ' ']).starts_with(['>', '|', '│', '┃']);
-        if is_quoted || is_talk(line) || REPORTED.is_match(line) {
+        if INTRODUCES.is_match(line) || WORKED_ON.is_match(line) {
+            break;
+        }
+        if is_quoted || is_talk(line) || REPORTED.is_match(line) || SAID_BY.is_match(line) {
             continue;
         }
         own.extend(outside(from..from + line.len(), &tagged));
@@ -218,6 +229,15 @@ mod tests {
             format!("Bob said: {SAID}"),
             format!("This session is being continued from a previous conversation. {SAID}"),
             format!("| {SAID} |"),
+            format!("Forwarded message:\n\nHi all,\n{SAID}"),
+            format!("Issue #12 text:\n\n{SAID}"),
+            format!("Summary of the other agent's output:\n{SAID}"),
+            format!("Translate this to German: {SAID}"),
+            format!("In the README it says: {SAID}"),
+            "Bob says we decided to use Redis.".to_owned(),
+            format!("<command-message>x</command-message>\n{SAID}"),
+            format!("&lt;system-reminder&gt;{SAID}&lt;/system-reminder&gt;"),
+            format!("&lt;system-reminder&gt;{SAID}"),
         ] {
             assert!(!own(&text).contains("Redis"), "{text}: {}", own(&text));
         }

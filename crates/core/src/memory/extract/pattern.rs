@@ -5,7 +5,7 @@ use crate::message::Role;
 patterns! {
     pub(super) DECISION r"(?i)\b(?:we|i|team)(?:['’]ve| have|['’]re| are| all)?\s+(?:now |finally |just )?(?:decided (?:to|on|against|that|for)|agreed (?:to|on|that)|settled on|opted for|opted to|chose\b|going with|will go with)|^\s*(?:[-*>]\s+)?[*_]{0,2}(?:final )?decision(?: made)?:[*_]{0,2}\s*\w";
     // Questions, suppositions, negations and denials: sentences that leave open whether something is so.
-    pub(super) OPEN r"(?i)\?\s*$|^\W*(?:if|whether|suppose|should|would|could|maybe|perhaps|did|have|has|do|does|is|are|unless|until|when)\b|\b(?:not|n['’]t|never|yet to) (?:yet )?(?:decided|agreed|settled|chosen|clear)|\b(?:have|has|had) ?n['’]t\b|\b(?:once|until|unless|if|whether) (?:we|i|you|they)\b";
+    pub(super) OPEN r"(?i)\?\s*$|^\W*(?:if|whether|suppose|should|would|could|maybe|perhaps|did|have|has|do|does|is|are|unless|until|when)\b|\b(?:not|n['’]t|never) (?:\w+ ){0,2}?(?:say|said|claim|claimed|state|stated|mean|meant|think|thought|believe|believed)\b|\b(?:not|n['’]t|never|yet to) (?:yet )?(?:decided|agreed|settled|chosen|clear)|\b(?:have|has|had) ?n['’]t\b|\b(?:once|until|unless|if|whether) (?:we|i|you|they)\b";
     pub(super) TASK r"(?i)^\s*(?:[-*>]\s+)?[*_]{0,2}(?:todo|action item|follow-?up|next step)s?\b\s*(?:\([^)]*\))?:[*_]{0,2}\s*\w|^\s*(?:[-*+]|\d+[.)])\s+\[ \]\s+\w";
     MARK r"^\s*(?:#{1,6}\s+)?(?:(?:[-*+>]|\d{1,3}[.)])\s+(?:\[ \]\s+)?)?";
     // Signs of source code, diffs and data that statements do not have.

@@ -3,6 +3,8 @@
 //! The patterns are those of discourse: how people decide, forbid, prefer and describe. They prefer precision; a sentence
 //! that only points at what stands before it says nothing later.
 
+use std::borrow::Cow;
+
 use crate::memory::MemoryKind;
 use crate::message::Role;
 
@@ -22,6 +24,7 @@ patterns! {
     NAMED r"`[^`]+`|\b[\w-]+/[\w./-]+|\b\w+[._]\w+\b|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\w*\b|\b[A-Z][a-z]+[A-Z]\w*";
     POINTS r"(?i)^\W*(?:(?:ok|okay|great|good|so|and|but|also|no|yes|actually|then)[,.]?\s+)*(?:it|this|that|these|those|they|he|she)\b";
     CAUSE r"(?i)\b(?:root cause|culprit|actual (?:issue|problem|cause)|underlying (?:issue|problem|cause)|real (?:issue|problem|cause))\b.{0,40}?\b(?:is|was)\b|\bthe (?:fix|solution) is (?:simple|to)\b";
+    QUOTED r#"[«“„][^»”“]{8,}[»”“]|"[^"]{12,}"|(?:^|\s)['‘][^'’]{12,}['’](?:[\s.,;!?]|$)"#;
     REASONED r"(?i)\b(?:because|since|so that|as it|due to)\b";
 }
 
@@ -99,11 +102,19 @@ pub(super) fn statement(text: &str, role: Role) -> Option<(MemoryKind, &'static 
     if is_thin || text.ends_with(',') || (POINTS.is_match(text) && !is_named) {
         return None;
     }
-    match role {
+    let found = match role {
         Role::User => by_user(text),
         Role::Assistant if is_named => by_assistant(text),
         _ => None,
-    }
+    };
+    // What stands in quotation marks is said by somebody else, or about something else.
+    found.filter(|_| match QUOTED.replace_all(text, " ") {
+        Cow::Borrowed(_) => true,
+        Cow::Owned(bare) => match role {
+            Role::User => by_user(&bare) == found,
+            _ => by_assistant(&bare) == found,
+        },
+    })
 }
 
 /// Returns whether a text names code, a path or a product.
