@@ -53,7 +53,7 @@ fn usage_errors_and_the_folder_are_told() {
     turns        2  1 exchange with tools, 1 call, 1 error
 
     tokens       988  counted by o200k × 1.18
-    window       ░░░░░░░░░░░░░░░░░░░░ 0% of 200,000
+    window       ░░░░░░░░░░░░░░░░░░░░ 0% of 1,000,000
     reported     1,000 in over 1 request, 90% of it cached, 20 out
                  largest prompt 1,000; $0.00 at the prices of claude-opus-4-6
 
