@@ -163,6 +163,9 @@ pub(crate) enum Command {
     Doctor(DoctorArguments),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
+    /// Write a manual page for each command into a folder
+    #[command(hide = true)]
+    Man { folder: PathBuf },
 }
 
 /// A session, and how it is read, counted and priced.

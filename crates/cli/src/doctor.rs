@@ -27,6 +27,9 @@ struct DoctorFinding {
 }
 
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
+    if arguments.running {
+        return running(arguments);
+    }
     let mut findings = Vec::new();
     let mut note = |what: &str, found: Result<String, String>| {
         let fine = found.is_ok();
@@ -103,6 +106,20 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
             Err(CommandError::finding(anyhow::anyhow!("{bad} of {} checks failed", findings.len())))
         }
     }
+}
+
+/// Checks that a gateway answers where the settings have it.
+fn running(arguments: &DoctorArguments) -> Result<(), CommandError> {
+    let address = config::read(arguments.config.as_deref())?.gateway.listen;
+    if !probe::is_gateway(address) {
+        return Err(CommandError::finding(anyhow::anyhow!("no gateway answers on {address}")));
+    }
+    let findings = [DoctorFinding {
+        what: "gateway".to_owned(),
+        fine: true,
+        told: format!("it answers on {address}"),
+    }];
+    output::show(arguments.json, &findings, || table(&findings))
 }
 
 fn port(config: &Config) -> Result<String, String> {

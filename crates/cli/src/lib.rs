@@ -1,4 +1,4 @@
-//! The command line: reads arguments and configuration, runs one command, prints. The binary and the Python package call [`run`].
+//! The command line: reads arguments and configuration, runs one command, prints. The binary and the Python package call [`run()`].
 
 mod ab;
 mod agent;
@@ -32,6 +32,7 @@ mod memory;
 mod models;
 mod needs;
 mod output;
+mod packaging;
 mod pages;
 mod pin;
 mod pressure;
@@ -61,7 +62,7 @@ mod write_file;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 use plimsoll_core::pins::WishKind;
 
 use arguments::{Arguments, Command};
@@ -84,7 +85,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     done.unwrap_or_else(|error| output::failure(&error))
 }
 
-/// Runs a command like [`run`], and returns its output instead of printing it.
+/// Runs a command like [`run()`], and returns its output instead of printing it.
 pub fn run_captured(arguments: impl IntoIterator<Item = OsString>) -> Captured {
     output::captured(|| run(arguments))
 }
@@ -127,11 +128,7 @@ fn execute(command: Command) -> Result<(), CommandError> {
         Command::Tenant(tenant) => tenant::run(&tenant),
         Command::Trust(trust) => trust::run(&trust),
         Command::Doctor(doctor) => doctor::run(&doctor),
-        Command::Completions { shell } => {
-            let mut command = Arguments::command();
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut command, "plimsoll", &mut text);
-            output::data(&String::from_utf8_lossy(&text))
-        }
+        Command::Completions { shell } => packaging::completions(shell),
+        Command::Man { folder } => packaging::manual(&folder),
     }
 }

@@ -14,6 +14,9 @@ pub(crate) struct DoctorArguments {
     /// Settings instead of `plimsoll.toml` here and in the user's configuration folder
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Check only that a gateway answers, for the health check of a container
+    #[arg(long)]
+    pub(crate) running: bool,
     /// Connect to no upstream
     #[arg(long)]
     pub(crate) offline: bool,

@@ -100,8 +100,8 @@ fn row(name: &str, sum: &ReplaySum, figures: &PolicyFigures) -> [String; 9] {
     let (totals, about) = (&figures.totals, mark(sum.estimates > 0));
     // Both beside the bill, where usage was reported.
     let (full, cost, share) = if totals.dollars.of_bill().is_some() {
-        let (full, cost) = (sum.full.totals.dollars.beside, totals.dollars.beside);
-        (full, cost, ratio(cost, full))
+        let full = sum.full.totals.dollars.beside;
+        (full, totals.dollars.beside, ratio(totals.dollars.beside, full))
     } else {
         (sum.full.totals.dollars.input, totals.dollars.input, figures.cost_ratio)
     };

@@ -20,6 +20,7 @@ mod mcp;
 mod memory;
 mod models;
 mod modules;
+mod packaging;
 mod pins;
 mod pressure;
 mod prices;

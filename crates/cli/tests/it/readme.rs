@@ -89,3 +89,55 @@ fn the_settings_shown_are_the_defaults() {
     };
     assert_eq!(recall(&[]), recall(&["--config", "shown.toml"]));
 }
+
+#[test]
+fn the_readme_installs_first() {
+    let first = README.split("```").nth(1).expect("a block");
+    assert_eq!(first.trim(), "cargo install --locked --path crates/cli");
+}
+
+/// Returns the commands of a page's blocks for shells, each as the words behind `plimsoll`.
+fn shown(page: &str) -> Vec<Vec<String>> {
+    let blocks = page.split("```").skip(1).step_by(2);
+    let blocks = blocks.filter(|block| block.starts_with("sh\n") || block.starts_with('\n'));
+    let lines = blocks.flat_map(str::lines).map(|line| line.split(" #").next().unwrap_or(line));
+    let commands = lines.filter_map(|line| line.trim().strip_prefix("plimsoll "));
+    // What stands behind `--` is another program's.
+    let own = commands.map(|command| command.split(" -- ").next().unwrap_or(command));
+    own.map(|command| words(command).map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn every_command_and_flag_that_a_page_shows_exists() {
+    let environment = Environment::new();
+    let docs = std::fs::read_dir(repository().join("docs")).expect("the pages").flatten();
+    let pages = docs.map(|entry| entry.path());
+    let mut checked = 0;
+    for page in pages.chain([repository().join("README.md")]) {
+        let Ok(text) = std::fs::read_to_string(&page) else { continue };
+        for command in shown(&text) {
+            let names: Vec<&str> = command.iter().map(String::as_str).collect();
+            let end = names.iter().position(|word| {
+                !word.chars().all(|c| c.is_ascii_lowercase() || c == '-') || word.starts_with('-')
+            });
+            // A command, and perhaps one of its own.
+            let mut depth = end.unwrap_or(names.len()).min(2);
+            let help = loop {
+                let asked = [&names[..depth], &["--help"]].concat();
+                let ran = environment.run(&asked);
+                if ran.code == 0 || depth == 1 {
+                    break ran;
+                }
+                depth -= 1;
+            };
+            let told = format!("{}: plimsoll {}", page.display(), names.join(" "));
+            assert_eq!(help.code, 0, "{told}\n{}", help.stderr);
+            for flag in names.iter().filter(|word| word.starts_with("--") && word.len() > 2) {
+                let flag = flag.trim_start_matches('[').split(['=', ']']).next().unwrap_or(flag);
+                assert!(help.stdout.contains(flag), "{told}: no {flag}");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 40, "{checked} commands were found");
+}

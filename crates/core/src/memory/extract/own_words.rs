@@ -17,7 +17,7 @@ patterns! {
     /// A text of others in the same line, which is to be worked on.
     WORKED_ON r"(?i)\b(?:translate|proof-?read|summari[sz]e|rephrase|paraphrase|rewrite|reword|shorten|spell-?check|correct|edit|polish|explain|analy[sz]e|classify)\b[^:.?!]{0,60}:\s*\S";
     /// Words of somebody else in a sentence.
-    SAID_BY r"(?i)^\W*(?:the |our |my )?(?:[\w.'-]+ ){1,3}?(?:said|says|wrote|writes|thinks|believes|claims|claimed|mentioned|argues|argued|insists|insisted|announced|reported|told (?:me|us|everyone)) (?:that )?(?:we|i|you|they|he|she|it|the team)\b|\bis what [\w.' -]{1,30}? (?:said|says|wrote|claims|claimed|told)\b|\b(?:in|per|from|inside) (?:the|our|their|his|her|its|your|this|that) [\w.' -]{1,30}?(?: it)? ?(?:says|said|reads|states|stated)\b|\bit (?:says|reads|states)\b";
+    SAID_BY r"(?i)^\W*(?:the |our |my )?(?:[\w.'-]+ ){1,3}?(?:said|says|wrote|writes|thinks|believes|claims|claimed|mentioned|argues|argued|insists|insisted|announced|reported|told (?:me|us|everyone)) (?:that )?(?:we|i|you|they|he|she|it|the team)\b|\bis what [\w' -]{1,30}? (?:said|says|wrote|claims|claimed|told)\b|\b(?:in|per|from|inside) (?:the|our|their|his|her|its|your|this|that) (?:[\w' -]|\.\w){1,30}?(?: it)? ?(?:says|said|reads|states|stated)\b|\bit (?:says|reads|states)\b";
 pub(super) REPORTED r"(?i)^\W*(?:the |our |my )?(?:[\w.'-]+ ){1,3}?(?:said|says|wrote|writes|commented|replied|claims|claimed|told me)\b[^.]{0,20}[:,\x22“]|\baccording to\b";
 }
 
