@@ -37,7 +37,6 @@ pub mod remember;
 mod search;
 pub mod selection;
 pub mod session_summary;
-pub mod task;
 mod tombstone;
 pub mod tool_registry;
 mod tools;

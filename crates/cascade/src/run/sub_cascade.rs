@@ -1,12 +1,13 @@
 //! Cascades inside a phase.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use plimsoll_core::{Message, Role};
 use plimsoll_engine::SessionId;
-use plimsoll_engine::task::on_own_stack;
 use serde_json::{Map, Value};
+use tokio::task::JoinSet;
 
 use super::error::RunError;
 use super::tool_cache::ToolCache;
@@ -77,9 +78,14 @@ impl CascadeRun {
     ) -> BoxFuture<'static, Result<RunOutcome, RunError>> {
         Box::pin(async move {
             let phase = self.cascade.cascade_id.to_string();
-            let run = async move { self.start(input, state, &session).await };
-            let ended = || Err(RunError::Failed { phase, why: "the program ends".to_owned() });
-            on_own_stack(run).await.unwrap_or_else(ended)
+            let mut task = JoinSet::new();
+            task.spawn(async move { self.start(input, state, &session).await });
+            match task.join_next().await {
+                Some(Ok(outcome)) => outcome,
+                Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
+                // The runtime ends, and this task with it.
+                _ => Err(RunError::Failed { phase, why: "the program ends".to_owned() }),
+            }
         })
     }
 }

@@ -101,6 +101,7 @@ fn tools_know_the_engine_and_core_only() {
 }
 
 #[test]
+// It needs the runtime for one thing: a cascade inside another one is a task with a stack of its own.
 fn cascades_know_the_engine_and_core_only() {
     check(
         "plimsoll-cascade",
@@ -109,7 +110,6 @@ fn cascades_know_the_engine_and_core_only() {
             "plimsoll-models",
             "plimsoll-formats",
             "plimsoll-cli",
-            "tokio",
             "reqwest",
             "rusqlite",
             "axum",

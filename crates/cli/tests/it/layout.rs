@@ -210,6 +210,7 @@ fn every_conversation_of_a_file_can_be_named() {
 fn a_trim_without_a_store_has_no_refs_and_one_with_a_store_has_living_ones() {
     let environment = Environment::new();
     environment.write("s.jsonl", sessions::pi(25, 60));
+    let refs = regex::Regex::new("ref:message:[0-9a-f]+").expect("a pattern");
     for policy in ["plimsoll", "window", "clear-tool-uses:2000,2", "working-set:4000"] {
         let trim = |more: &[&str]| {
             let mut arguments = vec!["trim", "s.jsonl", "--policy", policy];
@@ -220,7 +221,6 @@ fn a_trim_without_a_store_has_no_refs_and_one_with_a_store_has_living_ones() {
         };
         assert!(!trim(&[]).contains("ref:message:"), "{policy}");
         let kept = trim(&["--store", "kept.db"]);
-        let refs = regex::Regex::new("ref:message:[0-9a-f]+").expect("a pattern");
         let mut count = 0;
         for reference in refs.find_iter(&kept) {
             let ran = environment.run(&["ref", "get", reference.as_str(), "--store", "kept.db"]);

@@ -159,7 +159,7 @@ async fn headers_choose_mode_policy_budget_and_session() {
     {
         assert_eq!(post(&[bad]).await.status, 400, "{bad:?}");
     }
-    assert_eq!(upstream.requests().len(), 3);
+    assert_eq!(upstream.requests().len(), 5);
 }
 
 #[tokio::test]
