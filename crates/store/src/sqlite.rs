@@ -32,6 +32,7 @@ mod writer;
 mod history;
 mod knowledge;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -121,12 +122,17 @@ impl SqliteStore {
             let mut faults: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
             for table in Table::ALL {
                 match verify::wrong(connection, table) {
-                    Ok(wrong) if wrong.is_empty() => {}
-                    Ok(wrong) => faults.push(format!(
-                        "{} of {}: no longer as stored",
-                        wrong.len(),
-                        table.noun()
-                    )),
+                    Ok(wrong) => {
+                        let mut tenants: BTreeMap<String, usize> = BTreeMap::new();
+                        for (tenant, _) in wrong {
+                            *tenants.entry(tenant).or_default() += 1;
+                        }
+                        faults.extend(tenants.into_iter().map(|(tenant, count)| {
+                            let plural = if count == 1 { "" } else { "s" };
+                            let noun = table.noun();
+                            format!("tenant {tenant}: {count} {noun}{plural} no longer as stored")
+                        }));
+                    }
                     Err(failure) => {
                         let error = StoreError::from(failure);
                         faults.push(format!("{}s cannot be read: {error}", table.noun()));

@@ -41,6 +41,7 @@ pub struct Repair {
 /// Makes a new file of what can be read of the one at `path`, and puts it in its place.
 pub(super) fn repair(path: &Path) -> Result<Repair, StoreError> {
     let (damaged, new) = (beside(path, "damaged"), beside(path, "repair"));
+    let old = open_alone(path)?;
     if damaged.exists() {
         let what = format!(
             "a repair beside {}, which an earlier one left; move it away first",
@@ -49,7 +50,6 @@ pub(super) fn repair(path: &Path) -> Result<Repair, StoreError> {
         return Err(StoreError::Unsupported { what });
     }
     remove(&new)?;
-    let old = open_alone(path)?;
     file::require_newest(&old, path)?;
     let mut made = file::create_store(&new)?;
     let tables = fill(&old, &mut made).map_err(StoreError::from)?;
@@ -119,7 +119,7 @@ fn fill(old: &Connection, new: &mut Connection) -> Result<Vec<RepairedTable>, Sq
     };
     for table in Table::ALL {
         let wrong = verify::wrong(&transaction, table)?;
-        for id in &wrong {
+        for (_, id) in &wrong {
             transaction.execute(&format!("DELETE FROM {} WHERE rowid = ?1", table.name()), [id])?;
         }
         drop_rows(table.name(), wrong.len() as u64);

@@ -95,13 +95,17 @@ impl Table {
     }
 }
 
-/// Returns the numbers of the rows that are not as they were stored, of all tenants.
-pub(super) fn wrong(connection: &Connection, table: Table) -> Result<Vec<i64>, SqliteFailure> {
+/// Returns the tenants and the numbers of the rows that are not as they were stored.
+pub(super) fn wrong(
+    connection: &Connection,
+    table: Table,
+) -> Result<Vec<(String, i64)>, SqliteFailure> {
     let checked = rows(connection, table.select(), [], |row| {
         let end = row.as_ref().column_count();
         let tenant: String = row.get(end - 2)?;
         let right = TenantId::new(&tenant).is_ok_and(|tenant| table.check(&tenant, row).is_ok());
-        Ok((!right).then(|| row.get(end - 1)).transpose()?)
+        let number = row.get(end - 1)?;
+        Ok((!right).then_some((tenant, number)))
     })?;
     Ok(checked.into_iter().flatten().collect())
 }
