@@ -148,7 +148,7 @@ fn prepare(path: &Path) -> Result<(), StoreError> {
     make_folder(path).map_err(io)?;
     // In this order: another process that begins the file gives it its name before it writes a log.
     let log = log_of(path);
-    let has_log = log.exists();
+    let has_log = std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
     if !path.exists() {
         if has_log {
             let what = format!(
