@@ -120,6 +120,13 @@ async fn answer(
     }
 }
 
+/// Refuses a request with two lengths, before anybody knows for whom it is.
+pub(crate) fn ambiguous(gateway: &Gateway) -> Response<Body> {
+    let refusal = RequestRefusal::Framing;
+    gateway.metrics.add(Counter::Refusals, refusal.word());
+    refusal.response(Api::OpenAi)
+}
+
 fn text(text: &str) -> Response<Body> {
     let mut response = Response::new(whole(Bytes::copy_from_slice(text.as_bytes())));
     *response.status_mut() = StatusCode::OK;

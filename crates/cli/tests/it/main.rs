@@ -11,6 +11,7 @@ mod cascades;
 mod clickhouse;
 mod environment;
 mod explain;
+mod forward;
 mod gateway;
 mod inspect;
 mod kills;
