@@ -28,8 +28,8 @@ use crate::gateway::Gateway;
 use crate::handle::ambiguous;
 use crate::metrics::GaugeGuard;
 use crate::origin::{self, Origin, split};
-use crate::relay::{Body, until, whole};
-use crate::server::{ServeError, builder};
+use crate::relay::{Body, whole};
+use crate::server::{ServeError, builder, last_request};
 
 /// The name in the credential.
 const USER: &str = "plimsoll";
@@ -256,7 +256,7 @@ impl ForwardProxy {
             }
         };
         let stream = Framed::new(stream, gateway.clock.clone());
-        let is_ambiguous = stream.is_ambiguous();
+        let (is_ambiguous, half_closed) = (stream.is_ambiguous(), stream.half_closed());
         let service = service_fn(|request| {
             let (gateway, origin) = (gateway.clone(), self.origin.clone());
             let refused = is_ambiguous.load(Ordering::Acquire).then(|| ambiguous(&gateway));
@@ -272,8 +272,9 @@ impl ForwardProxy {
         let mut connection = std::pin::pin!(connection.with_upgrades());
         let mut stopping = gateway.stopping.subscribe();
         tokio::select! {
+            biased;
             _ = connection.as_mut() => {}
-            () = until(&mut stopping) => {
+            () = last_request(&half_closed, &mut stopping) => {
                 connection.as_mut().graceful_shutdown();
                 let _ = connection.await;
             }

@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use plimsoll_core::Tokenizer;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::config::Timeouts;
 use crate::framing::Framed;
@@ -140,7 +140,7 @@ fn connect(
     let _ = stream.set_nodelay(true);
     let gateway = gateway.clone();
     let stream = Framed::new(stream, gateway.clock.clone());
-    let is_ambiguous = stream.is_ambiguous();
+    let (is_ambiguous, half_closed) = (stream.is_ambiguous(), stream.half_closed());
     let service = {
         let gateway = gateway.clone();
         service_fn(move |request| {
@@ -161,12 +161,21 @@ fn connect(
         let mut connection = std::pin::pin!(connection);
         // A connection's own failure is its client's business: it left, or spoke no HTTP.
         tokio::select! {
+            biased;
             _ = connection.as_mut() => {}
-            () = until(&mut stopping) => {
+            () = last_request(&half_closed, &mut stopping) => {
                 connection.as_mut().graceful_shutdown();
                 let _ = connection.await;
             }
         }
         drop((permit, held));
     });
+}
+
+/// Returns when a connection is to end after the answer that is under way.
+pub(crate) async fn last_request(half_closed: &Notify, stopping: &mut watch::Receiver<bool>) {
+    tokio::select! {
+        () = half_closed.notified() => {}
+        () = until(stopping) => {}
+    }
 }
