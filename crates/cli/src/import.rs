@@ -162,9 +162,10 @@ fn add_session(read: &mut Read, session: &Session) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Gives a recorded session that begins otherwise than the one of its name in the store a name of its own.
+/// Gives a recorded session that is another than the one of its name in the store a name of its own.
 ///
-/// Agents write files of sub-agents and of other machines under one id; merged, they would be a conversation that nobody had.
+/// Agents write files of sub-agents, of other machines and of rewound conversations under one id; merged, they would be a conversation
+/// that nobody had. A file that ends earlier or goes on further is of the same session.
 fn apart(store: &Store, messages: &mut [(SessionId, Message)]) -> Result<(), CommandError> {
     for own in messages.chunk_by_mut(|(a, _), (b, _)| a == b) {
         apart_one(store, own)?;
@@ -173,12 +174,13 @@ fn apart(store: &Store, messages: &mut [(SessionId, Message)]) -> Result<(), Com
 }
 
 fn apart_one(store: &Store, messages: &mut [(SessionId, Message)]) -> Result<(), CommandError> {
-    let Some((id, first)) = messages.first() else { return Ok(()) };
-    let hash = ContentHash::of(first);
-    let kept = store.history(async |history, tenant| history.messages(tenant, id, 0, 1).await)?;
-    if kept.first().is_none_or(|kept| kept.hash == hash) {
-        return Ok(());
-    }
+    let Some((id, _)) = messages.first() else { return Ok(()) };
+    let most = messages.len();
+    let kept =
+        store.history(async |history, tenant| history.messages(tenant, id, 0, most).await)?;
+    let new = messages.iter().map(|(_, message)| ContentHash::of(message));
+    let other = new.zip(kept).find(|(hash, kept)| *hash != kept.hash);
+    let Some((hash, _)) = other else { return Ok(()) };
     let own = session_id(&format!("{id}:{}", hash.short()))?;
     for (id, _) in messages {
         id.clone_from(&own);

@@ -15,7 +15,7 @@ use plimsoll_engine::{
     ReceiptRecord, SessionId, StoreError, TenantId, import, message_records,
 };
 use plimsoll_formats::Session;
-use plimsoll_store::{StoreAddress, StoreSettings};
+use plimsoll_store::{Ports, StoreAddress, StoreSettings};
 use tokio::runtime::Runtime;
 
 use crate::arguments::{ReadingArguments, StoreArguments, StorePlaceArguments};
@@ -50,10 +50,16 @@ impl Addresses {
     }
 
     /// Opens both.
-    pub(crate) async fn open(
-        &self,
-    ) -> Result<(Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>), CommandError> {
-        let opened = plimsoll_store::open(&self.store).await;
+    pub(crate) async fn open(&self) -> Result<Ports, CommandError> {
+        self.opened(plimsoll_store::open(&self.store).await).await
+    }
+
+    /// Opens both where the store is there; one that cannot be changed is opened for reading.
+    pub(crate) async fn open_existing(&self) -> Result<Ports, CommandError> {
+        self.opened(plimsoll_store::open_existing(&self.store).await).await
+    }
+
+    async fn opened(&self, opened: Result<Ports, StoreError>) -> Result<Ports, CommandError> {
         let (own_history, knowledge) =
             opened.map_err(|error| failed(error, "the store cannot be opened"))?;
         let history = match &self.history {
@@ -106,15 +112,22 @@ impl Store {
                 "`plimsoll import` makes one, and so does a gateway; `--store` names another",
             ));
         }
-        Self::at(&addresses, tenant(arguments)?)
+        Self::by(tenant(arguments)?, addresses.open_existing())
     }
 
     fn at(addresses: &Addresses, tenant: TenantId) -> Result<Self, CommandError> {
+        Self::by(tenant, addresses.open())
+    }
+
+    fn by(
+        tenant: TenantId,
+        open: impl Future<Output = Result<Ports, CommandError>>,
+    ) -> Result<Self, CommandError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(CommandError::failure)?;
-        let (history, knowledge) = runtime.block_on(addresses.open())?;
+        let (history, knowledge) = runtime.block_on(open)?;
         Ok(Self { runtime, history, knowledge, tenant })
     }
 

@@ -12,6 +12,7 @@ pub mod cards;
 mod chat;
 mod clock;
 mod copies;
+mod digest;
 mod embedder;
 mod error;
 pub mod expand;

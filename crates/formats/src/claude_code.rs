@@ -47,25 +47,78 @@ struct ClaudeCodeReader {
     progress: bool,
     /// The line and the size of the last boundary, until its summary comes.
     boundary: Option<(u32, Option<u64>)>,
+    /// The ids of the lines' sessions.
+    sessions: HashSet<String>,
 }
 
-/// Reads a Claude Code session.
+/// Reads a Claude Code session; further sessions of the file are its runs.
 pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> SessionDraft {
-    let (mut draft, reader) = read_lines(bytes, options, LineSelection::Main);
-    if reader.sidechain && !reader.main {
-        // In a sub-agent's own file all lines are of the sidechain.
-        return read_lines(bytes, options, LineSelection::Sidechain).0;
+    let (all, one) = read_session(bytes, options, &|_| true);
+    if one.sessions.len() < 2 {
+        return all;
     }
-    if reader.sidechain || reader.progress {
-        draft.threads = sidechains(bytes, options);
+    let SessionLines { of_line, count } = session_lines(bytes);
+    let session = |number| {
+        let lines = |line| of_line.get(&line).copied().unwrap_or(0) == number;
+        read_session(bytes, options, &lines).0
+    };
+    let mut draft = session(0);
+    draft.runs = (1..count).map(session).filter(|run| !run.messages.is_empty()).collect();
+    if !draft.runs.is_empty() {
+        draft.note(0, NoteKind::FurtherSessions { count: draft.runs.len() });
     }
     draft
+}
+
+/// Chooses lines by their number.
+type LineFilter<'a> = &'a dyn Fn(u32) -> bool;
+
+fn read_session(
+    bytes: &[u8],
+    options: ReadOptions,
+    is_own: LineFilter<'_>,
+) -> (SessionDraft, ClaudeCodeReader) {
+    let (mut draft, reader) = read_lines(bytes, options, LineSelection::Main, is_own);
+    if reader.sidechain && !reader.main {
+        // In a sub-agent's own file all lines are of the sidechain.
+        return read_lines(bytes, options, LineSelection::Sidechain, is_own);
+    }
+    if reader.sidechain || reader.progress {
+        draft.threads = sidechains(bytes, options, is_own);
+    }
+    (draft, reader)
+}
+
+/// The sessions of a file, counted from 0 in the order of their first messages.
+struct SessionLines {
+    of_line: HashMap<u32, usize>,
+    count: usize,
+}
+
+/// Tells the sessions of a file apart: a message of another id goes on with the session of its parent, which a resumed session has, and
+/// begins one without it.
+fn session_lines(bytes: &[u8]) -> SessionLines {
+    let mut by_id: HashMap<String, usize> = HashMap::new();
+    let mut by_uuid: HashMap<String, usize> = HashMap::new();
+    let mut found = SessionLines { of_line: HashMap::new(), count: 0 };
+    let mut current = 0;
+    SessionDraft::of_lines().each_line(bytes, |_, number, line| {
+        if let (Some(id), Some(uuid)) = (line.owned("sessionId"), line.owned("uuid")) {
+            let parent = line.text("parentUuid").and_then(|parent| by_uuid.get(&*parent).copied());
+            current = by_id.get(&id).copied().or(parent).unwrap_or(found.count);
+            found.count = found.count.max(current + 1);
+            by_id.entry(id).or_insert(current);
+            by_uuid.insert(uuid, current);
+        }
+        found.of_line.insert(number, current);
+    });
+    found
 }
 
 /// Reads the conversations of sub-agents between the lines of the main conversation.
 ///
 /// Lines of one agent share its id, or in older files form a chain of parents.
-fn sidechains(bytes: &[u8], options: ReadOptions) -> Vec<SessionDraft> {
+fn sidechains(bytes: &[u8], options: ReadOptions, is_own: LineFilter<'_>) -> Vec<SessionDraft> {
     let mut threads: Vec<(SessionDraft, ClaudeCodeReader)> = Vec::new();
     let mut by_agent: HashMap<String, usize> = HashMap::new();
     let mut by_uuid: HashMap<String, usize> = HashMap::new();
@@ -90,6 +143,9 @@ fn sidechains(bytes: &[u8], options: ReadOptions) -> Vec<SessionDraft> {
         reader.line(draft, number, line);
     };
     SessionDraft::of_lines().each_line(bytes, |_, number, line| {
+        if !is_own(number) {
+            return;
+        }
         if line.is_true("isSidechain") {
             take(number, line, line.owned("agentId"));
         } else if let Some(progress) = agent_progress(line)
@@ -113,10 +169,15 @@ fn read_lines(
     bytes: &[u8],
     options: ReadOptions,
     lines: LineSelection,
+    is_own: LineFilter<'_>,
 ) -> (SessionDraft, ClaudeCodeReader) {
     let mut draft = SessionDraft::of_lines();
     let mut reader = ClaudeCodeReader::new(options, lines);
-    draft.each_line(bytes, |draft, number, line| reader.line(draft, number, line));
+    draft.each_line(bytes, |draft, number, line| {
+        if is_own(number) {
+            reader.line(draft, number, line);
+        }
+    });
     (draft, reader)
 }
 
@@ -132,12 +193,18 @@ impl ClaudeCodeReader {
             requests: HashMap::new(),
             progress: false,
             boundary: None,
+            sessions: HashSet::new(),
         }
     }
 
     fn line(&mut self, draft: &mut SessionDraft, number: u32, line: &Object<'_>) {
         let header = &mut draft.header;
-        header.id = header.id.take().or_else(|| line.owned("sessionId"));
+        if let Some(id) = line.text("sessionId") {
+            if !self.sessions.contains(&*id) {
+                self.sessions.insert(id.to_string());
+            }
+            header.id = header.id.take().or_else(|| Some(id.to_string()));
+        }
         header.working_directory = header.working_directory.take().or_else(|| line.owned("cwd"));
         let kind = line.text("type").unwrap_or_default();
         match &*kind {

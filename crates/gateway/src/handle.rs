@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
-use plimsoll_engine::TenantId;
+use plimsoll_engine::{SessionId, TenantId};
 
 use crate::body::{BodyPace, receive};
 use crate::config::Api;
@@ -102,6 +102,9 @@ async fn answer(
         GatewayRoute::Ready if gateway.backlog.is_behind() => {
             Ok(text("ready, but the history is behind\n"))
         }
+        GatewayRoute::Ready if !store_answers(gateway).await => {
+            Ok(text("ready, but the store does not answer\n"))
+        }
         GatewayRoute::Ready => Ok(text("ready\n")),
         GatewayRoute::Metrics => Ok(text(&{
             let (sessions, bytes) = gateway.sessions.size();
@@ -125,6 +128,18 @@ pub(crate) fn ambiguous(gateway: &Gateway) -> Response<Body> {
     let refusal = RequestRefusal::Framing;
     gateway.metrics.add(Counter::Refusals, refusal.word());
     refusal.response(Api::OpenAi)
+}
+
+/// Reads from the store: a file that was deleted, or a server that is gone, is noticed before the next turn.
+async fn store_answers(gateway: &Gateway) -> bool {
+    let Ok(session) = SessionId::new("readyz") else { return true };
+    match gateway.history.messages(&TenantId::default(), &session, 0, 1).await {
+        Ok(_) => true,
+        Err(error) => {
+            tracing::warn!(%error, "the store does not answer");
+            false
+        }
+    }
 }
 
 fn text(text: &str) -> Response<Body> {

@@ -18,40 +18,79 @@ pub use address::{StoreAddress, StoreSettings};
 pub use clickhouse::{ClickHouseConfig, ClickHouseStore};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresConfig, PostgresStore};
-pub use sqlite::SqliteStore;
+pub use sqlite::{Repair, RepairedTable, SqliteStore};
+
+/// History and knowledge of one store.
+pub type Ports = (Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>);
 
 /// Opens the store at an address: a path, `sqlite://PATH` or `postgres://…`.
 ///
 /// Errors: [`StoreError::Unsupported`] for an address that this program has no backend for.
-pub async fn open(
-    address: &StoreAddress,
-) -> Result<(Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>), StoreError> {
-    let address = address.expose();
-    let path = match address.split_once("://") {
-        Some(("sqlite", path)) => path,
+pub async fn open(address: &StoreAddress) -> Result<Ports, StoreError> {
+    match file_of(address) {
+        Some(path) => Ok(ports(SqliteStore::open(path).await?)),
+        None => open_server(address).await,
+    }
+}
+
+/// Opens a store that is there, for reading where it cannot be changed: a read-only medium, a file of somebody else.
+///
+/// Errors: as [`open`], and [`StoreError::Unsupported`] where such a file must be brought up to date first.
+pub async fn open_existing(address: &StoreAddress) -> Result<Ports, StoreError> {
+    match file_of(address) {
+        Some(path) => Ok(ports(open_existing_file(path).await?)),
+        None => open_server(address).await,
+    }
+}
+
+fn ports(store: SqliteStore) -> Ports {
+    let store = Arc::new(store);
+    (store.clone(), store)
+}
+
+/// Returns the path of an address that names a file.
+fn file_of(address: &StoreAddress) -> Option<&Path> {
+    match address.expose().split_once("://") {
+        Some(("sqlite", path)) => Some(Path::new(path)),
+        None => Some(Path::new(address.expose())),
+        Some(_) => None,
+    }
+}
+
+async fn open_existing_file(path: &Path) -> Result<SqliteStore, StoreError> {
+    match SqliteStore::open(path).await {
+        // Whatever keeps it from being changed, it may be possible to read it.
+        Err(error @ StoreError::Unavailable { .. }) => {
+            match SqliteStore::open_to_read(path).await {
+                Err(StoreError::Unavailable { .. }) => Err(error),
+                opened => opened,
+            }
+        }
+        opened => opened,
+    }
+}
+
+async fn open_server(address: &StoreAddress) -> Result<Ports, StoreError> {
+    match address.expose().split_once("://") {
         #[cfg(feature = "postgres")]
         Some(("postgres" | "postgresql", _)) => {
-            let config = PostgresConfig { url: address.to_owned(), connections: 16 };
+            let config = PostgresConfig { url: address.expose().to_owned(), connections: 16 };
             let store = Arc::new(PostgresStore::open(&config).await?);
-            return Ok((store.clone(), store));
+            Ok((store.clone(), store))
         }
         #[cfg(not(feature = "postgres"))]
         Some(("postgres" | "postgresql", _)) => {
-            return unsupported(
-                "PostgreSQL: this program was built without the feature `postgres`",
-            );
+            unsupported("PostgreSQL: this program was built without the feature `postgres`")
         }
-        Some(("clickhouse" | "http" | "https", _)) => {
-            return unsupported(
-                "ClickHouse as the store: it keeps the history only; give its address as the history, beside a store",
-            );
-        }
+        Some(("clickhouse" | "http" | "https", _)) => unsupported(
+            "ClickHouse as the store: it keeps the history only; give its address as the history, beside a store",
+        ),
         // The rest of the address is left out: it may hold a password.
-        Some((scheme, _)) => return unsupported(&format!("store addresses of scheme `{scheme}`")),
-        None => address,
-    };
-    let store = Arc::new(SqliteStore::open(Path::new(path)).await?);
-    Ok((store.clone(), store))
+        other => {
+            let scheme = other.map_or("", |(scheme, _)| scheme);
+            unsupported(&format!("store addresses of scheme `{scheme}`"))
+        }
+    }
 }
 
 /// Opens the history at an address beside a store: `clickhouse://[user[:password]@]host[:port][/database]`, or the same with
@@ -77,26 +116,29 @@ pub async fn open_history(address: &StoreAddress) -> Result<Arc<dyn HistoryStore
     }
 }
 
-/// Opens a store that is a file.
+/// Opens a store that is a file and is there, as [`open_existing`] does.
 ///
 /// Errors: [`StoreError::Unsupported`] for one that is reached over a network, which has tools of its own.
 pub async fn open_file(address: &StoreAddress) -> Result<SqliteStore, StoreError> {
-    let path = match address.expose().split_once("://") {
-        Some(("sqlite", path)) => path,
-        None => address.expose(),
-        Some(_) => return unsupported("this on a server: it has commands of its own for that"),
-    };
-    SqliteStore::open(Path::new(path)).await
+    match file_of(address) {
+        Some(path) => open_existing_file(path).await,
+        None => unsupported("this on a server: it has commands of its own for that"),
+    }
+}
+
+/// Repairs a store that is a file: see [`SqliteStore::repair`].
+///
+/// Errors: [`StoreError::Unsupported`] for one that is reached over a network.
+pub async fn repair(address: &StoreAddress) -> Result<Repair, StoreError> {
+    match file_of(address) {
+        Some(path) => SqliteStore::repair(path).await,
+        None => unsupported("a repair on a server: it has commands of its own for that"),
+    }
 }
 
 /// Returns whether a store is there already; of one that is reached over a network, only opening it tells.
 pub fn exists(address: &StoreAddress) -> bool {
-    let address = address.expose();
-    match address.split_once("://") {
-        Some(("sqlite", path)) => Path::new(path).exists(),
-        Some(_) => true,
-        None => Path::new(address).exists(),
-    }
+    file_of(address).is_none_or(Path::exists)
 }
 
 fn unsupported<T>(what: &str) -> Result<T, StoreError> {

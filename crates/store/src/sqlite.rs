@@ -15,21 +15,25 @@ mod log;
 mod memories;
 mod memory_search;
 mod messages;
+mod place;
 mod query;
 mod readers;
 mod receipts;
+mod repair;
 mod schema;
 mod search;
 mod tenants;
 mod text;
 mod tool_schemas;
 mod vectors;
+mod verify;
 mod writer;
 
 mod history;
 mod knowledge;
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,9 +41,12 @@ use plimsoll_engine::StoreError;
 use rusqlite::Connection;
 
 use self::failure::SqliteFailure;
+use self::place::{Access, StoreFile};
 use self::readers::Readers;
+pub use self::repair::{Repair, RepairedTable};
 use self::text::CommonWords;
 use self::vectors::VectorCache;
+use self::verify::Table;
 use self::writer::Writer;
 
 /// The oldest SQLite that keeps what it was given: below it FTS5 can corrupt memory, and WAL can lose commits.
@@ -58,8 +65,9 @@ struct Caches {
 /// commit runs are committed together.
 #[derive(Debug)]
 pub struct SqliteStore {
-    path: PathBuf,
-    writer: Writer,
+    file: StoreFile,
+    /// None where the file can only be read.
+    writer: Option<Writer>,
     readers: Readers,
     caches: Arc<Caches>,
     mismatches: Arc<AtomicU64>,
@@ -70,46 +78,86 @@ impl SqliteStore {
     ///
     /// The file, and what SQLite keeps beside it, is for its owner alone. A file of an earlier version is copied beside
     /// itself and brought up to date. Errors: [`StoreError::Unsupported`] for a file of a later version,
-    /// [`StoreError::Corrupt`] for one that is no store.
+    /// [`StoreError::Corrupt`] for one that is no store. A file that is deleted or replaced while it is open is
+    /// [`StoreError::Unavailable`] from then on, until it is back.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
-        if rusqlite::version_number() < OLDEST_SQLITE {
-            let what = format!("SQLite {}, older than 3.53.2", rusqlite::version());
-            return Err(StoreError::Unsupported { what });
-        }
+        check_library()?;
         let owned = path.to_owned();
-        let opened = tokio::task::spawn_blocking(move || file::open(&owned)).await;
-        let connection = opened.map_err(|error| StoreError::Other(Box::new(error)))??;
-        Ok(Self {
-            path: path.to_owned(),
-            writer: Writer::start(path.to_owned(), connection)?,
-            readers: Readers::new(path.to_owned()),
+        let connection = blocking(move || file::open(&owned)).await?;
+        let file = StoreFile::new(path, Access::Write);
+        let writer = Writer::start(file.clone(), connection)?;
+        Ok(Self::of(file, Some(writer)))
+    }
+
+    /// Opens a store that is there for reading, also where nothing may be written; a change is [`StoreError::Unsupported`].
+    ///
+    /// Errors: as [`SqliteStore::open`], and [`StoreError::Unsupported`] for an earlier version, or a log that cannot be read there.
+    pub async fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        check_library()?;
+        let owned = path.to_owned();
+        let file = blocking(move || file::open_to_read(&owned)).await?;
+        Ok(Self::of(file, None))
+    }
+
+    fn of(file: StoreFile, writer: Option<Writer>) -> Self {
+        Self {
+            readers: Readers::new(file.clone()),
+            file,
+            writer,
             caches: Arc::default(),
             mismatches: Arc::default(),
-        })
+        }
     }
 
     /// Returns where the file is.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.file.path
     }
 
-    /// Checks every page and index of the file; returns a line for each fault.
-    ///
-    /// The contents of messages have hashes of their own: see [`HistoryStore::verify`](plimsoll_engine::HistoryStore::verify).
+    /// Checks every page and index of the file, and every row that has a hash; returns a line for each fault.
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
-        let lines: Vec<String> = self
-            .read(|connection| {
-                query::rows(connection, "PRAGMA integrity_check(100)", [], |row| Ok(row.get(0)?))
-            })
-            .await?;
-        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+        self.read(|connection| {
+            let lines: Vec<String> =
+                query::rows(connection, "PRAGMA integrity_check(100)", [], |row| Ok(row.get(0)?))?;
+            let mut faults: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
+            for table in Table::ALL {
+                match verify::wrong(connection, table) {
+                    Ok(wrong) => {
+                        let mut tenants: BTreeMap<String, usize> = BTreeMap::new();
+                        for (tenant, _) in wrong {
+                            *tenants.entry(tenant).or_default() += 1;
+                        }
+                        faults.extend(tenants.into_iter().map(|(tenant, count)| {
+                            let plural = if count == 1 { "" } else { "s" };
+                            let noun = table.noun();
+                            format!("tenant {tenant}: {count} {noun}{plural} no longer as stored")
+                        }));
+                    }
+                    Err(failure) => {
+                        let error = StoreError::from(failure);
+                        faults.push(format!("{}s cannot be read: {error}", table.noun()));
+                    }
+                }
+            }
+            Ok(faults)
+        })
+        .await
+    }
+
+    /// Makes a new file of all that can still be read of the one at `path` and is as it was stored, and puts it in its place.
+    ///
+    /// The damaged file is kept beside it. Errors: [`StoreError::Unavailable`] while another process uses it,
+    /// [`StoreError::Unsupported`] where the file of an earlier repair still lies beside it, or for another version.
+    pub async fn repair(path: &Path) -> Result<Repair, StoreError> {
+        check_library()?;
+        let path = path.to_owned();
+        blocking(move || repair::repair(&path)).await
     }
 
     /// Copies the store, as it is at this moment, to a file that is not there yet.
     pub async fn back_up(&self, to: &Path) -> Result<(), StoreError> {
-        let (from, to) = (self.path.clone(), to.to_owned());
-        let copied = tokio::task::spawn_blocking(move || file::copy(&from, &to)).await;
-        copied.map_err(|error| StoreError::Other(Box::new(error)))?
+        let (from, to) = (self.file.clone(), to.to_owned());
+        blocking(move || file::copy(&from, &to)).await
     }
 
     /// Returns how many contents were read since the store was opened that no longer have their hash.
@@ -123,7 +171,11 @@ impl SqliteStore {
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
-        self.writer.write(act).await
+        let Some(writer) = &self.writer else {
+            let what = format!("changes of {}, which can only be read", self.file.path.display());
+            return Err(StoreError::Unsupported { what });
+        };
+        writer.write(act).await.map_err(|error| self.file.named(error))
     }
 
     /// Reads something, in one transaction.
@@ -136,6 +188,22 @@ impl SqliteStore {
         if let Err(SqliteFailure::Mismatch(_)) = result {
             self.mismatches.fetch_add(1, Ordering::Relaxed);
         }
-        result.map_err(StoreError::from)
+        result.map_err(|failure| self.file.named(failure.into()))
     }
+}
+
+fn check_library() -> Result<(), StoreError> {
+    if rusqlite::version_number() >= OLDEST_SQLITE {
+        return Ok(());
+    }
+    let what = format!("SQLite {}, older than 3.53.2", rusqlite::version());
+    Err(StoreError::Unsupported { what })
+}
+
+/// Runs work with a file on a thread that may wait.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| StoreError::Other(Box::new(error)))?
 }

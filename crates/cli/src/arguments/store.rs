@@ -14,8 +14,16 @@ pub(crate) struct StoreCommandArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Check the file, and the content of every message of every tenant against its hash
+    /// Check the file, and every message, receipt, card, record, answer and artefact of every tenant against its hash
     Check {
+        #[command(flatten)]
+        store: StorePlaceArguments,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a new file of all that can still be read and is as it was stored; the damaged file is kept beside it
+    Repair {
         #[command(flatten)]
         store: StorePlaceArguments,
         /// Print JSON

@@ -94,6 +94,17 @@ impl Served {
         served
     }
 
+    /// Returns what it answers to a GET.
+    fn text(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        let host = &self.address;
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
+            .expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
     /// Returns what it answers to a request.
     fn ask(&self, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
@@ -112,12 +123,7 @@ impl Served {
 
 /// Returns the body that a gateway answers to a GET.
 fn get(served: &Served, path: &str) -> serde_json::Value {
-    let mut stream = TcpStream::connect(&served.address).expect("it listens");
-    let host = &served.address;
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
-        .expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
+    let answer = served.text(path);
     let body = answer.split_once("\r\n\r\n").expect("a head").1;
     serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
 }
@@ -276,6 +282,32 @@ fn a_gateway_serves_and_keeps_what_was_said() {
     drop(served);
     let found = plimsoll(&folder).args(["search", "hello", "--json"]).output().expect("it runs");
     assert!(String::from_utf8_lossy(&found.stdout).contains("hello"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_was_deleted_is_told_and_taken_again_when_it_is_back() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    let (served, _) = served(&folder, BODY);
+    let ready = || served.text("/readyz");
+    assert!(ready().ends_with("\r\n\r\nready\n"), "{}", ready());
+    let (path, away) = (folder.path().join("kept.db"), folder.path().join("away.db"));
+    std::fs::rename(&path, &away).expect("moved");
+    assert!(ready().ends_with("ready, but the store does not answer\n"), "{}", ready());
+    let answer = served.ask(&BODY.replace("hi", "a second question"));
+    assert!(answer.contains("200 OK") && answer.contains("hello"), "{answer}");
+    // Whose session cannot be read goes out as it came, and says so.
+    assert!(answer.contains("x-plimsoll-outcome: failed_open"), "{answer}");
+    assert!(!path.exists());
+    std::fs::rename(&away, &path).expect("moved back");
+    while !ready().ends_with("\r\n\r\nready\n") {}
+    served.ask(&BODY.replace("hi", "a third question"));
+    drop(served);
+    let log = plimsoll(&folder).args(["log", "--json"]).output().expect("it runs");
+    let shown = String::from_utf8_lossy(&log.stdout);
+    let messages = shown.matches("\"node_type\": \"message\"").count();
+    assert_eq!(messages, 4, "the first and the third question with their answers: {shown}");
 }
 
 #[test]

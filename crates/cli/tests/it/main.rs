@@ -36,4 +36,5 @@ mod tenants;
 mod tools;
 mod trim;
 mod trust;
+mod two_gateways;
 mod ui;

@@ -118,6 +118,38 @@ fn recorded_sessions_are_imported_too() {
 }
 
 #[test]
+fn other_conversations_of_one_id_are_not_merged() {
+    let environment = Environment::new();
+    let line = |role: &str, text: &str| {
+        format!(
+            r#"{{"type":"{role}","sessionId":"s","uuid":"{text}","parentUuid":null,"isSidechain":false,"cwd":"/w","version":"2.1","timestamp":"2026-01-21T06:24:41.000Z","message":{{"role":"{role}","content":"{text}"}}}}"#
+        )
+    };
+    let file = |texts: &[&str]| {
+        let lines = texts.iter().enumerate();
+        let lines: Vec<String> =
+            lines.map(|(at, text)| line(["user", "assistant"][at % 2], text)).collect();
+        lines.join("\n")
+    };
+    environment.write("short.jsonl", file(&["alike", "answer"]));
+    environment.write("long.jsonl", file(&["alike", "answer", "more", "of it"]));
+    environment.write("other.jsonl", file(&["alike", "otherwise", "elsewhere"]));
+    let import = |name: &str| environment.data(&["import", name, "--store", "kept.db"]);
+    assert!(import("short.jsonl").contains(": 2 messages added"));
+    assert!(import("long.jsonl").contains(": 2 messages added, 2 known"));
+    assert!(import("other.jsonl").contains(": 3 messages added"));
+    for again in ["short.jsonl", "long.jsonl", "other.jsonl"] {
+        assert!(import(again).contains(": 0 messages added"), "{again}");
+    }
+    let sessions = environment.data(&["sessions", "--store", "kept.db", "--json"]);
+    let sessions: serde_json::Value = serde_json::from_str(&sessions).expect("JSON");
+    let list = sessions["sessions"].as_array().or_else(|| sessions.as_array()).expect("a list");
+    let mut sizes: Vec<u64> = list.iter().filter_map(|one| one["messages"].as_u64()).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [3, 4], "{sessions}");
+}
+
+#[test]
 fn a_batch_ranks_for_each_question() {
     let environment = imported();
     environment.write(

@@ -114,4 +114,15 @@ fn a_store_is_checked_and_copied() {
     let ran = environment.run(&["store", "check", "--store", "copy.db"]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     assert!(ran.stdout.contains("1 message no longer as stored"), "{}", ran.stdout);
+    let ran = environment.run(&["store", "repair", "--store", "copy.db"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("unified_logs: 1 row kept, 1 no longer as stored"),
+        "{}",
+        ran.stdout
+    );
+    assert!(environment.work().join("copy.db.damaged").exists());
+    assert_eq!(environment.run(&["store", "check", "--store", "copy.db"]).code, 0);
+    let ran = environment.run(&["store", "repair", "--store", "copy.db"]);
+    assert!(ran.stdout.contains("nothing to repair"), "{}", ran.stdout);
 }

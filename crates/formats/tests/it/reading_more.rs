@@ -157,3 +157,31 @@ fn a_part_of_a_file_is_not_written_back() {
     let refused = write(&aside, text.as_bytes(), &whole(&aside)).unwrap_err();
     assert!(matches!(refused, WriteError::Part { part: 1 }), "{refused}");
 }
+
+#[test]
+fn claude_code_sessions_in_one_file_are_told_apart() {
+    let line = |session: &str, uuid: &str, parent: Option<&str>, text: &str| {
+        let parent = parent.map_or("null".to_owned(), |parent| format!("{parent:?}"));
+        format!(
+            r#"{{"type":"user","sessionId":"{session}","uuid":"{uuid}","parentUuid":{parent},"isSidechain":false,"cwd":"/w","version":"2.1","timestamp":"2026-01-21T06:24:41.000Z","message":{{"role":"user","content":"{text}"}}}}"#
+        )
+    };
+    let text = [
+        line("one", "a", None, "first"),
+        line("two", "b", None, "second"),
+        // Resumed under another id: the parent tells whose it is.
+        line("one-again", "c", Some("a"), "first goes on"),
+        line("three", "d", None, "third"),
+        line("two", "e", Some("b"), "second goes on"),
+    ]
+    .join("\n");
+    let read = |part| {
+        let options = ReadOptions { part, ..ReadOptions::default() };
+        let found = plimsoll_formats::read(text.as_bytes(), &options).expect("a session");
+        let shown: Vec<String> = found.messages.iter().map(|message| message.shown()).collect();
+        (found.header.id.unwrap_or_default(), shown.join(", "), found.parts.len())
+    };
+    assert_eq!(read(0), ("one".to_owned(), "first, first goes on".to_owned(), 3));
+    assert_eq!(read(1), ("two".to_owned(), "second, second goes on".to_owned(), 3));
+    assert_eq!(read(2), ("three".to_owned(), "third".to_owned(), 3));
+}

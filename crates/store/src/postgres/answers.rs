@@ -14,15 +14,16 @@ use super::{PostgresStore, change, row, rows};
 const PUT: &str = "
     INSERT INTO semantic_cache (tenant, answer_key, cache_key, query_text, query_embedding,
         embedding_model, model_key, answer_text, signature_key, context_signature, used_refs,
-        created_at, ttl_expires_at, hit_count, last_hit_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+        created_at, ttl_expires_at, hit_count, last_hit_at, hash)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+        $16)
     ON CONFLICT (tenant, answer_key) DO UPDATE SET
         query_text = excluded.query_text, query_embedding = excluded.query_embedding,
         embedding_model = excluded.embedding_model, model_key = excluded.model_key,
         answer_text = excluded.answer_text, signature_key = excluded.signature_key,
         context_signature = excluded.context_signature, used_refs = excluded.used_refs,
         created_at = excluded.created_at, ttl_expires_at = excluded.ttl_expires_at,
-        hit_count = excluded.hit_count, last_hit_at = excluded.last_hit_at";
+        hit_count = excluded.hit_count, last_hit_at = excluded.last_hit_at, hash = excluded.hash";
 
 /// Stores an answer in the place of the one with its key.
 pub(super) async fn put(client: &mut Object, answer: &Answer) -> Result<(), StoreError> {
@@ -46,6 +47,7 @@ pub(super) async fn put(client: &mut Object, answer: &Answer) -> Result<(), Stor
         &answer.ttl_expires_at.map(|end| end.0),
         &i64::from(answer.hit_count),
         &answer.last_hit_at.map(|at| at.0),
+        &answer.digest(),
     ];
     change(&transaction, PUT, values).await?;
     let sql = "DELETE FROM semantic_cache_refs WHERE tenant = $1 AND answer_key = $2";
@@ -58,8 +60,8 @@ pub(super) async fn put(client: &mut Object, answer: &Answer) -> Result<(), Stor
     transaction.commit().await.map_err(of_commit)
 }
 
-fn read(tenant: &TenantId, row: &Row) -> Answer {
-    Answer {
+fn read(tenant: &TenantId, row: &Row) -> Result<Answer, StoreError> {
+    let answer = Answer {
         tenant: tenant.clone(),
         cache_key: unescape(row.get("cache_key")),
         query_text: unescape(row.get("query_text")),
@@ -71,7 +73,9 @@ fn read(tenant: &TenantId, row: &Row) -> Answer {
         ttl_expires_at: time_opt(row.get("ttl_expires_at")),
         hit_count: count(row.get("hit_count")),
         last_hit_at: time_opt(row.get("last_hit_at")),
-    }
+    };
+    answer.check_digest(row.get("hash"))?;
+    Ok(answer)
 }
 
 /// Returns the answer of a key, and counts the hit.
@@ -95,7 +99,7 @@ pub(super) async fn get(
         }
         found => found?,
     };
-    Ok(found.map(|row| read(tenant, &row)))
+    found.map(|row| read(tenant, &row)).transpose()
 }
 
 /// Returns answers to similar questions of one signature, each compared: there are few.
@@ -123,7 +127,8 @@ pub(super) async fn similar<C: GenericClient>(
         &limit(most),
     ];
     let found = rows(client, sql, values).await?;
-    Ok(found.iter().map(|row| Hit { item: read(tenant, row), score: row.get("score") }).collect())
+    let hit = |row: &Row| Ok(Hit { item: read(tenant, row)?, score: row.get("score") });
+    found.iter().map(hit).collect()
 }
 
 /// Returns the newest answers.
@@ -135,7 +140,7 @@ pub(super) async fn newest<C: GenericClient>(
     let sql = "SELECT * FROM semantic_cache WHERE tenant = $1 \
                ORDER BY created_at DESC, cache_key LIMIT $2";
     let found = rows(client, sql, &[&tenant.as_str(), &limit(most)]).await?;
-    Ok(found.iter().map(|row| read(tenant, row)).collect())
+    found.iter().map(|row| read(tenant, row)).collect()
 }
 
 /// Removes what is past its time and the oldest beyond a quota, in one statement: a tenant's rows are seen as they were once.

@@ -56,8 +56,8 @@ const PUT: &str = "
     INSERT INTO context_cards AS kept (
         tenant, session_id, content_hash, summary, keywords, embedding, embedding_model, model_key,
         estimated_tokens, role, phase_name, turn_number, is_anchor, is_callout, callout_name,
-        generated_at, generator_model, message_timestamp)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+        generated_at, generator_model, message_timestamp, hash)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
     ON CONFLICT (tenant, session_id, content_hash) DO UPDATE SET
         summary = excluded.summary, keywords = excluded.keywords, embedding = excluded.embedding,
         embedding_model = excluded.embedding_model, model_key = excluded.model_key,
@@ -65,7 +65,8 @@ const PUT: &str = "
         phase_name = excluded.phase_name, turn_number = excluded.turn_number,
         is_anchor = excluded.is_anchor, is_callout = excluded.is_callout,
         callout_name = excluded.callout_name, generated_at = excluded.generated_at,
-        generator_model = excluded.generator_model, message_timestamp = excluded.message_timestamp
+        generator_model = excluded.generator_model,
+        message_timestamp = excluded.message_timestamp, hash = excluded.hash
     WHERE kept.generated_at < excluded.generated_at";
 
 const PUT_WORDS: &str = "
@@ -99,6 +100,7 @@ pub(super) async fn put<C: GenericClient>(
         &card.generated_at.0,
         &escape(&card.generator_model),
         &card.message_timestamp.0,
+        &card.digest(),
     ];
     if change(client, PUT, values).await? == 0 {
         return Ok(false);
@@ -132,7 +134,7 @@ fn read(tenant: &TenantId, row: &Row) -> Result<ContextCard, StoreError> {
         .into_iter()
         .find(|known| known.as_str() == role)
         .ok_or_else(|| corrupt(format!("the role of card {content_hash}")))?;
-    Ok(ContextCard {
+    let card = ContextCard {
         tenant: tenant.clone(),
         session: session(row.get("session_id"))?,
         content_hash,
@@ -149,5 +151,7 @@ fn read(tenant: &TenantId, row: &Row) -> Result<ContextCard, StoreError> {
         generated_at: MillisSinceEpoch(row.get("generated_at")),
         generator_model: unescape(row.get("generator_model")),
         message_timestamp: MillisSinceEpoch(row.get("message_timestamp")),
-    })
+    };
+    card.check_digest(row.get("hash"))?;
+    Ok(card)
 }

@@ -87,7 +87,7 @@ impl HistoryStore for PostgresStore {
         session: &SessionId,
     ) -> Result<Vec<ReceiptRecord>, StoreError> {
         let client = self.client().await?;
-        let sql = "SELECT number, content_json FROM unified_logs WHERE tenant = $1 \
+        let sql = "SELECT number, content_json, hash FROM unified_logs WHERE tenant = $1 \
                    AND session_id = $2 AND node_type = 'context_selection'";
         let found = rows(&client, sql, &[&tenant.as_str(), &session.as_str()]).await?;
         let mut receipts: Vec<ReceiptRecord> =
@@ -103,7 +103,7 @@ impl HistoryStore for PostgresStore {
         strategy: &str,
     ) -> Result<Vec<ReceiptRecord>, StoreError> {
         let client = self.client().await?;
-        let sql = "SELECT number, content_json FROM unified_logs WHERE tenant = $1 \
+        let sql = "SELECT number, content_json, hash FROM unified_logs WHERE tenant = $1 \
                    AND session_id = $2 AND node_type = 'context_selection' \
                    AND strategy_key = $3 ORDER BY number";
         let key = text::key(strategy);

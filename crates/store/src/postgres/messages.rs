@@ -42,10 +42,12 @@ pub(super) fn read(row: &Row) -> Result<MessageRecord, StoreError> {
     })
 }
 
-/// Reads a receipt.
+/// Reads a receipt and hashes it again.
 pub(super) fn read_receipt(row: &Row) -> Result<ReceiptRecord, StoreError> {
-    serde_json::from_str(row.get("content_json"))
-        .map_err(|_| corrupt(format!("a receipt of turn {}", row.get::<_, i64>("number"))))
+    let record: ReceiptRecord = serde_json::from_str(row.get("content_json"))
+        .map_err(|_| corrupt(format!("a receipt of turn {}", row.get::<_, i64>("number"))))?;
+    record.check_digest(row.get("hash"))?;
+    Ok(record)
 }
 
 fn other(error: serde_json::Error) -> StoreError {
@@ -230,8 +232,8 @@ async fn insert_messages(
 const INSERT_RECEIPT: &str = "
     INSERT INTO unified_logs (tenant, session_id, node_type, number, strategy_key, recorded_at,
         turn, cascade_id, full_history_size, context_size, tokens_saved, content_json,
-        billed, billed_without, billed_estimate)
-    VALUES ($1, $2, 'context_selection', $3, $4, $5, $3, $6, $7, $8, $9, $10, $11, $12, $13)
+        billed, billed_without, billed_estimate, hash)
+    VALUES ($1, $2, 'context_selection', $3, $4, $5, $3, $6, $7, $8, $9, $10, $11, $12, $13, $14)
     ON CONFLICT DO NOTHING";
 
 async fn insert_receipt(
@@ -253,6 +255,7 @@ async fn insert_receipt(
         &record.bill.map(|bill| bill.billed),
         &record.bill.map(|bill| bill.without),
         &record.bill.map(|bill| bill.estimate),
+        &record.digest(),
     ];
     Ok(change(transaction, INSERT_RECEIPT, values).await? == 1)
 }
@@ -328,7 +331,7 @@ pub(super) async fn log<C: GenericClient>(
     query: &plimsoll_engine::LogQuery,
 ) -> Result<Vec<LogRow>, StoreError> {
     let sql = concat!(
-        "SELECT node_type, ",
+        "SELECT node_type, hash, ",
         message_columns!(),
         " FROM unified_logs WHERE tenant = $1 AND ($2::text IS NULL OR session_id = $2) \
           AND ($3::text IS NULL OR node_type = $3) AND ($4::bigint IS NULL OR recorded_at >= $4) \

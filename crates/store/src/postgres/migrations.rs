@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("memory_versions.sql"),
     include_str!("bills.sql"),
     include_str!("memory_tombstones.sql"),
+    include_str!("hashes.sql"),
 ];
 /// The key of the lock that migrations hold: "Plimsoll" as bytes.
 const LOCK: i64 = 0x506c_696d_736f_6c6c;

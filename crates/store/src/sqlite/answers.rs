@@ -5,7 +5,7 @@ use plimsoll_engine::{Answer, AnswerQuota, Embedding, Hit, TenantId};
 use rusqlite::{Connection, Row, params};
 
 use super::failure::SqliteFailure;
-use super::query::{change, row, rows, time_opt};
+use super::query::{change, digest, row, rows, time_opt};
 use super::receipts::{list, strings};
 use super::tenants;
 use super::vectors::{bytes, cosine, embedding};
@@ -14,9 +14,10 @@ use super::vectors::{bytes, cosine, embedding};
 macro_rules! answer_columns {
     () => {
         "cache_key, query_text, query_embedding_model, query_embedding, answer_text,
-         context_signature, used_refs, created_at, ttl_expires_at, hit_count, last_hit_at"
+         context_signature, used_refs, created_at, ttl_expires_at, hit_count, last_hit_at, hash"
     };
 }
+pub(super) use answer_columns;
 
 /// Stores an answer in the place of the one with its key.
 pub(super) fn put(connection: &Connection, answer: &Answer) -> Result<(), SqliteFailure> {
@@ -27,8 +28,8 @@ pub(super) fn put(connection: &Connection, answer: &Answer) -> Result<(), Sqlite
         connection,
         "INSERT INTO semantic_cache (tenant, cache_key, query_text, query_embedding,
                  query_embedding_model, answer_text, context_signature, used_refs, created_at,
-                 ttl_expires_at, hit_count, last_hit_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                 ttl_expires_at, hit_count, last_hit_at, hash)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         params![
             tenant,
             answer.cache_key,
@@ -42,6 +43,7 @@ pub(super) fn put(connection: &Connection, answer: &Answer) -> Result<(), Sqlite
             answer.ttl_expires_at.map(|at| at.0),
             answer.hit_count,
             answer.last_hit_at.map(|at| at.0),
+            answer.digest(),
         ],
     )?;
     let mut refs = connection.prepare_cached(
@@ -192,8 +194,9 @@ pub(super) fn drop_ref(
     )
 }
 
-fn read(tenant: &TenantId, row: &Row<'_>) -> Result<Answer, SqliteFailure> {
-    Ok(Answer {
+/// Reads an answer and hashes it again.
+pub(super) fn read(tenant: &TenantId, row: &Row<'_>) -> Result<Answer, SqliteFailure> {
+    let answer = Answer {
         tenant: tenant.clone(),
         cache_key: row.get(0)?,
         query_text: row.get(1)?,
@@ -205,5 +208,7 @@ fn read(tenant: &TenantId, row: &Row<'_>) -> Result<Answer, SqliteFailure> {
         ttl_expires_at: time_opt(row, 8)?,
         hit_count: row.get(9)?,
         last_hit_at: time_opt(row, 10)?,
-    })
+    };
+    answer.check_digest(digest(row, 11)?)?;
+    Ok(answer)
 }

@@ -107,16 +107,23 @@ fn content(
     tenant: &TenantId,
     reference: &ArtefactRef,
 ) -> Result<Vec<u8>, SqliteFailure> {
-    let mismatch = || {
-        SqliteFailure::Mismatch(format!("the content of {} is not what it was", reference.print()))
-    };
-    let (size, packed): (i64, Vec<u8>) = row(
+    let found = row(
         connection,
-        "SELECT size, content FROM cas_contents WHERE tenant = ?1 AND digest = ?2",
+        "SELECT digest, size, content FROM cas_contents WHERE tenant = ?1 AND digest = ?2",
         [tenant.as_str(), &reference.digest],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?
-    .ok_or_else(mismatch)?;
+        unpack,
+    )?;
+    found.ok_or_else(|| changed(&reference.print()))
+}
+
+fn changed(what: &str) -> SqliteFailure {
+    SqliteFailure::Mismatch(format!("the content of {what} is not what it was"))
+}
+
+/// Reads digest, size and content, and hashes the content again.
+pub(super) fn unpack(row: &Row<'_>) -> Result<Vec<u8>, SqliteFailure> {
+    let (known, size, packed): (String, i64, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let mismatch = || changed(&known);
     // A damaged size must not reserve the machine's memory: the compressed frame has its own size.
     let size = usize::try_from(size).map_err(|_| mismatch())?;
     let says = zstd::zstd_safe::get_frame_content_size(&packed);
@@ -124,7 +131,7 @@ fn content(
         return Err(mismatch());
     }
     let content = zstd::bulk::decompress(&packed, size).map_err(|_| mismatch())?;
-    if digest(&content) == reference.digest { Ok(content) } else { Err(mismatch()) }
+    if digest(&content) == known { Ok(content) } else { Err(mismatch()) }
 }
 
 /// Counts an access and returns the count.

@@ -5,10 +5,20 @@ use plimsoll_engine::{Appended, ContextCard, SessionId, TenantId};
 use rusqlite::{Connection, Row, params};
 
 use super::failure::{SqliteFailure, unreadable};
-use super::query::{row, rows, session};
+use super::query::{digest, row, rows, session};
 use super::receipts::{list, strings};
 use super::tenants::{TenantNumber, next_generation};
 use super::{text, vectors};
+
+/// Columns of a card as [`read`] expects them.
+macro_rules! card_columns {
+    () => {
+        "session_id, content_hash, summary, keywords, embedding_model, embedding,
+         estimated_tokens, role, phase_name, turn_number, is_anchor, is_callout, callout_name,
+         generated_at, generator_model, message_timestamp, hash"
+    };
+}
+pub(super) use card_columns;
 
 /// Appends cards; a later one replaces an earlier one.
 pub(super) fn append(
@@ -40,11 +50,21 @@ pub(super) fn append(
             0
         };
         let id = insert(connection, tenant, card, generation)?;
-        let texts = std::iter::once(&card.summary).chain(&card.keywords);
-        text::insert(connection, number, &text::CARDS, id, texts.map(String::as_str))?;
+        index(connection, number, id, card)?;
         appended.added += 1;
     }
     Ok(())
+}
+
+/// Adds the words of a card to the text index.
+pub(super) fn index(
+    connection: &Connection,
+    number: TenantNumber,
+    id: i64,
+    card: &ContextCard,
+) -> Result<(), SqliteFailure> {
+    let texts = std::iter::once(&card.summary).chain(&card.keywords);
+    text::insert(connection, number, &text::CARDS, id, texts.map(String::as_str))
 }
 
 fn insert(
@@ -56,8 +76,10 @@ fn insert(
     let mut statement = connection.prepare_cached(
         "INSERT INTO context_cards (tenant, session_id, content_hash, summary, keywords, embedding,
              embedding_model, estimated_tokens, role, phase_name, turn_number, is_anchor,
-             is_callout, callout_name, generated_at, generator_model, message_timestamp, generation)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+             is_callout, callout_name, generated_at, generator_model, message_timestamp, generation,
+             hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+             ?19)
          ON CONFLICT (tenant, session_id, content_hash) DO UPDATE SET
              summary = excluded.summary, keywords = excluded.keywords,
              embedding = excluded.embedding, embedding_model = excluded.embedding_model,
@@ -66,7 +88,8 @@ fn insert(
              is_anchor = excluded.is_anchor, is_callout = excluded.is_callout,
              callout_name = excluded.callout_name, generated_at = excluded.generated_at,
              generator_model = excluded.generator_model,
-             message_timestamp = excluded.message_timestamp, generation = excluded.generation
+             message_timestamp = excluded.message_timestamp, generation = excluded.generation,
+             hash = excluded.hash
          RETURNING id",
     )?;
     let id = statement.query_row(
@@ -89,6 +112,7 @@ fn insert(
             card.generator_model,
             card.message_timestamp.0,
             generation,
+            card.digest(),
         ],
         |row| row.get(0),
     )?;
@@ -103,18 +127,34 @@ pub(super) fn of_session(
 ) -> Result<Vec<ContextCard>, SqliteFailure> {
     rows(
         connection,
-        "SELECT session_id, content_hash, summary, keywords, embedding_model, embedding,
-             estimated_tokens, role, phase_name, turn_number, is_anchor, is_callout, callout_name,
-             generated_at, generator_model, message_timestamp
-         FROM context_cards WHERE tenant = ?1 AND session_id = ?2
-         ORDER BY message_timestamp DESC, content_hash",
+        concat!(
+            "SELECT ",
+            card_columns!(),
+            " FROM context_cards WHERE tenant = ?1 AND session_id = ?2
+             ORDER BY message_timestamp DESC, content_hash"
+        ),
         [tenant.as_str(), session.as_str()],
         |row| read(tenant, row),
     )
 }
 
-fn read(tenant: &TenantId, row: &Row<'_>) -> Result<ContextCard, SqliteFailure> {
-    Ok(ContextCard {
+/// Returns the card of a row; `None` if the row is gone.
+pub(super) fn by_row(
+    connection: &Connection,
+    tenant: &TenantId,
+    id: i64,
+) -> Result<Option<ContextCard>, SqliteFailure> {
+    row(
+        connection,
+        concat!("SELECT ", card_columns!(), " FROM context_cards WHERE tenant = ?1 AND id = ?2"),
+        (tenant.as_str(), id),
+        |row| read(tenant, row),
+    )
+}
+
+/// Reads a card and hashes it again.
+pub(super) fn read(tenant: &TenantId, row: &Row<'_>) -> Result<ContextCard, SqliteFailure> {
+    let card = ContextCard {
         tenant: tenant.clone(),
         session: session(row, 0)?,
         content_hash: row.get(1)?,
@@ -131,7 +171,9 @@ fn read(tenant: &TenantId, row: &Row<'_>) -> Result<ContextCard, SqliteFailure> 
         generated_at: MillisSinceEpoch(row.get(13)?),
         generator_model: row.get(14)?,
         message_timestamp: MillisSinceEpoch(row.get(15)?),
-    })
+    };
+    card.check_digest(digest(row, 16)?)?;
+    Ok(card)
 }
 
 fn role(name: &str) -> Result<Role, SqliteFailure> {

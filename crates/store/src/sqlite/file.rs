@@ -10,6 +10,7 @@ use rusqlite::Connection;
 
 use super::connection;
 use super::failure::SqliteFailure;
+use super::place::{Access, StoreFile, log_of};
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 
 /// Opens the store at `path` for writing; makes it, or brings it up to date.
@@ -67,6 +68,48 @@ fn named(path: &Path, failure: SqliteFailure) -> StoreError {
     }
 }
 
+/// Checks the store at `path` for reading: nothing is written, so it must be up to date.
+pub(super) fn open_to_read(path: &Path) -> Result<StoreFile, StoreError> {
+    regular(path).map_err(|error| of_io(path, &error))?;
+    let file = StoreFile::new(path, Access::Read);
+    let connection = connection::open_reader(&file).map_err(|failure| named(path, failure))?;
+    match require_newest(&connection, path) {
+        Err(StoreError::Unavailable { .. }) if file.has_log() => {
+            let what = format!(
+                "{}: the log beside it has changes, and cannot be read where nothing may be written; \
+                 copy both to another folder",
+                path.display()
+            );
+            Err(StoreError::Unsupported { what })
+        }
+        checked => checked.map(|()| file),
+    }
+}
+
+/// Refuses a file that is not of this program's version, where it cannot be brought up to date.
+pub(super) fn require_newest(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let newest = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
+    let found = version(connection, path)?;
+    if found == newest {
+        return Ok(());
+    }
+    let what = format!(
+        "{} has version {found} of the store, this program reads {newest}, and the file cannot be changed as it is; \
+         a copy in a folder that can be written is brought up to date when it is opened",
+        path.display()
+    );
+    Err(StoreError::Unsupported { what })
+}
+
+/// Makes an empty store at a path where nothing is.
+pub(super) fn create_store(path: &Path) -> Result<Connection, StoreError> {
+    create(path).map_err(|error| of_io(path, &error))?;
+    let mut connection = connection::open(path)?;
+    wal(&connection)?;
+    schema::migrate(&mut connection)?;
+    Ok(connection)
+}
+
 /// Copies the store beside itself: `NAME.v1.backup`. One that is there came from the same version and is replaced.
 fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<(), StoreError> {
     let beside = |end: &str| {
@@ -88,10 +131,10 @@ fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<(), Sto
     std::fs::rename(&part, &whole).map_err(io)
 }
 
-/// Copies the store at `from` to a new file, which is for its owner alone.
-pub(super) fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
+/// Copies the store to a new file, which is for its owner alone.
+pub(super) fn copy(from: &StoreFile, to: &Path) -> Result<(), StoreError> {
     create(to).map_err(|error| of_io(to, &error))?;
-    let connection = connection::open(from)?;
+    let connection = connection::open_file(from)?;
     let target = to.to_str().ok_or_else(|| StoreError::Unsupported {
         what: format!("the path {}, which is not Unicode", to.display()),
     })?;
@@ -103,8 +146,22 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
 fn prepare(path: &Path) -> Result<(), StoreError> {
     let io = |error| of_io(path, &error);
     make_folder(path).map_err(io)?;
-    if !path.exists() && begin(path)? {
-        return Ok(());
+    // In this order: another process that begins the file gives it its name before it writes a log.
+    let log = log_of(path);
+    let has_log = std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
+    if !path.exists() {
+        if has_log {
+            let what = format!(
+                "a new store at {}, beside the log {} of one that is gone: it would be taken for that of the new one; \
+                 put the store back, or move its log away",
+                path.display(),
+                log.display()
+            );
+            return Err(StoreError::Unsupported { what });
+        }
+        if begin(path)? {
+            return Ok(());
+        }
     }
     match create(path) {
         // A file that is there keeps its mode: it may be no store, and its owner may have opened it to others.
@@ -122,24 +179,22 @@ fn begin(path: &Path) -> Result<bool, StoreError> {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     name.push(format!(".new-{}-{number}", std::process::id()));
     let new = PathBuf::from(name);
-    create(&new).map_err(|error| of_io(&new, &error))?;
-    let made = || -> Result<(), SqliteFailure> {
-        let mut connection = connection::open(&new)?;
-        wal(&connection)?;
-        schema::migrate(&mut connection)?;
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(())
-    };
-    let made = made();
+    let made = create_store(&new).and_then(|connection| settle(&connection));
     let named = made.is_ok().then(|| std::fs::hard_link(&new, path));
     // The copy without a name in use is of no worth to anybody.
     let _ = std::fs::remove_file(&new);
-    made.map_err(StoreError::from)?;
+    made?;
     Ok(match named {
         Some(Ok(())) => true,
         Some(Err(error)) => error.kind() == io::ErrorKind::AlreadyExists,
         None => false,
     })
+}
+
+/// Writes the log to the file itself, and syncs it.
+pub(super) fn settle(connection: &Connection) -> Result<(), StoreError> {
+    let settled = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    settled.map_err(|error| SqliteFailure::from(error).into())
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {
@@ -172,7 +227,7 @@ fn create(path: &Path) -> io::Result<()> {
     options.open(path).map(drop)
 }
 
-fn of_io(path: &Path, error: &io::Error) -> StoreError {
+pub(super) fn of_io(path: &Path, error: &io::Error) -> StoreError {
     let why = format!("{}: {error}", path.display());
     StoreError::Unavailable { why, retry_after: None }
 }

@@ -8,7 +8,7 @@ use plimsoll_engine::{
 use rusqlite::{Connection, Row, params};
 
 use super::failure::{SqliteFailure, unreadable};
-use super::query::{change, row, rows, session_opt, time_opt};
+use super::query::{change, digest, row, rows, session_opt, time_opt};
 use super::receipts::{list, strings};
 use super::tenants::{self, TenantNumber, Version, next_generation};
 use super::{text, vectors};
@@ -21,6 +21,7 @@ macro_rules! memory_columns {
          superseded_by, embedding_model, embedding, details, hash"
     };
 }
+pub(super) use memory_columns;
 
 /// Stores a record in the place of the one with its id.
 pub(super) fn put(connection: &Connection, record: &MemoryRecord) -> Result<(), SqliteFailure> {
@@ -35,6 +36,16 @@ pub(super) fn put(connection: &Connection, record: &MemoryRecord) -> Result<(), 
     for tag in &record.tags {
         tags.execute((tenant.as_str(), tag, row))?;
     }
+    index(connection, number, row, record)
+}
+
+/// Adds the words of a record to the text index.
+pub(super) fn index(
+    connection: &Connection,
+    number: TenantNumber,
+    row: i64,
+    record: &MemoryRecord,
+) -> Result<(), SqliteFailure> {
     let texts = [Some(&record.micro), record.summary.as_ref(), record.full.as_ref()];
     let texts = texts.into_iter().flatten().chain(&record.tags).map(String::as_str);
     text::insert(connection, number, &text::MEMORIES, row, texts)
@@ -230,7 +241,8 @@ pub(super) fn changes(
     Ok(MemoryChanges { version, is_whole, records })
 }
 
-fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, SqliteFailure> {
+/// Reads a record and hashes it again.
+pub(super) fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, SqliteFailure> {
     let (kind, state): (String, String) = (row.get(1)?, row.get(2)?);
     let record = MemoryRecord {
         tenant: tenant.clone(),
@@ -257,7 +269,6 @@ fn read(tenant: &TenantId, row: &Row<'_>) -> Result<MemoryRecord, SqliteFailure>
         embedding: vectors::embedding(row.get(18)?, row.get(19)?)?,
         details: row.get(20)?,
     };
-    let stored = row.get_ref(21)?.as_str_or_null().map_err(rusqlite::Error::from)?;
-    record.check_digest(stored)?;
+    record.check_digest(digest(row, 21)?)?;
     Ok(record)
 }

@@ -20,6 +20,7 @@ macro_rules! message_columns {
         "session_id, number, digest, content_json, tokens, turn, recorded_at"
     };
 }
+pub(super) use message_columns;
 
 /// Appends messages; the sessions' counts tell what is new.
 pub(super) fn append(

@@ -57,6 +57,11 @@ pub(super) fn session_opt(
     text.map(|text| SessionId::new(text).map_err(|_| unreadable("session"))).transpose()
 }
 
+/// Reads the hash of a row; rows of older files have none.
+pub(super) fn digest<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<Option<&'a str>> {
+    Ok(row.get_ref(column)?.as_str_or_null()?)
+}
+
 /// Reads a time that may be missing.
 pub(super) fn time_opt(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<MillisSinceEpoch>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(MillisSinceEpoch))

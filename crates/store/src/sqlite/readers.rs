@@ -1,6 +1,5 @@
 //! The readers: a few connections on the blocking threads.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_engine::StoreError;
@@ -9,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::connection;
 use super::failure::SqliteFailure;
+use super::place::StoreFile;
 
 /// Readers at once; chosen: a scan of vectors is bound by memory, and more would only wait for it.
 const READERS: usize = 4;
@@ -16,14 +16,14 @@ const READERS: usize = 4;
 /// Connections that read, opened when first needed.
 #[derive(Debug)]
 pub(super) struct Readers {
-    path: PathBuf,
+    file: StoreFile,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)) }
+    pub(super) fn new(file: StoreFile) -> Self {
+        Self { file, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)) }
     }
 
     /// Has `act` done within one reading transaction.
@@ -35,13 +35,14 @@ impl Readers {
         let other = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Other(error);
         let permit =
             self.permits.clone().acquire_owned().await.map_err(|error| other(error.into()))?;
-        let (path, idle) = (self.path.clone(), self.idle.clone());
+        let (file, idle) = (self.file.clone(), self.idle.clone());
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            file.check()?;
             let connection = match waiting {
                 Some(connection) => connection,
-                None => connection::open_reader(&path)?,
+                None => connection::open_reader(&file)?,
             };
             connection.prepare_cached("BEGIN")?.execute([])?;
             let result = act(&connection);

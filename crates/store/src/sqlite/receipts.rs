@@ -9,14 +9,14 @@ use rusqlite::{Connection, Row, params};
 
 use super::failure::{SqliteFailure, unreadable};
 use super::messages::touch;
-use super::query::{change, rows, session};
+use super::query::{change, digest, rows, session};
 
 /// Columns of a receipt as [`read`] expects them.
 macro_rules! receipt_columns {
     () => {
         "session_id, number, strategy, recorded_at, trace_id, cascade_id, selection_type,
          full_history_size, context_size, masked_count, anchor_hashes, selected_hashes,
-         tokens_saved, receipt, billed, billed_without, billed_estimate"
+         tokens_saved, receipt, billed, billed_without, billed_estimate, hash"
     };
 }
 pub(super) use receipt_columns;
@@ -34,9 +34,9 @@ pub(super) fn append(
             "INSERT INTO unified_logs (tenant, session_id, node_type, number, strategy, recorded_at,
                  trace_id, cascade_id, selection_type, full_history_size, context_size,
                  masked_count, anchor_hashes, selected_hashes, tokens_saved, receipt, billed,
-                 billed_without, billed_estimate)
+                 billed_without, billed_estimate, hash)
              VALUES (?1, ?2, 'context_selection', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
-                 ?14, ?15, ?16, ?17, ?18)
+                 ?14, ?15, ?16, ?17, ?18, ?19)
              ON CONFLICT (tenant, session_id, node_type, number, strategy) DO NOTHING",
             params![
             tenant.as_str(),
@@ -57,6 +57,7 @@ pub(super) fn append(
             record.bill.map(|bill| bill.billed),
             record.bill.map(|bill| bill.without),
             record.bill.map(|bill| bill.estimate),
+            record.digest(),
             ],
         )? > 0;
         if new {
@@ -110,10 +111,10 @@ pub(super) fn of_strategy(
     )
 }
 
-/// Reads a receipt.
+/// Reads a receipt and hashes it again.
 pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, SqliteFailure> {
     let kind: String = row.get(6)?;
-    Ok(ReceiptRecord {
+    let record = ReceiptRecord {
         session: session(row, 0)?,
         turn: row.get(1)?,
         strategy: row.get(2)?,
@@ -130,7 +131,9 @@ pub(super) fn read(row: &Row<'_>) -> Result<ReceiptRecord, SqliteFailure> {
         tokens_saved: row.get(12)?,
         receipt: row.get(13)?,
         bill: Bill::from_columns(row.get(14)?, row.get(15)?, row.get(16)?),
-    })
+    };
+    record.check_digest(digest(row, 17)?)?;
+    Ok(record)
 }
 
 /// The columns of an [`Efficiency`] behind those that it is gathered by.

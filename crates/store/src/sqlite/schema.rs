@@ -14,6 +14,23 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/3.sql"),
     include_str!("migrations/4.sql"),
     include_str!("migrations/5.sql"),
+    include_str!("migrations/6.sql"),
+];
+
+/// Tables with rows of tenants; text indexes and tenants themselves follow from them.
+pub(super) const TABLES: &[&str] = &[
+    "unified_logs",
+    "sessions",
+    "context_cards",
+    "cas_contents",
+    "cas_refs",
+    "memory_records",
+    "memory_tags",
+    "memory_tombstones",
+    "summarize_jobs",
+    "tool_schemas",
+    "semantic_cache",
+    "semantic_cache_refs",
 ];
 
 /// Brings the schema up to date, each migration in a transaction of its own; what was done is not done again.

@@ -5,7 +5,6 @@
 //! once, for a savepoint makes the text index write what it has gathered, where a group needs that once.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use plimsoll_engine::StoreError;
@@ -14,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::connection;
 use super::failure::SqliteFailure;
+use super::place::StoreFile;
 
 /// Requests of one commit; chosen: others wait for the next one.
 const LARGEST_GROUP: usize = 1024;
@@ -69,12 +69,12 @@ fn ended() -> StoreError {
 }
 
 impl Writer {
-    /// Starts the thread, which owns `connection` and opens another from `path` after a failure.
-    pub(super) fn start(path: PathBuf, connection: Connection) -> Result<Self, StoreError> {
+    /// Starts the thread, which owns `connection` and opens another of `file` after a failure.
+    pub(super) fn start(file: StoreFile, connection: Connection) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("plimsoll-store".to_owned())
-            .spawn(move || run(&mut Database { path, connection: Some(connection) }, receiver))
+            .spawn(move || run(&mut Database { file, connection: Some(connection) }, receiver))
             .map_err(|error| StoreError::Other(Box::new(error)))?;
         Ok(Self { sender: Some(sender), thread: Some(thread) })
     }
@@ -121,7 +121,7 @@ fn repeated(error: &StoreError) -> StoreError {
 }
 
 struct Database {
-    path: PathBuf,
+    file: StoreFile,
     connection: Option<Connection>,
 }
 
@@ -206,10 +206,11 @@ impl Database {
     }
 
     fn begin(&mut self) -> Result<&Connection, SqliteFailure> {
+        self.file.check()?;
         let connection = match &mut self.connection {
             Some(connection) => connection,
             empty => {
-                let mut connection = connection::open(&self.path)?;
+                let mut connection = connection::open(&self.file.path)?;
                 connection::restrict(&mut connection)?;
                 empty.insert(connection)
             }

@@ -14,5 +14,6 @@ mod kill;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod power_cut;
+mod repair;
 mod seeded;
 mod together;

@@ -1,0 +1,138 @@
+//! Rows that have a hash: which are no longer as they were stored, and the words that they are found by.
+
+use plimsoll_engine::TenantId;
+use rusqlite::{Connection, Row};
+
+use super::answers::{self, answer_columns};
+use super::cards::{self, card_columns};
+use super::failure::SqliteFailure;
+use super::memories::{self, memory_columns};
+use super::messages::{self, message_columns};
+use super::query::rows;
+use super::receipts::{self, receipt_columns};
+use super::tenants::TenantNumber;
+use super::{artefacts, text};
+
+/// Rows of a kind whose hash is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Messages,
+    Receipts,
+    Cards,
+    Memories,
+    Answers,
+    Contents,
+}
+
+impl Table {
+    pub(super) const ALL: [Self; 6] = [
+        Self::Messages,
+        Self::Receipts,
+        Self::Cards,
+        Self::Memories,
+        Self::Answers,
+        Self::Contents,
+    ];
+
+    /// Returns the table's name in the file.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Messages | Self::Receipts => "unified_logs",
+            Self::Cards => "context_cards",
+            Self::Memories => "memory_records",
+            Self::Answers => "semantic_cache",
+            Self::Contents => "cas_contents",
+        }
+    }
+
+    /// Returns the word for one of its rows.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Messages => "message",
+            Self::Receipts => "receipt",
+            Self::Cards => "card",
+            Self::Memories => "memory record",
+            Self::Answers => "answer",
+            Self::Contents => "artefact",
+        }
+    }
+
+    /// The tenant and the row's number, then what the table's reader expects.
+    fn select(self) -> &'static str {
+        match self {
+            Self::Messages => concat!(
+                "SELECT ",
+                message_columns!(),
+                ", tenant, rowid FROM unified_logs WHERE node_type = 'message'"
+            ),
+            Self::Receipts => concat!(
+                "SELECT ",
+                receipt_columns!(),
+                ", tenant, rowid FROM unified_logs WHERE node_type = 'context_selection'"
+            ),
+            Self::Cards => {
+                concat!("SELECT ", card_columns!(), ", tenant, rowid FROM context_cards")
+            }
+            Self::Memories => {
+                concat!("SELECT ", memory_columns!(), ", tenant, rowid FROM memory_records")
+            }
+            Self::Answers => {
+                concat!("SELECT ", answer_columns!(), ", tenant, rowid FROM semantic_cache")
+            }
+            Self::Contents => "SELECT digest, size, content, tenant, rowid FROM cas_contents",
+        }
+    }
+
+    fn check(self, tenant: &TenantId, row: &Row<'_>) -> Result<(), SqliteFailure> {
+        match self {
+            Self::Messages => messages::read(row).map(drop),
+            Self::Receipts => receipts::read(row).map(drop),
+            Self::Cards => cards::read(tenant, row).map(drop),
+            Self::Memories => memories::read(tenant, row).map(drop),
+            Self::Answers => answers::read(tenant, row).map(drop),
+            Self::Contents => artefacts::unpack(row).map(drop),
+        }
+    }
+}
+
+/// Returns the tenants and the numbers of the rows that are not as they were stored.
+pub(super) fn wrong(
+    connection: &Connection,
+    table: Table,
+) -> Result<Vec<(String, i64)>, SqliteFailure> {
+    let checked = rows(connection, table.select(), [], |row| {
+        let end = row.as_ref().column_count();
+        let tenant: String = row.get(end - 2)?;
+        let right = TenantId::new(&tenant).is_ok_and(|tenant| table.check(&tenant, row).is_ok());
+        let number = row.get(end - 1)?;
+        Ok((!right).then_some((tenant, number)))
+    })?;
+    Ok(checked.into_iter().flatten().collect())
+}
+
+/// Adds the words of all messages, cards and records of a tenant to text indexes that are empty.
+pub(super) fn index_words(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+) -> Result<(), SqliteFailure> {
+    let of = |sql| rows(connection, sql, [tenant.as_str()], |row| Ok(row.get::<_, i64>(0)?));
+    let ids = of("SELECT id FROM unified_logs WHERE tenant = ?1 AND node_type = 'message'")?;
+    for id in ids {
+        if let Some(record) = messages::by_row(connection, tenant, id)? {
+            let shown = record.message.shown();
+            text::insert(connection, number, &text::MESSAGES, id, [shown.as_str()])?;
+        }
+    }
+    for id in of("SELECT id FROM context_cards WHERE tenant = ?1")? {
+        if let Some(card) = cards::by_row(connection, tenant, id)? {
+            cards::index(connection, number, id, &card)?;
+        }
+    }
+    for id in of("SELECT id FROM memory_records WHERE tenant = ?1 AND is_present = 1")? {
+        if let Some(record) = memories::by_row(connection, tenant, id)? {
+            memories::index(connection, number, id, &record)?;
+        }
+    }
+    Ok(())
+}
