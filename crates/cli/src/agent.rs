@@ -1,5 +1,8 @@
 //! `plimsoll run-agent`: runs a client behind a gateway and prints the savings.
 
+mod forward;
+mod signals;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -11,6 +14,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use self::forward::Forwarding;
 use crate::arguments::{RunAgentArguments, StorePlaceArguments};
 use crate::client::{Client, usual_variables};
 use crate::config::{self, Config, environment};
@@ -26,23 +30,51 @@ pub(crate) fn run(arguments: &RunAgentArguments) -> Result<u8, CommandError> {
     let Some((program, rest)) = arguments.command.split_first() else {
         return Err(CommandError::usage(anyhow::anyhow!("no program is named")));
     };
+    let upstream = || forward::upstream(arguments.upstream.as_deref(), program);
+    let forward = arguments.forward.then(upstream).transpose()?;
     let running = Some(config.gateway.listen).filter(|address| probe::is_gateway(*address));
+    // Whoever sends through a running gateway is not the one who may read the traffic of another host.
     let own = match running {
-        Some(_) => None,
-        None => Some(Own::start(config, &arguments.store)?),
+        Some(_) if forward.is_none() => None,
+        _ => Some(Own::start(config, &arguments.store)?),
     };
-    let address = running.or(own.as_ref().map(|own| own.address));
+    let address = own.as_ref().map(|own| own.address).or(running);
     let Some(address) = address else {
         return Err(CommandError::failure(anyhow::anyhow!("no gateway runs")));
     };
+    let forwarding = match (&own, forward) {
+        (Some(own), Some(upstream)) => {
+            Some(own.runtime.block_on(Forwarding::start(&own.gateway, upstream))?)
+        }
+        _ => None,
+    };
     let before = Figures::read(address);
-    let status = child(program, rest, address)?;
+    let (mut command, told) = match &forwarding {
+        Some(forwarding) => forwarding.command(program, rest),
+        None => at_base(program, rest, &format!("http://{address}")),
+    };
+    if let Some(told) = told {
+        output::note(&told);
+    }
+    let failed = |error| {
+        let error = anyhow::Error::new(error).context(format!("cannot run {program}"));
+        CommandError::failure(error)
+    };
+    let mut child = command.spawn().map_err(failed)?;
+    let signals = own.as_ref().map(|own| own.runtime.spawn(signals::pass_on(child.id())));
+    let status = child.wait().map_err(failed)?;
+    if let Some(signals) = signals {
+        signals.abort();
+    }
     if let (Some(before), Some(after)) = (before, Figures::read(address)) {
         // A gateway that was already running has logged them.
         for warning in own.iter().flat_map(|own| own.gateway.unlisted()) {
             output::warning(&warning);
         }
         output::note(&after.since(&before).told());
+    }
+    if let (Some(own), Some(forwarding)) = (&own, forwarding) {
+        own.runtime.block_on(forwarding.end());
     }
     if let Some(own) = own {
         own.end();
@@ -89,22 +121,16 @@ impl Own {
     }
 }
 
-fn child(program: &str, rest: &[String], address: SocketAddr) -> Result<ExitStatus, CommandError> {
-    let base = format!("http://{address}");
+/// Makes the command of a client that is pointed at a gateway, and a note where its environment is not enough.
+fn at_base(program: &str, rest: &[String], base: &str) -> (Command, Option<String>) {
     let client = Client::of(program);
     let mut command = Command::new(program);
-    command.args(client.map(|client| client.arguments(&base)).unwrap_or_default()).args(rest);
-    command.envs(client.map_or_else(|| usual_variables(&base), |client| client.variables(&base)));
-    if let Some((file, text)) = client.and_then(|client| client.file(&base)) {
-        output::note(&format!(
-            "{program} reads no address from the environment; {file} needs {text}"
-        ));
-    }
-    let failed = |error| {
-        let error = anyhow::Error::new(error).context(format!("cannot run {program}"));
-        CommandError::failure(error)
-    };
-    command.spawn().map_err(failed)?.wait().map_err(failed)
+    command.args(client.map(|client| client.arguments(base)).unwrap_or_default()).args(rest);
+    command.envs(client.map_or_else(|| usual_variables(base), |client| client.variables(base)));
+    let told = client.and_then(|client| client.file(base)).map(|(file, text)| {
+        format!("{program} reads no address from the environment; {file} needs {text}")
+    });
+    (command, told)
 }
 
 /// Returns the exit code of the child process; a signal gives 128 plus its number.

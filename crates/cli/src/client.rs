@@ -49,6 +49,16 @@ impl Client {
         Self::ALL.into_iter().find(|client| client.program() == name)
     }
 
+    /// Returns the name of the upstream that it uses, where it uses one only.
+    pub(crate) fn upstream(self) -> Option<&'static str> {
+        match self {
+            Self::Claude | Self::Anthropic => Some("anthropic"),
+            Self::Codex | Self::Qwen | Self::Openai => Some("openai"),
+            Self::Gemini => Some("gemini"),
+            Self::Pi | Self::Opencode => None,
+        }
+    }
+
     /// Returns the environment variables that point it at a gateway.
     pub(crate) fn variables(self, base: &str) -> Vec<(&'static str, String)> {
         match self {

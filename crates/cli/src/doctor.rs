@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
         if found.is_empty() { "none of those that are known".to_owned() } else { found.join(", ") };
     note("clients", Ok(clients));
     if found.contains(&Client::Claude.program()) {
-        let told = "Claude Code switches Remote Control off behind another base URL";
+        let told = "Remote Control is off behind another base URL; `plimsoll run-agent --forward -- claude` keeps it";
         note("claude", Ok(told.to_owned()));
     }
     output::show(arguments.json, &findings, || table(&findings))?;

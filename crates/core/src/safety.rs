@@ -6,6 +6,7 @@
 mod address;
 mod anchors;
 mod assignment;
+mod encodings;
 mod entropy;
 mod numbers;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::encodings::Decoded;
 use crate::message::{Block, Message, ToolCall, ToolResult};
 
 /// The kind of a sensitive piece of text.
@@ -152,11 +154,17 @@ impl Default for Safety {
 /// How often each kind was found.
 pub type Flags = BTreeMap<SensitiveKind, u32>;
 
-/// Finds sensitive data in `text`, in order and without overlaps.
+/// Finds sensitive data in `text`, also where it is encoded, in order and without overlaps.
 pub fn find(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     anchors::find(text, &mut found);
     numbers::find(text, &mut found);
+    if let Some(decoded) = Decoded::of(text) {
+        let mut encoded = Vec::new();
+        anchors::find(&decoded.text, &mut encoded);
+        numbers::find(&decoded.text, &mut encoded);
+        found.extend(encoded.into_iter().filter_map(|finding| decoded.original(finding)));
+    }
     if found.len() > 1 {
         // Of two overlapping findings the one that begins first counts, then the longer, then the more exact kind.
         found.sort_by_key(|finding: &Finding| {

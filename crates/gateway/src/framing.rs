@@ -12,12 +12,14 @@ use std::task::{Context, Poll};
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::Clock;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 
 /// A head or a line beyond this is left to the library, which refuses it.
 const LONGEST_HEAD: usize = 1 << 20;
 const LONGEST_LINE: usize = 4096;
 
 /// The time after its request in which a client may close its side and still get the answer (chosen: one that closes later has left).
+/// One that left earlier is noticed by the next write.
 const HALF_CLOSE_MILLIS: i64 = 1000;
 
 /// The part of a request that comes next.
@@ -165,9 +167,10 @@ pub(crate) struct Framed<S> {
     clock: Arc<dyn Clock>,
     framing: Framing,
     is_ambiguous: Arc<AtomicBool>,
-    /// The time of the last byte of a request, until the first of its answer goes.
+    /// The time of the last byte of a request.
     asked: Option<MillisSinceEpoch>,
     is_half_closed: bool,
+    half_closed: Arc<Notify>,
 }
 
 impl<S> Framed<S> {
@@ -179,12 +182,18 @@ impl<S> Framed<S> {
             is_ambiguous: Arc::default(),
             asked: None,
             is_half_closed: false,
+            half_closed: Arc::default(),
         }
     }
 
     /// Returns the flag that is set when a request has more than one length.
     pub(crate) fn is_ambiguous(&self) -> Arc<AtomicBool> {
         self.is_ambiguous.clone()
+    }
+
+    /// Returns the signal that no further request comes, and that the one under way is to be answered.
+    pub(crate) fn half_closed(&self) -> Arc<Notify> {
+        self.half_closed.clone()
     }
 }
 
@@ -196,7 +205,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Framed<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if this.is_half_closed {
-            // The client hears its answer; then the timeout for the next head ends the connection.
+            // The client hears its answer; then whoever heard the signal ends the connection.
             return Poll::Pending;
         }
         let before = buffer.filled().len();
@@ -207,6 +216,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Framed<S> {
                 let since = this.asked.map(|asked| this.clock.now().0 - asked.0);
                 if since.is_some_and(|millis| millis <= HALF_CLOSE_MILLIS) {
                     this.is_half_closed = true;
+                    this.half_closed.notify_one();
                     return Poll::Pending;
                 }
             } else if this.framing.take(new) {
@@ -226,9 +236,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Framed<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.asked = None;
-        Pin::new(&mut this.stream).poll_write(context, bytes)
+        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -244,9 +252,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Framed<S> {
         context: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.asked = None;
-        Pin::new(&mut this.stream).poll_write_vectored(context, bytes)
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, bytes)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -123,6 +123,13 @@ async fn answer(
     }
 }
 
+/// Refuses a request with two lengths, before anybody knows for whom it is.
+pub(crate) fn ambiguous(gateway: &Gateway) -> Response<Body> {
+    let refusal = RequestRefusal::Framing;
+    gateway.metrics.add(Counter::Refusals, refusal.word());
+    refusal.response(Api::OpenAi)
+}
+
 /// Reads from the store: a file that was deleted, or a server that is gone, is noticed before the next turn.
 async fn store_answers(gateway: &Gateway) -> bool {
     let Ok(session) = SessionId::new("readyz") else { return true };

@@ -8,6 +8,7 @@ mod answer_cache;
 mod answer_stream;
 mod append;
 mod asked;
+mod authority;
 mod backlog;
 mod body;
 mod catch_up;
@@ -15,6 +16,7 @@ mod causes;
 mod client_options;
 mod config;
 mod forward;
+mod forward_proxy;
 mod framing;
 mod gateway;
 mod guard;
@@ -26,6 +28,7 @@ mod lookup;
 mod metrics;
 mod offer;
 mod options;
+mod origin;
 mod outbound;
 mod own_calls;
 mod paths;
@@ -50,10 +53,12 @@ mod upstream;
 mod warm;
 mod work;
 
+pub use authority::AuthorityError;
 pub use config::{
     AdditionsConfig, Api, Durability, GatewayConfig, KeyConfig, Limits, Mode, OwnTools, PORT,
     StoreFailure, Timeouts, UpstreamConfig,
 };
+pub use forward_proxy::{ForwardError, ForwardProxy};
 pub use gateway::{ConfigError, Gateway};
 pub use keys::KeyError;
 pub use ports::{Answers, KeptAnswer, Memory, Observation, Pages, Parts, Policies, Recalled};

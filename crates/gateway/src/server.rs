@@ -7,21 +7,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use http::Response;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use plimsoll_core::Tokenizer;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::config::{Api, Timeouts};
+use crate::config::Timeouts;
 use crate::framing::Framed;
 use crate::gateway::Gateway;
-use crate::handle::handle;
+use crate::handle::{ambiguous, handle};
 use crate::metrics::{Counter, GaugeGuard};
-use crate::refusal::RequestRefusal;
-use crate::relay::{Body, until};
+use crate::relay::until;
 use crate::timers::ServerTimer;
 
 /// The response to a connection above the limit.
@@ -61,14 +59,7 @@ pub async fn serve(
         async move { gateway.traces.run().await }
     });
     let timeouts = &gateway.config.timeouts;
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(ServerTimer(gateway.clock.clone()))
-        .header_read_timeout(Timeouts::of(timeouts.headers))
-        // hyper takes no less than this.
-        .max_buf_size(gateway.config.limits.header_bytes.max(8192).min(BUFFER.max(8192)))
-        .max_headers(128)
-        .half_close(false);
+    let builder = builder(&gateway);
     let room = Arc::new(Semaphore::new(gateway.config.limits.connections));
     let (open, mut closed) = watch::channel(());
     let mut stop = std::pin::pin!(stop);
@@ -126,6 +117,19 @@ pub async fn serve(
     Ok(())
 }
 
+/// Returns the settings of a connection.
+pub(crate) fn builder(gateway: &Gateway) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(ServerTimer(gateway.clock.clone()))
+        .header_read_timeout(Timeouts::of(gateway.config.timeouts.headers))
+        // hyper takes no less than this.
+        .max_buf_size(gateway.config.limits.header_bytes.max(8192).min(BUFFER.max(8192)))
+        .max_headers(128)
+        .half_close(false);
+    builder
+}
+
 fn connect(
     stream: TcpStream,
     permit: OwnedSemaphorePermit,
@@ -136,7 +140,7 @@ fn connect(
     let _ = stream.set_nodelay(true);
     let gateway = gateway.clone();
     let stream = Framed::new(stream, gateway.clock.clone());
-    let is_ambiguous = stream.is_ambiguous();
+    let (is_ambiguous, half_closed) = (stream.is_ambiguous(), stream.half_closed());
     let service = {
         let gateway = gateway.clone();
         service_fn(move |request| {
@@ -157,8 +161,9 @@ fn connect(
         let mut connection = std::pin::pin!(connection);
         // A connection's own failure is its client's business: it left, or spoke no HTTP.
         tokio::select! {
+            biased;
             _ = connection.as_mut() => {}
-            () = until(&mut stopping) => {
+            () = last_request(&half_closed, &mut stopping) => {
                 connection.as_mut().graceful_shutdown();
                 let _ = connection.await;
             }
@@ -167,9 +172,10 @@ fn connect(
     });
 }
 
-/// Refuses a request with two lengths, before anybody knows for whom it is.
-fn ambiguous(gateway: &Gateway) -> Response<Body> {
-    let refusal = RequestRefusal::Framing;
-    gateway.metrics.add(Counter::Refusals, refusal.word());
-    refusal.response(Api::OpenAi)
+/// Returns when a connection is to end after the answer that is under way.
+pub(crate) async fn last_request(half_closed: &Notify, stopping: &mut watch::Receiver<bool>) {
+    tokio::select! {
+        () = half_closed.notified() => {}
+        () = until(stopping) => {}
+    }
 }

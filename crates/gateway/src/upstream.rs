@@ -125,6 +125,11 @@ impl Upstreams {
         Ok(Self(all))
     }
 
+    /// Returns the upstream of a name.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Upstream>> {
+        self.0.get(name).cloned()
+    }
+
     /// Returns the upstream of a request, and its path and query there.
     ///
     /// Paths that are alike in several APIs are told apart by the headers that only one of them has.
@@ -163,6 +168,16 @@ impl Upstreams {
 }
 
 impl Upstream {
+    /// Returns the address, without a final slash.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Returns the client of its connections.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Returns whether the gateway has the key, so that the client's key is not sent.
     pub(crate) fn has_key(&self) -> bool {
         self.key.is_some()

@@ -65,6 +65,9 @@ pub enum RequestError {
     /// The body is JSON, but no request of its wire.
     #[error("the body is no request: {what}")]
     Shape { what: &'static str },
+    /// Thinking cannot be redacted, since its signature holds for its words only, and the provider takes the message with it only.
+    #[error("thinking that the provider asks for holds personal data or a secret")]
+    Thinking,
 }
 
 impl RequestError {

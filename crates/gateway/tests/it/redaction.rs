@@ -179,3 +179,81 @@ async fn what_is_redacted_at_ingestion_is_nowhere_in_the_store() {
         assert!(kept.len() >= 4, "{wire}");
     }
 }
+
+#[tokio::test]
+async fn what_is_written_otherwise_is_redacted_on_every_wire() {
+    let written = [
+        "ann\\u0040example.com",
+        "ann\\\\u0040example.com",
+        "ann%40example.com",
+        "ann&#64;example.com",
+        "ann\u{200b}@example.com",
+    ];
+    let bodies = [
+        (
+            "/v1/messages",
+            r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"X"}]}"#,
+        ),
+        ("/v1/chat/completions", r#"{"model":"m","messages":[{"role":"user","content":"X"}]}"#),
+        (
+            "/v1/chat/completions",
+            r#"{"model":"m","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"to\":\"X\"}"}}]},{"role":"tool","tool_call_id":"c","content":"X"}]}"#,
+        ),
+        ("/v1/responses", r#"{"model":"m","input":"X"}"#),
+        (
+            "/v1beta/models/m:generateContent",
+            r#"{"contents":[{"role":"user","parts":[{"text":"X"}]}]}"#,
+        ),
+    ];
+    for written in written {
+        for (path, body) in bodies {
+            let upstream = ScriptedServer::start([answered()]).await;
+            let gateway = Running::start(upstream.address(), redacts).await;
+            let body = body.replace('X', written);
+            gateway.post(path, &[], body.as_bytes()).await;
+            let sent = upstream.requests()[0].text();
+            assert!(!sent.contains("ann") && !sent.contains("example.com"), "{path}: {sent}");
+            assert!(sent.contains("[redacted:email]"), "{path}: {sent}");
+            assert!(serde_json::from_str::<serde_json::Value>(&sent).is_ok(), "{path}: {sent}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn thinking_is_left_out_or_the_request_is_refused() {
+    let body = |kind: &str| {
+        json!({
+            "model": "m", "max_tokens": 9, "thinking": {"type": kind},
+            "tools": [{"name": "read", "input_schema": {"type": "object"}}],
+            "messages": [
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": format!("He is {MAIL}."), "signature": "c2ln"},
+                    {"type": "tool_use", "id": "t", "name": "read", "input": {}},
+                ]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "y"}]},
+            ],
+        })
+        .to_string()
+    };
+    for mode in ["on", "off"] {
+        let upstream = ScriptedServer::start([answered()]).await;
+        let gateway = Running::start(upstream.address(), redacts).await;
+        let headers = [("x-plimsoll-mode", mode)];
+        let refused = gateway.post("/v1/messages", &headers, body("enabled").as_bytes()).await;
+        assert_eq!(
+            (refused.status, refused.header("x-plimsoll-refused")),
+            (400, Some("unredacted"))
+        );
+        assert!(
+            refused.text().contains("thinking that the provider asks for"),
+            "{}",
+            refused.text()
+        );
+        assert!(upstream.requests().is_empty(), "{mode}");
+        gateway.post("/v1/messages", &headers, body("adaptive").as_bytes()).await;
+        let sent = upstream.requests()[0].text();
+        assert!(!sent.contains(MAIL) && !sent.contains("signature"), "{mode}: {sent}");
+        assert!(sent.contains("tool_use"), "{mode}: {sent}");
+    }
+}

@@ -177,18 +177,67 @@ async fn pages_of_other_sites_are_refused() {
 
 #[tokio::test]
 async fn a_client_that_closed_its_side_gets_its_answer() {
-    let upstream = ScriptedServer::start([Scripted::body(200, "{\"a\":1}")]).await;
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true}"#;
+    for version in ["1.1", "1.0"] {
+        for (answer, end) in [
+            (Scripted::body(200, "{\"a\":1}"), "{\"a\":1}"),
+            (Scripted::chunks(["data: 1\n\n", "data: [DONE]\n\n"]), "data: [DONE]\n\n"),
+        ] {
+            let upstream = ScriptedServer::start([answer]).await;
+            let gateway = Running::start(upstream.address(), |_| {}).await;
+            let mut stream = gateway.connect().await;
+            let request = format!(
+                "POST /v1/chat/completions HTTP/{version}\r\nhost: {}\r\ncontent-length: {}\r\n\r\n{body}",
+                gateway.address,
+                body.len()
+            );
+            stream.write_all(request.as_bytes()).await.expect("sent");
+            stream.shutdown().await.expect("closed");
+            let mut seen = Vec::new();
+            // The clock stands, so that no timeout ends this connection.
+            stream.read_to_end(&mut seen).await.expect("open");
+            let seen = String::from_utf8_lossy(&seen).into_owned();
+            assert!(seen.contains(end), "{version}: {seen}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_side_while_the_answer_comes_gets_the_rest() {
+    let (first, last) = ("data: 1\n\n".to_owned(), "data: [DONE]\n\n".to_owned());
+    let pieces = [first, "x".repeat(4 << 20), last];
+    let upstream = ScriptedServer::start([Scripted::chunks(pieces)]).await;
     let gateway = Running::start(upstream.address(), |_| {}).await;
     let mut stream = gateway.connect().await;
-    let request = format!(
-        "POST /v1/embeddings HTTP/1.1\r\nhost: {}\r\ncontent-length: 2\r\n\r\n{{}}",
-        gateway.address
-    );
+    let head = format!("POST /v1/embeddings HTTP/1.1\r\nhost: {}\r\n", gateway.address);
+    let request = format!("{head}content-length: 2\r\n\r\n{{}}");
     stream.write_all(request.as_bytes()).await.expect("sent");
-    stream.shutdown().await.expect("closed");
     let mut seen = Vec::new();
-    while !String::from_utf8_lossy(&seen).contains("{\"a\":1}") {
-        assert!(stream.read_buf(&mut seen).await.expect("open") > 0, "closed without an answer");
+    assert!(stream.read_buf(&mut seen).await.expect("open") > 0);
+    stream.shutdown().await.expect("closed");
+    stream.read_to_end(&mut seen).await.expect("open");
+    assert!(String::from_utf8_lossy(&seen).contains("data: [DONE]"), "{} bytes", seen.len());
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_the_upstreams_work() {
+    // Whether it leaves at once, which the next piece shows, or later, while the upstream is silent.
+    for (later, pieces) in [(false, 1000), (true, 1)] {
+        let pieces = (0..pieces).map(|_| format!("data: {}\n\n", "x".repeat(1 << 16)));
+        let answer = Scripted::chunks(pieces).then_silence();
+        let upstream = ScriptedServer::start([answer]).await;
+        let gateway = Running::start(upstream.address(), |_| {}).await;
+        let mut stream = gateway.connect().await;
+        let head = format!("POST /v1/embeddings HTTP/1.1\r\nhost: {}\r\n", gateway.address);
+        let request = format!("{head}content-length: 2\r\n\r\n{{}}");
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        let mut seen = Vec::new();
+        assert!(stream.read_buf(&mut seen).await.expect("open") > 0);
+        if later {
+            gateway.clock.advance(Duration::from_secs(2));
+        }
+        drop(stream);
+        upstream.closed(1).await;
     }
 }
 
