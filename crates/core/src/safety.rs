@@ -163,7 +163,7 @@ pub fn find(text: &str) -> Vec<Finding> {
         let mut encoded = Vec::new();
         anchors::find(&decoded.text, &mut encoded);
         numbers::find(&decoded.text, &mut encoded);
-        found.extend(encoded.into_iter().filter_map(|finding| decoded.original(finding)));
+        found.extend(encoded.iter().filter_map(|finding| decoded.original(finding)));
     }
     if found.len() > 1 {
         // Of two overlapping findings the one that begins first counts, then the longer, then the more exact kind.

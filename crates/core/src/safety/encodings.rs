@@ -64,13 +64,13 @@ impl Decoded {
     }
 
     /// Returns a finding's place in the original; `None` where nothing of it was encoded, so that the original shows it.
-    pub(super) fn original(&self, finding: Finding) -> Option<Finding> {
+    pub(super) fn original(&self, finding: &Finding) -> Option<Finding> {
         let Range { start, end } = finding.bytes;
         let first = self.pieces.partition_point(|piece| piece.at < start);
         let inside = self.pieces[first..].iter().take_while(|piece| piece.at < end);
         let mut inside = inside.filter(|piece| !piece.is_left_out || piece.at > start);
         inside.next()?;
-        Some(Finding { bytes: self.place(start)..self.place(end), ..finding })
+        Some(Finding { bytes: self.place(start)..self.place(end), kind: finding.kind })
     }
 
     /// Returns the place in the original of one in the decoded text.
