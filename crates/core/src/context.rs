@@ -174,7 +174,7 @@ pub fn bound(
     }
     let mut charge = state.cache.charge_request(&terms.prices, &pieces, now);
     // Tools and system prompt are told apart from the messages: who changed them is another question.
-    let keys: Vec<u64> = context.iter().map(|sent| sent.hash.key()).collect();
+    let keys: Vec<u64> = pieces.message_keys().collect();
     let alike = state.sent.iter().zip(&keys).take_while(|(last, now)| last == now).count();
     charge.broken = !charge.cold && alike < state.sent.len();
     charge.alike = if charge.cold { 0 } else { alike };
@@ -183,7 +183,7 @@ pub fn bound(
         turn: state.plan.turn() - 1 - u32::from(opens_with_assistant),
         position,
         full_messages: position,
-        full_tokens: transcript.entries()[..position].iter().map(|one| u64::from(one.tokens)).sum(),
+        full_tokens: transcript.tokens_before(position),
         messages: context.len(),
         tokens: state.plan.tokens() + own_tools + lookups.1,
         components: Components { tools: own_tools, lookups: lookups.1, ..components(&state.plan) },
@@ -259,7 +259,7 @@ fn apply(
                 cut_giants(transcript, position, &given, seen, said, plan);
                 if bounds.settle.enabled {
                     settled.read(transcript, position, &given, said, plan);
-                    let ends = entry_ends(terms, plan, &state.cache, now);
+                    let ends = |plan: &Plan| entry_ends(terms, plan, &state.cache, now);
                     settled.settle(transcript, free..position, &given, &ends, said, plan);
                 }
                 for at in pinning.drop_named(false, plan) {

@@ -23,7 +23,6 @@ use std::sync::Arc;
 
 use crate::choose::Reason;
 use crate::hash::Ref;
-use crate::message::Role;
 use crate::plan::{Plan, Sent, newest};
 use crate::policy::PreserveErrors;
 use crate::render;
@@ -59,14 +58,8 @@ pub(crate) fn stub_of(
 
 /// Protects system messages and the task, which no policy changes.
 pub(crate) fn protect_head(transcript: &Transcript, end: Position, plan: &mut Plan) {
-    let entries = &transcript.entries()[..end];
-    for (position, entry) in entries.iter().enumerate() {
-        if entry.message.role == Role::System {
-            plan.protect(position, Reason::Protected);
-        }
-    }
-    if let Some(task) = entries.iter().position(|entry| entry.message.role == Role::User) {
-        plan.protect(task, Reason::Protected);
+    for position in transcript.head(end) {
+        plan.protect(position, Reason::Protected);
     }
 }
 

@@ -57,6 +57,9 @@ pub struct Sent {
     pub message: Arc<Message>,
     pub hash: ContentHash,
     pub tokens: u32,
+    /// The message's role and its number of blocks, which every request asks of every message.
+    pub(crate) role: Role,
+    pub(crate) blocks: u32,
 }
 
 /// Texts beside the conversation that stand with a message in every request from their first on.
@@ -89,6 +92,8 @@ impl Sent {
             message: entry.message.clone(),
             hash: entry.hash,
             tokens: entry.tokens,
+            role: entry.message.role,
+            blocks: entry.message.blocks.len() as u32,
         }
     }
 
@@ -96,7 +101,72 @@ impl Sent {
     pub fn rendered(position: Option<Position>, message: Message, tokenizer: Tokenizer) -> Self {
         let tokens = tokenizer.count_message(&message);
         let hash = ContentHash::of(&message);
-        Self { position, message: Arc::new(message), hash, tokens }
+        let (role, blocks) = (message.role, message.blocks.len() as u32);
+        Self { position, message: Arc::new(message), hash, tokens, role, blocks }
+    }
+}
+
+/// The tokens of the messages that are sent, by role; those of an assistant's message are shared by its texts and calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RoleTokens {
+    pub(crate) system: u64,
+    pub(crate) user: u64,
+    pub(crate) assistant: u64,
+    pub(crate) tool_call: u64,
+    pub(crate) tool_result: u64,
+}
+
+impl RoleTokens {
+    /// Returns the tokens of one form; the parts of a message share its tokens by their length.
+    fn of(form: &Sent) -> Self {
+        let (tokens, mut sum) = (u64::from(form.tokens), Self::default());
+        match form.message.role {
+            Role::System => sum.system = tokens,
+            Role::User => sum.user = tokens,
+            Role::Tool => sum.tool_result = tokens,
+            Role::Assistant => {
+                let (mut text, mut calls) = (0, 0);
+                for block in &form.message.blocks {
+                    match block {
+                        Block::Text(one) => text += one.len(),
+                        Block::ToolCall(call) => calls += call.name.len() + call.arguments.len(),
+                        _ => {}
+                    }
+                }
+                sum.tool_call = tokens * calls as u64 / (text + calls).max(1) as u64;
+                sum.assistant = tokens - sum.tool_call;
+            }
+        }
+        sum
+    }
+
+    fn add(&mut self, other: Self) {
+        self.system += other.system;
+        self.user += other.user;
+        self.assistant += other.assistant;
+        self.tool_call += other.tool_call;
+        self.tool_result += other.tool_result;
+    }
+
+    fn subtract(&mut self, other: Self) {
+        self.system -= other.system;
+        self.user -= other.user;
+        self.assistant -= other.assistant;
+        self.tool_call -= other.tool_call;
+        self.tool_result -= other.tool_result;
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.system + self.user + self.assistant + self.tool_call + self.tool_result
+    }
+}
+
+/// Returns the tokens that a decision sends, by role.
+fn sent_by_role(decision: &Decision) -> RoleTokens {
+    if decision.treatment == Treatment::Omit {
+        RoleTokens::default()
+    } else {
+        RoleTokens::of(&decision.form)
     }
 }
 
@@ -136,7 +206,8 @@ pub struct Plan {
     decisions: Vec<Decision>,
     turn: u32,
     changes: Vec<Change>,
-    tokens: u64,
+    /// The tokens of all forms that are sent, without additions; kept up with each change, since a long session has many turns.
+    tokens: RoleTokens,
     additions: BTreeMap<Position, Additions>,
     /// A text of ours between messages, and the place of the message that it stands before.
     inserted: Option<(Position, Arc<Sent>)>,
@@ -149,8 +220,8 @@ impl Plan {
         let entries = &transcript.entries()[..end];
         self.turn = entries.last().map_or(0, |entry| entry.turn) + 1;
         for (position, entry) in entries.iter().enumerate().skip(self.decisions.len()) {
-            self.tokens += u64::from(entry.tokens);
             let whole = Arc::new(Sent::whole(position, entry));
+            self.tokens.add(RoleTokens::of(&whole));
             self.decisions.push(Decision {
                 treatment: Treatment::Keep,
                 reason: Reason::Fresh,
@@ -165,10 +236,10 @@ impl Plan {
     /// Takes back every decision, for a policy that decides anew at each turn; returns the earlier treatments and sizes.
     pub fn reset(&mut self) -> Vec<(Treatment, u32)> {
         let before = self.decisions.iter().map(|one| (one.treatment, sent_tokens(one))).collect();
-        self.tokens = 0;
+        self.tokens = RoleTokens::default();
         self.inserted = None;
         for decision in &mut self.decisions {
-            self.tokens += u64::from(decision.whole.tokens);
+            self.tokens.add(RoleTokens::of(&decision.whole));
             decision.treatment = Treatment::Keep;
             decision.reason = Reason::Fresh;
             decision.form = decision.whole.clone();
@@ -222,9 +293,14 @@ impl Plan {
     /// Returns the tokens of the context as planned, added texts included.
     pub fn tokens(&self) -> u64 {
         let inserted = self.inserted.as_ref().map_or(0, |(_, sent)| u64::from(sent.tokens));
-        self.tokens
+        self.tokens.total()
             + inserted
             + self.additions.keys().map(|at| u64::from(self.added_tokens(*at))).sum::<u64>()
+    }
+
+    /// Returns the tokens of the messages as planned, by role, without added texts.
+    pub(crate) fn tokens_by_role(&self) -> RoleTokens {
+        self.tokens
     }
 
     /// Puts a text of ours before the message at `position`, until the plan is reset.
@@ -303,7 +379,8 @@ impl Plan {
         let turn = self.turn;
         let decision = &mut self.decisions[position];
         let (before, after) = (sent_tokens(decision), decision.whole.tokens);
-        self.tokens = self.tokens - u64::from(before) + u64::from(after);
+        self.tokens.subtract(sent_by_role(decision));
+        self.tokens.add(RoleTokens::of(&decision.whole));
         decision.treatment = Treatment::Keep;
         decision.reason = reason;
         decision.form = decision.whole.clone();
@@ -357,7 +434,10 @@ impl Plan {
         if decision.protected || treatment < decision.treatment || after >= before {
             return false;
         }
-        self.tokens = self.tokens - u64::from(before) + u64::from(after);
+        self.tokens.subtract(sent_by_role(decision));
+        if treatment != Treatment::Omit {
+            self.tokens.add(RoleTokens::of(&form));
+        }
         decision.treatment = treatment;
         decision.reason = reason;
         if let Some(additions) = self.additions.get_mut(&position) {
@@ -392,19 +472,22 @@ impl Plan {
     /// Returns the messages that are sent: every form that is not omitted, in the transcript's order.
     pub fn render(&self) -> Context {
         let mut context = Context::with_capacity(self.decisions.len() + 1);
-        let mut inserted = self.inserted.as_ref();
-        for (position, decision) in self.decisions.iter().enumerate() {
-            if let Some((_, text)) = inserted.take_if(|(before, _)| *before <= position) {
-                context.push(text.clone());
-            }
-            match self.additions.get(&position) {
-                _ if !self.is_sent(position) => {}
-                Some(additions) => context.push(additions.sent.clone()),
-                None => context.push(decision.form.clone()),
-            }
-        }
-        context.extend(inserted.map(|(_, text)| text.clone()));
+        context.extend(self.sent().cloned());
         context
+    }
+
+    /// Iterates over what [`Plan::render`] returns.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = &Arc<Sent>> {
+        let first_added = self.additions.keys().next().copied().unwrap_or(Position::MAX);
+        let before = self.inserted.as_ref().map(|(before, _)| (*before).min(self.decisions.len()));
+        let text = move |at| self.inserted.as_ref().filter(|_| before == Some(at));
+        let forms = self.decisions.iter().enumerate().flat_map(move |(position, decision)| {
+            let added = (position >= first_added).then(|| self.additions.get(&position)).flatten();
+            let form = added.map_or(&decision.form, |additions| &additions.sent);
+            let form = (decision.treatment != Treatment::Omit).then_some(form);
+            text(position).map(|(_, text)| text).into_iter().chain(form)
+        });
+        forms.chain(text(self.decisions.len()).map(|(_, text)| text))
     }
 }
 

@@ -106,12 +106,11 @@ impl Terms {
         };
         let mut pieces = vec![before];
         pieces.extend(context.into_iter().map(|sent| {
-            let unseen =
-                if sent.message.role == Role::Assistant { self.around.unseen } else { 0.0 };
+            let unseen = if sent.role == Role::Assistant { self.around.unseen } else { 0.0 };
             Piece {
                 key: sent.hash.key(),
                 tokens: f64::from(sent.tokens) + unseen,
-                blocks: sent.message.blocks.len().max(1) as u32,
+                blocks: sent.blocks.max(1),
                 mark: sent.position.and_then(|position| self.mark_at(position)),
             }
         }));

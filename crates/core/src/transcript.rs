@@ -23,6 +23,10 @@ pub struct Entry {
     pub turn: u32,
     /// The exchange it belongs to, as an index into [`Transcript::exchanges`].
     pub exchange: Option<usize>,
+    /// The tokens of all messages up to this one, itself included: a request's size is read, not added up anew.
+    tokens_to: u64,
+    /// The time of the newest message up to this one that has one.
+    newest_time: Option<MillisSinceEpoch>,
 }
 
 /// An assistant message that calls tools, with the messages that answer it.
@@ -44,6 +48,9 @@ pub struct Transcript {
     /// The exchange of each call, by call id; of two calls with one id, the newer.
     called: HashMap<Arc<str>, usize>,
     tokens: u64,
+    /// The system messages, and the first message of the user.
+    system: Vec<Position>,
+    task: Option<Position>,
 }
 
 impl Transcript {
@@ -55,6 +62,8 @@ impl Transcript {
             tokenizer,
             called: HashMap::new(),
             tokens: 0,
+            system: Vec::new(),
+            task: None,
         }
     }
 
@@ -101,7 +110,15 @@ impl Transcript {
             }
         }
         self.tokens += u64::from(tokens);
-        self.entries.push(Entry { message, hash, tokens, turn, exchange });
+        match message.role {
+            Role::System => self.system.push(position),
+            Role::User => self.task = self.task.or(Some(position)),
+            Role::Assistant | Role::Tool => {}
+        }
+        let newest_time =
+            message.time.or_else(|| self.entries.last().and_then(|last| last.newest_time));
+        let tokens_to = self.tokens;
+        self.entries.push(Entry { message, hash, tokens, turn, exchange, tokens_to, newest_time });
         position
     }
 
@@ -117,6 +134,7 @@ impl Transcript {
             let text = f64::from(entry.tokens - MESSAGE_OVERHEAD) * scale;
             entry.tokens = text.round() as u32 + MESSAGE_OVERHEAD;
             self.tokens += u64::from(entry.tokens);
+            entry.tokens_to = self.tokens;
         }
         self.tokenizer = Tokenizer::O200k { factor };
         self
@@ -184,7 +202,18 @@ impl Transcript {
 
     /// Returns the time of the newest message that has one, among those before `end`.
     pub fn time_before(&self, end: Position) -> Option<MillisSinceEpoch> {
-        self.entries[..end].iter().rev().find_map(|entry| entry.message.time)
+        self.entries[..end].last()?.newest_time
+    }
+
+    /// Returns the system messages before `end`, and the first message of the user.
+    pub(crate) fn head(&self, end: Position) -> impl Iterator<Item = Position> + '_ {
+        let system = self.system.iter().copied().take_while(move |at| *at < end);
+        system.chain(self.task.filter(|task| *task < end))
+    }
+
+    /// Returns the sum of the tokens of the messages before `end`.
+    pub fn tokens_before(&self, end: Position) -> u64 {
+        self.entries[..end].last().map_or(0, |last| last.tokens_to)
     }
 
     /// Returns the positions of the answers to requests: assistant messages with a message before them.

@@ -49,12 +49,19 @@ pub(super) fn entry_ends(
     at: Option<MillisSinceEpoch>,
 ) -> Vec<bool> {
     let mut ends = vec![false; plan.decisions().len()];
-    let context = plan.render();
-    let pieces = RequestPieces::new(terms.pieces(context.iter().map(|sent| &**sent), &[]));
-    for end in cache.ends(&terms.prices, &pieces, at) {
-        let sent = end.checked_sub(1).and_then(|at| context.get(at));
-        if let Some(position) = sent.and_then(|sent| sent.position) {
-            ends[position] = true;
+    let pieces = RequestPieces::new(terms.pieces(plan.sent().map(|sent| &**sent), &[]));
+    let mut found = cache.ends(&terms.prices, &pieces, at).into_iter().peekable();
+    // The first piece is the tools and the system prompt.
+    for (piece, sent) in (1..).zip(plan.sent()) {
+        while found.next_if(|end| *end < piece).is_some() {}
+        match found.peek() {
+            None => break,
+            Some(end) if *end == piece => {
+                if let Some(position) = sent.position {
+                    ends[position] = true;
+                }
+            }
+            Some(_) => {}
         }
     }
     ends

@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use crate::cost::Charge;
-use crate::message::{Block, Role};
 use crate::pins::PinReceipt;
-use crate::plan::{Change, Plan, Treatment};
+use crate::plan::{Change, Plan, RoleTokens};
 use crate::section::Section;
 use crate::transcript::Position;
 
@@ -110,28 +109,6 @@ pub(super) fn components(plan: &Plan) -> Components {
             Section::Memory => &mut sum.memory,
         } += tokens;
     }
-    let sent = plan.decisions().iter().filter(|decision| decision.treatment != Treatment::Omit);
-    for decision in sent {
-        let form = &decision.form;
-        let tokens = u64::from(form.tokens);
-        match form.message.role {
-            Role::System => sum.system += tokens,
-            Role::User => sum.user += tokens,
-            Role::Tool => sum.tool_result += tokens,
-            Role::Assistant => {
-                let (mut text, mut calls) = (0, 0);
-                for block in &form.message.blocks {
-                    match block {
-                        Block::Text(one) => text += one.len(),
-                        Block::ToolCall(call) => calls += call.name.len() + call.arguments.len(),
-                        _ => {}
-                    }
-                }
-                let calls = tokens * calls as u64 / (text + calls).max(1) as u64;
-                sum.tool_call += calls;
-                sum.assistant += tokens - calls;
-            }
-        }
-    }
-    sum
+    let RoleTokens { system, user, assistant, tool_call, tool_result } = plan.tokens_by_role();
+    Components { system, user, assistant, tool_call, tool_result, ..sum }
 }

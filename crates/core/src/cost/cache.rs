@@ -142,6 +142,11 @@ impl RequestPieces {
         }
     }
 
+    /// Returns the keys of the messages; the first piece is the tools and the system prompt.
+    pub(crate) fn message_keys(&self) -> impl Iterator<Item = u64> + '_ {
+        self.pieces.iter().skip(1).map(|piece| piece.key)
+    }
+
     /// Returns the tokens up to the end of a piece.
     pub(crate) fn tokens_to(&self, piece: usize) -> f64 {
         self.prefixes[piece].1
@@ -374,8 +379,11 @@ impl Cache {
             }
         }
         let entries = &self.entries;
-        let stands = prefixes.iter().enumerate().filter(|(_, (it, _))| entries.contains_key(it));
-        self.chain = stands.map(|(at, (prefix, _))| (at, *prefix)).collect();
+        // In steps every prefix has an entry now.
+        let is_all = prices.cache == CacheKind::Steps;
+        let all = prefixes.iter().enumerate().map(|(at, (prefix, _))| (at, *prefix));
+        self.chain.clear();
+        self.chain.extend(all.filter(|(_, prefix)| is_all || entries.contains_key(prefix)));
         let written = total - cached;
         let written_long = if life == Life::Long { written } else { 0.0 };
         Charge { cached, written, written_long, ..Charge::default() }

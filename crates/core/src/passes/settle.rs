@@ -8,6 +8,7 @@
 mod account;
 mod need;
 
+use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -61,6 +62,9 @@ struct Excerpt {
     form: Option<Arc<Sent>>,
 }
 
+/// Finds for each message whether an entry of the cache ends with it.
+type EntryEnds<'a> = &'a dyn Fn(&Plan) -> Vec<bool>;
+
 /// A change that would gain something.
 #[derive(Debug, Clone)]
 struct SettleCandidate {
@@ -112,7 +116,7 @@ impl Settled {
         transcript: &Transcript,
         range: Range<Position>,
         given: &Given<'_>,
-        ends: &[bool],
+        ends: EntryEnds<'_>,
         said: &mut SaidOnce,
         plan: &mut Plan,
     ) {
@@ -175,7 +179,7 @@ impl Settled {
         transcript: &Transcript,
         range: Range<Position>,
         given: &Given<'_>,
-        (seen, ends): (Position, &[bool]),
+        (seen, ends): (Position, EntryEnds<'_>),
         said: &SaidOnce,
         plan: &Plan,
     ) -> Vec<SettleCandidate> {
@@ -188,7 +192,8 @@ impl Settled {
         let allowed = self.account.allowed(settings.allowance);
         let invested = self.account.allowed(settings.investment);
         let fresh = newest(transcript, range.end);
-        let unread = unread(transcript, plan, given.terms, ends);
+        // Read only where a change would gain something, which few turns have.
+        let unread = LazyCell::new(|| unread(transcript, plan, given.terms, &ends(plan)));
         let (mut gain, mut behind, mut removed, mut paid) = (0.0, 0.0, 0.0, 0.0);
         let (mut best, mut chosen) = (0.0, 0);
         let mut candidates: Vec<SettleCandidate> = Vec::new();

@@ -23,13 +23,22 @@ impl Account {
         given: &Given<'_>,
         seen: Position,
     ) {
-        let (mut old, mut fresh) = ((0.0, 0.0), (0.0, 0.0));
-        for (position, decision) in plan.decisions().iter().enumerate() {
+        let decisions = plan.decisions();
+        let seen = seen.min(decisions.len());
+        let mut fresh = (0.0, 0.0);
+        for (position, decision) in decisions.iter().enumerate().skip(seen) {
             let unseen = unseen(transcript, position, given.terms);
-            let sums = if position < seen { &mut old } else { &mut fresh };
-            sums.0 += f64::from(decision.whole.tokens) + unseen;
-            sums.1 += f64::from(sent_tokens(decision)) + unseen;
+            fresh.0 += f64::from(decision.whole.tokens) + unseen;
+            fresh.1 += f64::from(sent_tokens(decision)) + unseen;
         }
+        // What was seen before follows from the sums, so that a request costs what is new.
+        let turns = transcript.entries()[..seen].last().map_or(0, |last| last.turn);
+        let unseen = f64::from(turns) * given.terms.around.unseen;
+        let sent: u64 = decisions[seen..].iter().map(|one| u64::from(sent_tokens(one))).sum();
+        let old = (
+            transcript.tokens_before(seen) as f64 + unseen,
+            (plan.tokens_by_role().total() - sent) as f64 + unseen,
+        );
         let prices = given.prices;
         let of_old = if given.cold { prices.cache_write } else { prices.cache_read };
         let whole = old.0 * of_old + fresh.0 * prices.cache_write;
