@@ -579,6 +579,25 @@ mod tests {
     }
 
     #[test]
+    fn sums_by_role_follow_each_change() {
+        let added_up = |plan: &Plan| {
+            let mut sum = RoleTokens::default();
+            plan.decisions().iter().for_each(|one| sum.add(sent_by_role(one)));
+            sum
+        };
+        let (transcript, mut plan) = planned();
+        let whole = plan.tokens_by_role();
+        assert_eq!(whole, added_up(&plan));
+        assert!(plan.reduce(&transcript, 1, Treatment::Stub, Reason::Settled, small(1)));
+        assert!(plan.tokens_by_role().assistant < whole.assistant);
+        assert_eq!(plan.tokens_by_role(), added_up(&plan));
+        assert!(plan.omit(&transcript, 1, Reason::Ceiling));
+        assert_eq!((plan.tokens_by_role().assistant, plan.tokens_by_role()), (0, added_up(&plan)));
+        plan.reset();
+        assert_eq!((plan.tokens_by_role(), added_up(&plan)), (whole, whole));
+    }
+
+    #[test]
     fn forms_stay_when_the_plan_grows() {
         let (mut transcript, mut plan) = planned();
         plan.reduce(&transcript, 1, Treatment::Stub, Reason::Settled, small(1));

@@ -272,6 +272,23 @@ mod tests {
     }
 
     #[test]
+    fn sums_before_a_message_follow_the_calibration() {
+        let check = |transcript: &Transcript| {
+            for end in 0..=transcript.entries().len() {
+                let tokens = transcript.entries()[..end].iter().map(|one| u64::from(one.tokens));
+                assert_eq!(transcript.tokens_before(end), tokens.sum::<u64>());
+            }
+        };
+        let mut transcript = Transcript::new(Tokenizer::O200k { factor: 1.0 });
+        for text in ["a task to begin with", "an answer", "one more question of some length"] {
+            transcript.push(Message::text(Role::User, text));
+        }
+        check(&transcript);
+        check(&transcript.beginning(2));
+        check(&transcript.calibrated(1.7));
+    }
+
+    #[test]
     fn counts_add_up() {
         let mut transcript = Transcript::new(Tokenizer::Estimate);
         transcript.push(Message::text(Role::User, "12345678"));

@@ -27,7 +27,7 @@ use crate::framing::Framed;
 use crate::gateway::Gateway;
 use crate::handle::ambiguous;
 use crate::metrics::GaugeGuard;
-use crate::origin::{self, Origin, split};
+use crate::origin::{self, UpstreamHost, split};
 use crate::relay::{Body, whole};
 use crate::server::{ServeError, builder, last_request};
 
@@ -54,7 +54,7 @@ pub enum ForwardError {
 /// A forward proxy for the host of one upstream, with a certificate authority and a credential of its own.
 pub struct ForwardProxy {
     gateway: Arc<Gateway>,
-    origin: Arc<Origin>,
+    origin: Arc<UpstreamHost>,
     authority: Authority,
     credential: String,
 }
@@ -75,7 +75,8 @@ impl ForwardProxy {
         }
         let upstream = gateway.upstreams.named(name);
         let upstream = upstream.ok_or_else(|| ForwardError::Upstream(name.to_owned()))?;
-        let origin = Origin::of(upstream).ok_or_else(|| ForwardError::NotHttps(name.to_owned()))?;
+        let origin =
+            UpstreamHost::of(upstream).ok_or_else(|| ForwardError::NotHttps(name.to_owned()))?;
         let mut secret = [0; SECRET];
         let random = rustls::crypto::ring::default_provider().secure_random;
         random.fill(&mut secret).map_err(|_| ForwardError::Random)?;

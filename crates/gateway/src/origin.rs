@@ -24,7 +24,7 @@ use crate::upstream::Upstream;
 
 /// The host of an upstream, as clients name it.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
+pub(crate) struct UpstreamHost {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -34,7 +34,7 @@ pub(crate) struct Origin {
     root: String,
 }
 
-impl Origin {
+impl UpstreamHost {
     /// Finds the host of an upstream; `None` where its address is not `https`.
     pub(crate) fn of(upstream: Arc<Upstream>) -> Option<Self> {
         let url = Url::parse(upstream.base()).ok().filter(|url| url.scheme() == "https")?;
@@ -70,7 +70,7 @@ pub(crate) fn split(authority: &str) -> (&str, Option<&str>) {
 /// Answers a request to the host; an error becomes a response too.
 pub(crate) async fn handle(
     gateway: Arc<Gateway>,
-    origin: Arc<Origin>,
+    origin: Arc<UpstreamHost>,
     request: Request<RequestBody>,
 ) -> Response<Body> {
     let answered = Box::pin(answer(&gateway, &origin, request)).await;
@@ -83,7 +83,7 @@ pub(crate) async fn handle(
 
 async fn answer(
     gateway: &Arc<Gateway>,
-    origin: &Origin,
+    origin: &UpstreamHost,
     request: Request<RequestBody>,
 ) -> Result<Response<Body>, RequestRefusal> {
     let named = request.headers().get(HOST).and_then(|host| host.to_str().ok());
@@ -108,7 +108,7 @@ async fn answer(
 /// Passes a request on unread, piece by piece, and the response back.
 async fn pass(
     gateway: &Arc<Gateway>,
-    origin: &Origin,
+    origin: &UpstreamHost,
     mut request: Request<RequestBody>,
     path: &str,
 ) -> Result<Response<Body>, RequestRefusal> {

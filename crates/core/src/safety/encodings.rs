@@ -22,19 +22,19 @@ const LONGEST_NUMBER: usize = 7;
 
 /// A character that was decoded, or left out.
 #[derive(Debug)]
-struct Piece {
+struct EncodedCharacter {
     /// Its place in the decoded text.
     at: usize,
     /// Its bytes in the original.
     original: Range<usize>,
-    is_left_out: bool,
+    is_hidden: bool,
 }
 
 /// A text with its encodings decoded.
 #[derive(Debug)]
 pub(super) struct Decoded {
     pub(super) text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<EncodedCharacter>,
 }
 
 impl Decoded {
@@ -49,10 +49,10 @@ impl Decoded {
                 continue;
             };
             decoded.text.push_str(&text[copied..at]);
-            let piece = Piece {
+            let piece = EncodedCharacter {
                 at: decoded.text.len(),
                 original: at..at + length,
-                is_left_out: character.is_none(),
+                is_hidden: character.is_none(),
             };
             decoded.pieces.push(piece);
             decoded.text.extend(character.map(char::from));
@@ -68,7 +68,7 @@ impl Decoded {
         let (start, end) = (finding.bytes.start, finding.bytes.end);
         let first = self.pieces.partition_point(|piece| piece.at < start);
         let inside = self.pieces[first..].iter().take_while(|piece| piece.at < end);
-        let mut inside = inside.filter(|piece| !piece.is_left_out || piece.at > start);
+        let mut inside = inside.filter(|piece| !piece.is_hidden || piece.at > start);
         inside.next()?;
         Some(Finding { kind: finding.kind, bytes: self.place(start)..self.place(end) })
     }
@@ -77,7 +77,7 @@ impl Decoded {
     fn place(&self, at: usize) -> usize {
         let before = self.pieces.partition_point(|piece| piece.at < at);
         let Some(piece) = before.checked_sub(1).map(|last| &self.pieces[last]) else { return at };
-        let length = usize::from(!piece.is_left_out);
+        let length = usize::from(!piece.is_hidden);
         piece.original.end + (at - piece.at - length)
     }
 }

@@ -12,6 +12,8 @@ use super::{offered, progress};
 /// An answer of the scripted model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScriptedAnswer {
+    /// Whether the text stands before calls on Responses too; Codex's models call without a word.
+    pub(crate) speaks: bool,
     /// The number of the request; ids are made of it.
     pub(crate) request: u64,
     pub(crate) turn: usize,
@@ -84,6 +86,7 @@ impl ScriptedAnswer {
         Self {
             request,
             model: "scripted".to_owned(),
+            speaks: true,
             text: format!("answer-{request}{}", " word".repeat(words)),
             calls: label.map(|_| read).into_iter().collect(),
             usage,

@@ -142,7 +142,7 @@ fn items(answer: &ScriptedAnswer) -> Vec<Value> {
             "encrypted_content": format!("gAAAAc2NyaXB0ZWQ{request:06}{}", "c2VhbGVk".repeat(40)),
         }));
     }
-    if answer.calls.is_empty() {
+    if answer.calls.is_empty() || answer.speaks {
         items.push(json!({
             "type": "message",
             "id": format!("msg_{request:06}"),

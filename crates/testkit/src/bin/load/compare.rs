@@ -150,7 +150,13 @@ async fn ask(
 ) -> (LoadConversation, RequestOutcome) {
     let request = count.fetch_add(1, Ordering::Relaxed);
     let body = conversation.request(delivery);
-    let asked = LoadRequest { session: &conversation.session, request, body, delivery };
+    let asked = LoadRequest {
+        session: &conversation.session,
+        wire: conversation.wire,
+        request,
+        body,
+        delivery,
+    };
     let outcome = client.ask(asked, intended).await;
     if outcome.is_good() {
         conversation.hear(request, words);

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use plimsoll_testkit::provider::call_id;
+use plimsoll_wire::Wire;
 
 use crate::chance::SeededRandom;
+use crate::forms;
 
 /// How large the requests of a conversation are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +29,11 @@ pub(crate) const SHAPES: [Shape; 3] = [
     Shape { name: "400 KB", first: 300_000, result: 7_800, fixed: 24_000, turns: 25 },
 ];
 
-/// One session of an agent, on Anthropic Messages.
+/// One session of an agent.
 #[derive(Debug)]
 pub(crate) struct LoadConversation {
     pub(crate) session: String,
+    pub(crate) wire: Wire,
     shape: Shape,
     /// System, tools and the beginning of the list of messages, then the messages themselves.
     body: String,
@@ -55,7 +57,7 @@ impl AnswerDelivery {
 }
 
 impl LoadConversation {
-    /// Begins a session whose first request has the size of its shape.
+    /// Begins a session on Anthropic Messages whose first request has the size of its shape.
     pub(crate) fn begin(session: String, shape: Shape, seed: u64) -> Self {
         let mut chance = SeededRandom::new(seed);
         let mut body = String::with_capacity(shape.first + shape.turns * (shape.result + 600));
@@ -67,7 +69,8 @@ impl LoadConversation {
         let _ = write!(body, r#"],"messages":[{{"role":"user","content":"{session} asks: "#);
         prose(&mut body, 120, &mut chance);
         body.push_str("\"}");
-        let mut conversation = Self { session, shape, body, chance };
+        let wire = Wire::AnthropicMessages;
+        let mut conversation = Self { session, wire, shape, body, chance };
         // Ids that no load request has.
         let mut past = u64::MAX;
         while conversation.body.len() + shape.result < shape.first {
@@ -77,11 +80,21 @@ impl LoadConversation {
         conversation
     }
 
+    /// Begins a session on a wire, with one tool.
+    pub(crate) fn on(wire: Wire, session: String, shape: Shape, seed: u64) -> Self {
+        let mut chance = SeededRandom::new(seed);
+        let (mut system, mut about) = (String::new(), String::new());
+        prose(&mut system, shape.fixed / 2, &mut chance);
+        prose(&mut about, shape.fixed / 4, &mut chance);
+        let mut asked = format!("{session} asks: ");
+        prose(&mut asked, 120, &mut chance);
+        let body = forms::beginning(wire, &system, &[("read".to_owned(), about)], &asked);
+        Self { session, wire, shape, body, chance }
+    }
+
     /// Writes the next request.
     pub(crate) fn request(&self, delivery: AnswerDelivery) -> Bytes {
-        let streams = delivery == AnswerDelivery::Streamed;
-        let head =
-            format!(r#"{{"stream":{streams},"model":"claude-sonnet-4-5","max_tokens":4096,"#);
+        let head = forms::head(self.wire, delivery);
         let mut bytes = Vec::with_capacity(head.len() + self.body.len() + 2);
         bytes.extend_from_slice(head.as_bytes());
         bytes.extend_from_slice(self.body.as_bytes());
@@ -91,20 +104,20 @@ impl LoadConversation {
 
     /// Puts the plain answer to a request behind it, and the result of its call.
     pub(crate) fn hear(&mut self, request: u64, words: usize) {
-        let text = format!("answer-{request}{}", " word".repeat(words));
-        self.go_on(request, &text);
+        self.go_on(request, &plain_answer(request, words));
     }
 
     fn go_on(&mut self, request: u64, text: &str) {
-        let Self { session, shape, body, chance } = self;
-        let id = call_id("toolu", 0, 0, request);
-        let _ = write!(
-            body,
-            r#",{{"role":"assistant","content":[{{"type":"text","text":"{text}"}},{{"type":"tool_use","id":"{id}","name":"read","input":{{"path":"parts/{request}.py"}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"{session}-result-{request}\n"#
-        );
-        code(body, shape.result, chance);
-        body.push_str("\"}]}");
+        let Self { session, wire, shape, body, chance } = self;
+        let mut result = format!("{session}-result-{request}\\n");
+        code(&mut result, shape.result, chance);
+        forms::turn(*wire, body, request, text, &result);
     }
+}
+
+/// The text of the plain answer to a request.
+pub(crate) fn plain_answer(request: u64, words: usize) -> String {
+    format!("answer-{request}{}", " word".repeat(words))
 }
 
 /// The text by which the result behind an answer is found again.

@@ -8,6 +8,7 @@ mod client;
 mod compare;
 mod conversation;
 mod figures;
+mod forms;
 mod kill;
 mod overload;
 mod process;

@@ -146,7 +146,9 @@ async fn turn(
         if request.is_multiple_of(2) { AnswerDelivery::Streamed } else { AnswerDelivery::Whole };
     let body = conversation.request(delivery);
     let session = &conversation.session;
-    let outcome = client.ask(LoadRequest { session, request, body, delivery }, intended).await;
+    let outcome = client
+        .ask(LoadRequest { session, wire: conversation.wire, request, body, delivery }, intended)
+        .await;
     if outcome.is_good() {
         conversation.hear(request, words);
     }

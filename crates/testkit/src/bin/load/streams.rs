@@ -42,7 +42,18 @@ pub(crate) async fn run(arguments: &StreamsArguments) -> Result<(String, Value),
             let body = conversation.request(AnswerDelivery::Streamed);
             let delivery = AnswerDelivery::Streamed;
             let session = &conversation.session;
-            client.ask(LoadRequest { session, request: number, body, delivery }, intended).await
+            client
+                .ask(
+                    LoadRequest {
+                        session,
+                        wire: conversation.wire,
+                        request: number,
+                        body,
+                        delivery,
+                    },
+                    intended,
+                )
+                .await
         });
     }
     let outcomes: Vec<RequestOutcome> = streams.join_all().await;
