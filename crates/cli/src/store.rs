@@ -15,7 +15,7 @@ use plimsoll_engine::{
     ReceiptRecord, SessionId, StoreError, TenantId, import, message_records,
 };
 use plimsoll_formats::Session;
-use plimsoll_store::{Ports, StoreAddress, StoreSettings};
+use plimsoll_store::{StoreAddress, StorePorts, StoreSettings};
 use tokio::runtime::Runtime;
 
 use crate::arguments::{ReadingArguments, StoreArguments, StorePlaceArguments};
@@ -50,16 +50,19 @@ impl Addresses {
     }
 
     /// Opens both.
-    pub(crate) async fn open(&self) -> Result<Ports, CommandError> {
+    pub(crate) async fn open(&self) -> Result<StorePorts, CommandError> {
         self.opened(plimsoll_store::open(&self.store).await).await
     }
 
     /// Opens both where the store is there; one that cannot be changed is opened for reading.
-    pub(crate) async fn open_existing(&self) -> Result<Ports, CommandError> {
+    pub(crate) async fn open_existing(&self) -> Result<StorePorts, CommandError> {
         self.opened(plimsoll_store::open_existing(&self.store).await).await
     }
 
-    async fn opened(&self, opened: Result<Ports, StoreError>) -> Result<Ports, CommandError> {
+    async fn opened(
+        &self,
+        opened: Result<StorePorts, StoreError>,
+    ) -> Result<StorePorts, CommandError> {
         let (own_history, knowledge) =
             opened.map_err(|error| failed(error, "the store cannot be opened"))?;
         let history = match &self.history {
@@ -121,7 +124,7 @@ impl Store {
 
     fn by(
         tenant: TenantId,
-        open: impl Future<Output = Result<Ports, CommandError>>,
+        open: impl Future<Output = Result<StorePorts, CommandError>>,
     ) -> Result<Self, CommandError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

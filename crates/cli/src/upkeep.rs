@@ -63,7 +63,7 @@ async fn repair(place: &StorePlaceArguments, json: bool) -> Result<(), CommandEr
         for one in &tables {
             let _ = write!(text, "{}: {} kept", one.table, counted(one.kept, "row"));
             if one.dropped > 0 {
-                let _ = write!(text, ", {} no longer as stored and left out", one.dropped);
+                let _ = write!(text, ", {} dropped, no longer as stored", one.dropped);
             }
             if one.unreadable > 0 {
                 let _ = write!(text, ", {} unreadable", counted(one.unreadable, "place"));

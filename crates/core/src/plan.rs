@@ -5,17 +5,22 @@
 //! grows, and no later pass touches a protected message. Texts beside the conversation are added to a message of
 //! the user ([`Plan::add`]); it counts, and stands there for as long as the message does.
 
+mod sent;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::choose::Reason;
-use crate::hash::{ContentHash, Ref};
-use crate::message::{Block, Message, Role};
+use crate::hash::Ref;
+use crate::message::{Block, Role};
 use crate::section::Section;
 use crate::tokens::Tokenizer;
-use crate::transcript::{Entry, Position, Transcript};
+use crate::transcript::{Position, Transcript};
+
+pub(crate) use sent::RoleTokens;
+pub use sent::Sent;
 
 /// The treatment of a message, least lossy first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -49,19 +54,6 @@ impl Treatment {
     }
 }
 
-/// A message in the form in which it is sent.
-#[derive(Debug, Clone)]
-pub struct Sent {
-    /// The place of its original; `None` for a text that the renderer added.
-    pub position: Option<Position>,
-    pub message: Arc<Message>,
-    pub hash: ContentHash,
-    pub tokens: u32,
-    /// The message's role and its number of blocks, which every request asks of every message.
-    pub(crate) role: Role,
-    pub(crate) blocks: u32,
-}
-
 /// Texts beside the conversation that stand with a message in every request from their first on.
 #[derive(Debug, Clone)]
 struct Additions {
@@ -81,83 +73,6 @@ impl Additions {
         message.blocks.splice(0..0, before.into_iter().map(block));
         message.blocks.extend(behind.into_iter().map(block));
         self.sent = Arc::new(Sent::rendered(form.position, message, self.tokenizer));
-    }
-}
-
-impl Sent {
-    /// Makes the form of an entry as it was said.
-    pub fn whole(position: Position, entry: &Entry) -> Self {
-        Self {
-            position: Some(position),
-            message: entry.message.clone(),
-            hash: entry.hash,
-            tokens: entry.tokens,
-            role: entry.message.role,
-            blocks: entry.message.blocks.len() as u32,
-        }
-    }
-
-    /// Makes a changed form of the message at `position`, or a new text.
-    pub fn rendered(position: Option<Position>, message: Message, tokenizer: Tokenizer) -> Self {
-        let tokens = tokenizer.count_message(&message);
-        let hash = ContentHash::of(&message);
-        let (role, blocks) = (message.role, message.blocks.len() as u32);
-        Self { position, message: Arc::new(message), hash, tokens, role, blocks }
-    }
-}
-
-/// The tokens of the messages that are sent, by role; those of an assistant's message are shared by its texts and calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct RoleTokens {
-    pub(crate) system: u64,
-    pub(crate) user: u64,
-    pub(crate) assistant: u64,
-    pub(crate) tool_call: u64,
-    pub(crate) tool_result: u64,
-}
-
-impl RoleTokens {
-    /// Returns the tokens of one form; the parts of a message share its tokens by their length.
-    fn of(form: &Sent) -> Self {
-        let (tokens, mut sum) = (u64::from(form.tokens), Self::default());
-        match form.message.role {
-            Role::System => sum.system = tokens,
-            Role::User => sum.user = tokens,
-            Role::Tool => sum.tool_result = tokens,
-            Role::Assistant => {
-                let (mut text, mut calls) = (0, 0);
-                for block in &form.message.blocks {
-                    match block {
-                        Block::Text(one) => text += one.len(),
-                        Block::ToolCall(call) => calls += call.name.len() + call.arguments.len(),
-                        _ => {}
-                    }
-                }
-                sum.tool_call = tokens * calls as u64 / (text + calls).max(1) as u64;
-                sum.assistant = tokens - sum.tool_call;
-            }
-        }
-        sum
-    }
-
-    fn add(&mut self, other: Self) {
-        self.system += other.system;
-        self.user += other.user;
-        self.assistant += other.assistant;
-        self.tool_call += other.tool_call;
-        self.tool_result += other.tool_result;
-    }
-
-    fn subtract(&mut self, other: Self) {
-        self.system -= other.system;
-        self.user -= other.user;
-        self.assistant -= other.assistant;
-        self.tool_call -= other.tool_call;
-        self.tool_result -= other.tool_result;
-    }
-
-    pub(crate) fn total(&self) -> u64 {
-        self.system + self.user + self.assistant + self.tool_call + self.tool_result
     }
 }
 
@@ -523,6 +438,7 @@ pub fn newest(transcript: &Transcript, end: Position) -> Position {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Message;
 
     fn planned() -> (Transcript, Plan) {
         let mut transcript = Transcript::new(Tokenizer::Estimate);

@@ -21,12 +21,12 @@ pub use postgres::{PostgresConfig, PostgresStore};
 pub use sqlite::{Repair, RepairedTable, SqliteStore};
 
 /// History and knowledge of one store.
-pub type Ports = (Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>);
+pub type StorePorts = (Arc<dyn HistoryStore>, Arc<dyn KnowledgeStore>);
 
 /// Opens the store at an address: a path, `sqlite://PATH` or `postgres://…`.
 ///
 /// Errors: [`StoreError::Unsupported`] for an address that this program has no backend for.
-pub async fn open(address: &StoreAddress) -> Result<Ports, StoreError> {
+pub async fn open(address: &StoreAddress) -> Result<StorePorts, StoreError> {
     match file_of(address) {
         Some(path) => Ok(ports(SqliteStore::open(path).await?)),
         None => open_server(address).await,
@@ -36,14 +36,14 @@ pub async fn open(address: &StoreAddress) -> Result<Ports, StoreError> {
 /// Opens a store that is there, for reading where it cannot be changed: a read-only medium, a file of somebody else.
 ///
 /// Errors: as [`open`], and [`StoreError::Unsupported`] where such a file must be brought up to date first.
-pub async fn open_existing(address: &StoreAddress) -> Result<Ports, StoreError> {
+pub async fn open_existing(address: &StoreAddress) -> Result<StorePorts, StoreError> {
     match file_of(address) {
         Some(path) => Ok(ports(open_existing_file(path).await?)),
         None => open_server(address).await,
     }
 }
 
-fn ports(store: SqliteStore) -> Ports {
+fn ports(store: SqliteStore) -> StorePorts {
     let store = Arc::new(store);
     (store.clone(), store)
 }
@@ -70,7 +70,7 @@ async fn open_existing_file(path: &Path) -> Result<SqliteStore, StoreError> {
     }
 }
 
-async fn open_server(address: &StoreAddress) -> Result<Ports, StoreError> {
+async fn open_server(address: &StoreAddress) -> Result<StorePorts, StoreError> {
     match address.expose().split_once("://") {
         #[cfg(feature = "postgres")]
         Some(("postgres" | "postgresql", _)) => {

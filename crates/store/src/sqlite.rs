@@ -41,12 +41,12 @@ use plimsoll_engine::StoreError;
 use rusqlite::Connection;
 
 use self::failure::SqliteFailure;
-use self::place::{Access, StoreFile};
+use self::place::{OpenMode, StoreFile};
 use self::readers::Readers;
 pub use self::repair::{Repair, RepairedTable};
 use self::text::CommonWords;
 use self::vectors::VectorCache;
-use self::verify::Table;
+use self::verify::HashedTable;
 use self::writer::Writer;
 
 /// The oldest SQLite that keeps what it was given: below it FTS5 can corrupt memory, and WAL can lose commits.
@@ -84,7 +84,7 @@ impl SqliteStore {
         check_library()?;
         let owned = path.to_owned();
         let connection = blocking(move || file::open(&owned)).await?;
-        let file = StoreFile::new(path, Access::Write);
+        let file = StoreFile::new(path, OpenMode::Write);
         let writer = Writer::start(file.clone(), connection)?;
         Ok(Self::of(file, Some(writer)))
     }
@@ -120,7 +120,7 @@ impl SqliteStore {
             let lines: Vec<String> =
                 query::rows(connection, "PRAGMA integrity_check(100)", [], |row| Ok(row.get(0)?))?;
             let mut faults: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
-            for table in Table::ALL {
+            for table in HashedTable::ALL {
                 match verify::wrong(connection, table) {
                     Ok(wrong) => {
                         let mut tenants: BTreeMap<String, usize> = BTreeMap::new();

@@ -117,7 +117,7 @@ fn a_store_is_checked_and_copied() {
     let ran = environment.run(&["store", "repair", "--store", "copy.db"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(
-        ran.stdout.contains("unified_logs: 1 row kept, 1 no longer as stored"),
+        ran.stdout.contains("unified_logs: 1 row kept, 1 dropped, no longer as stored"),
         "{}",
         ran.stdout
     );

@@ -10,7 +10,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, OpenFlags};
 
 use super::failure::SqliteFailure;
-use super::place::{Access, StoreFile};
+use super::place::{OpenMode, StoreFile};
 
 /// How long to wait for another process; chosen: longer than any group takes to commit.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,10 +71,10 @@ pub(super) fn open_reader(file: &StoreFile) -> Result<Connection, SqliteFailure>
 /// Where nothing may be written, one without a log is opened as a file that cannot change: else SQLite makes a log's index beside it.
 pub(super) fn open_file(file: &StoreFile) -> Result<Connection, SqliteFailure> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    match file.access {
-        Access::Write => open(&file.path),
-        Access::Read if file.has_log() => set_up(Connection::open_with_flags(&file.path, flags)?),
-        Access::Read => set_up(Connection::open_with_flags(
+    match file.mode {
+        OpenMode::Write => open(&file.path),
+        OpenMode::Read if file.has_log() => set_up(Connection::open_with_flags(&file.path, flags)?),
+        OpenMode::Read => set_up(Connection::open_with_flags(
             immutable(&file.path)?,
             flags | OpenFlags::SQLITE_OPEN_URI,
         )?),

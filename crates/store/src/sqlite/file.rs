@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::connection;
 use super::failure::SqliteFailure;
-use super::place::{Access, StoreFile, log_of};
+use super::place::{OpenMode, StoreFile, log_of};
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 
 /// Opens the store at `path` for writing; makes it, or brings it up to date.
@@ -71,7 +71,7 @@ fn named(path: &Path, failure: SqliteFailure) -> StoreError {
 /// Checks the store at `path` for reading: nothing is written, so it must be up to date.
 pub(super) fn open_to_read(path: &Path) -> Result<StoreFile, StoreError> {
     regular(path).map_err(|error| of_io(path, &error))?;
-    let file = StoreFile::new(path, Access::Read);
+    let file = StoreFile::new(path, OpenMode::Read);
     let connection = connection::open_reader(&file).map_err(|failure| named(path, failure))?;
     match require_newest(&connection, path) {
         Err(StoreError::Unavailable { .. }) if file.has_log() => {

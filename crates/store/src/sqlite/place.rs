@@ -7,7 +7,7 @@ use plimsoll_engine::StoreError;
 
 /// Whether the file may be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum OpenMode {
     Write,
     Read,
 }
@@ -16,16 +16,16 @@ pub(super) enum Access {
 #[derive(Debug, Clone)]
 pub(super) struct StoreFile {
     pub(super) path: PathBuf,
-    pub(super) access: Access,
+    pub(super) mode: OpenMode,
     /// Device and number of the file; none where the system has no such numbers, and there a file in use cannot be deleted.
     identity: Option<(u64, u64)>,
 }
 
 impl StoreFile {
     /// Remembers which file is at `path` now.
-    pub(super) fn new(path: &Path, access: Access) -> Self {
+    pub(super) fn new(path: &Path, mode: OpenMode) -> Self {
         let identity = std::fs::metadata(path).ok().and_then(|found| identity(&found));
-        Self { path: path.to_owned(), access, identity }
+        Self { path: path.to_owned(), mode, identity }
     }
 
     /// Refuses if another file, or none, is at the path: what is written to a deleted file is lost when the process ends.
@@ -70,7 +70,7 @@ pub(super) fn log_of(path: &Path) -> PathBuf {
 }
 
 #[cfg(unix)]
-#[allow(clippy::unnecessary_wraps, reason = "other systems have none")]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn identity(found: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     Some((found.dev(), found.ino()))

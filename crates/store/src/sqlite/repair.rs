@@ -10,9 +10,9 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 
 use super::failure::SqliteFailure;
-use super::place::{Access, StoreFile};
+use super::place::{OpenMode, StoreFile};
 use super::query::{change, rows};
-use super::verify::{self, Table};
+use super::verify::{self, HashedTable};
 use super::{connection, file, schema, tenants};
 
 /// Reads of a damaged table at most; chosen: some hundred damaged pages, each found by halves.
@@ -92,7 +92,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
 
 /// Opens a file that no other process has open: one that writes on would write to the damaged file.
 fn open_alone(path: &Path) -> Result<Connection, StoreError> {
-    let connection = connection::open_file(&StoreFile::new(path, Access::Write))?;
+    let connection = connection::open_file(&StoreFile::new(path, OpenMode::Write))?;
     let alone =
         connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT");
     let busy = alone.as_ref().err().and_then(rusqlite::Error::sqlite_error_code);
@@ -117,7 +117,7 @@ fn fill(old: &Connection, new: &mut Connection) -> Result<Vec<RepairedTable>, Sq
             one.dropped += dropped;
         }
     };
-    for table in Table::ALL {
+    for table in HashedTable::ALL {
         let wrong = verify::wrong(&transaction, table)?;
         for (_, id) in &wrong {
             transaction.execute(&format!("DELETE FROM {} WHERE rowid = ?1", table.name()), [id])?;
@@ -178,7 +178,7 @@ fn copy(
             [table],
             |row| Ok(row.get(0)?),
         )?;
-        copying.from_both_ends(&format!("SELECT 0, {names} FROM {table}"), &key)?
+        copying.copy_from_both_ends(&format!("SELECT 0, {names} FROM {table}"), &key)?
     };
     Ok((copying.kept, unreadable))
 }
@@ -247,7 +247,7 @@ impl Copying<'_> {
         Ok(places)
     }
 
-    fn from_both_ends(&mut self, select: &str, key: &[String]) -> Result<u64, SqliteFailure> {
+    fn copy_from_both_ends(&mut self, select: &str, key: &[String]) -> Result<u64, SqliteFailure> {
         let order = |way: &str| {
             let columns: Vec<String> = key.iter().map(|name| format!("{name}{way}")).collect();
             format!("{select} ORDER BY {}", columns.join(", "))

@@ -15,7 +15,7 @@ use super::{artefacts, text};
 
 /// Rows of a kind whose hash is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Table {
+pub(super) enum HashedTable {
     Messages,
     Receipts,
     Cards,
@@ -24,7 +24,7 @@ pub(super) enum Table {
     Contents,
 }
 
-impl Table {
+impl HashedTable {
     pub(super) const ALL: [Self; 6] = [
         Self::Messages,
         Self::Receipts,
@@ -98,7 +98,7 @@ impl Table {
 /// Returns the tenants and the numbers of the rows that are not as they were stored.
 pub(super) fn wrong(
     connection: &Connection,
-    table: Table,
+    table: HashedTable,
 ) -> Result<Vec<(String, i64)>, SqliteFailure> {
     let checked = rows(connection, table.select(), [], |row| {
         let end = row.as_ref().column_count();

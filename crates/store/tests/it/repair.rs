@@ -106,7 +106,6 @@ async fn rows_that_were_changed_in_the_file_are_not_returned() {
         receipts: vec![receipt("s", 0, "masking")],
         cards: vec![card("a", &first, "an animal")],
         messages: vec![first],
-        ..HistoryBatch::default()
     };
     store.append(&a, whole).await.expect("appended");
     store.put_answer(&answer("a", "key")).await.expect("stored");
