@@ -23,7 +23,9 @@ phases:
 ";
 
 /// A tool that counts its calls, and kills its caller in the call that the file `kill` names.
-const LOOK: &str = r#"n=$(cat count 2>/dev/null || echo 0); n=$((n + 1)); echo $n > count
+///
+/// A call goes on after its caller was killed elsewhere, so the count is replaced whole.
+const LOOK: &str = r#"n=$(cat count 2>/dev/null || echo 0); n=$((n + 1)); echo $n > count.$$ && mv count.$$ count
 if [ "$(cat kill 2>/dev/null)" = "$n" ]; then rm kill; kill -9 $PPID; fi
 printf 'what stands there'"#;
 
