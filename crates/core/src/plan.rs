@@ -386,23 +386,24 @@ impl Plan {
 
     /// Returns the messages that are sent: every form that is not omitted, in the transcript's order.
     pub fn render(&self) -> Context {
-        let mut context = Context::with_capacity(self.decisions.len() + 1);
-        context.extend(self.sent().cloned());
-        context
+        self.sent().into_iter().cloned().collect()
     }
 
-    /// Iterates over what [`Plan::render`] returns.
-    pub(crate) fn sent(&self) -> impl Iterator<Item = &Arc<Sent>> {
-        let first_added = self.additions.keys().next().copied().unwrap_or(Position::MAX);
-        let before = self.inserted.as_ref().map(|(before, _)| (*before).min(self.decisions.len()));
-        let text = move |at| self.inserted.as_ref().filter(|_| before == Some(at));
-        let forms = self.decisions.iter().enumerate().flat_map(move |(position, decision)| {
-            let added = (position >= first_added).then(|| self.additions.get(&position)).flatten();
-            let form = added.map_or(&decision.form, |additions| &additions.sent);
-            let form = (decision.treatment != Treatment::Omit).then_some(form);
-            text(position).map(|(_, text)| text).into_iter().chain(form)
-        });
-        forms.chain(text(self.decisions.len()).map(|(_, text)| text))
+    /// Returns what [`Plan::render`] returns, borrowed.
+    pub(crate) fn sent(&self) -> Vec<&Arc<Sent>> {
+        let mut sent = Vec::with_capacity(self.decisions.len() + 1);
+        let mut inserted = self.inserted.as_ref();
+        for (position, decision) in self.decisions.iter().enumerate() {
+            if let Some((_, text)) = inserted.take_if(|(before, _)| *before <= position) {
+                sent.push(text);
+            }
+            if decision.treatment != Treatment::Omit {
+                let additions = self.additions.get(&position);
+                sent.push(additions.map_or(&decision.form, |additions| &additions.sent));
+            }
+        }
+        sent.extend(inserted.map(|(_, text)| text));
+        sent
     }
 }
 

@@ -49,10 +49,11 @@ pub(super) fn entry_ends(
     at: Option<MillisSinceEpoch>,
 ) -> Vec<bool> {
     let mut ends = vec![false; plan.decisions().len()];
-    let pieces = RequestPieces::new(terms.pieces(plan.sent().map(|sent| &**sent), &[]));
+    let context = plan.sent();
+    let pieces = RequestPieces::new(terms.pieces(context.iter().map(|sent| &***sent), &[]));
     let mut found = cache.ends(&terms.prices, &pieces, at).into_iter().peekable();
     // The first piece is the tools and the system prompt.
-    for (piece, sent) in (1..).zip(plan.sent()) {
+    for (piece, sent) in (1..).zip(context) {
         while found.next_if(|end| *end < piece).is_some() {}
         match found.peek() {
             None => break,
