@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &RunAgentArguments) -> Result<u8, CommandError> {
     let upstream = || forward::upstream(arguments.upstream.as_deref(), program);
     let forward = arguments.forward.then(upstream).transpose()?;
     let running = Some(config.gateway.listen).filter(|address| probe::is_gateway(*address));
-    // Whoever sends through a running gateway is not the one who may read the traffic of another host.
+    // A running gateway serves others too, and its clients may not read each other's traffic to the host.
     let own = match running {
         Some(_) if forward.is_none() => None,
         _ => Some(Own::start(config, &arguments.store)?),

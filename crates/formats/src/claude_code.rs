@@ -95,8 +95,8 @@ struct SessionLines {
     count: usize,
 }
 
-/// Tells the sessions of a file apart: a message of another id goes on with the session of its parent, which a resumed session has, and
-/// begins one without it.
+/// Returns the session of each line: a message of another id goes on with its parent's session, as after a resume, and begins one
+/// where it has no parent.
 fn session_lines(bytes: &[u8]) -> SessionLines {
     let mut by_id: HashMap<String, usize> = HashMap::new();
     let mut by_uuid: HashMap<String, usize> = HashMap::new();

@@ -136,7 +136,7 @@ impl ForwardProxy {
             tokio::spawn(async move {
                 tokio::select! {
                     () = proxy.connect(stream) => {}
-                    // What is tunnelled has no end of its own.
+                    // A tunnel has no end of its own.
                     _ = held.changed() => {}
                 }
                 drop(permit);

@@ -149,7 +149,7 @@ async fn pass(
     switch(answer.headers_mut(), upgrade_of(response.headers()).as_ref());
     let mut ending = gateway.ending.subscribe();
     tokio::spawn(async move {
-        // Whoever leaves ends the connection of the other.
+        // When one side leaves, the connection of the other ends.
         if let (Ok(client), Ok(mut provider)) = (switched.await, response.upgrade().await) {
             let mut client = TokioIo::new(client);
             tokio::select! {

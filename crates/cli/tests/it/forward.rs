@@ -290,7 +290,7 @@ async fn one_host_is_read_and_all_others_are_tunnelled() {
     assert!(!answer.expect("answered").headers().contains_key("x-plimsoll-outcome"));
     assert_eq!(stranger.last().1, body.as_bytes());
     assert!(run.client(&authority).get(format!("https://{host}/")).send().await.is_err());
-    // What replaces the system's authorities has them too.
+    // The files that replace the system's authorities contain those too.
     for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CODEX_CA_CERTIFICATE"] {
         let all = std::fs::read_to_string(run.variable(name)).expect("a file");
         assert_eq!(all.matches("BEGIN CERTIFICATE").count(), 2, "{name}");

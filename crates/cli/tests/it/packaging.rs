@@ -1,4 +1,4 @@
-//! What a release has beside the binary: manual pages, completions, an archive, an image.
+//! The files of a release beside the binary: manual pages, completions, an archive, an image.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};

@@ -230,7 +230,7 @@ fn a_session_that_goes_through_two_gateways_at_once_loses_nothing() {
             history.push(message("assistant", &answers[side].1));
         }
         check(&folder, &store, &name, &texts);
-        // What went on stands in one session, in order.
+        // One session has all the conversations that went on, in order.
         let expected: Vec<String> = history
             .iter()
             .map(|message| format!("\"{}\"", message["content"].as_str().unwrap_or("")))

@@ -51,18 +51,11 @@ pub(super) fn entry_ends(
     let mut ends = vec![false; plan.decisions().len()];
     let context = plan.sent();
     let pieces = RequestPieces::new(terms.pieces(context.iter().map(|sent| &***sent), &[]));
-    let mut found = cache.ends(&terms.prices, &pieces, at).into_iter().peekable();
-    // The first piece is the tools and the system prompt.
-    for (piece, sent) in (1..).zip(context) {
-        while found.next_if(|end| *end < piece).is_some() {}
-        match found.peek() {
-            None => break,
-            Some(end) if *end == piece => {
-                if let Some(position) = sent.position {
-                    ends[position] = true;
-                }
-            }
-            Some(_) => {}
+    for end in cache.ends(&terms.prices, &pieces, at) {
+        // The first piece is the tools and the system prompt.
+        let sent = end.checked_sub(1).and_then(|at| context.get(at));
+        if let Some(position) = sent.and_then(|sent| sent.position) {
+            ends[position] = true;
         }
     }
     ends

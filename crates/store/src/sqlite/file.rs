@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_engine::StoreError;
@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::connection;
 use super::failure::SqliteFailure;
-use super::place::{OpenMode, StoreFile, log_of};
+use super::place::{OpenMode, StoreFile, beside, log_of};
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 
 /// Opens the store at `path` for writing; makes it, or brings it up to date.
@@ -112,12 +112,8 @@ pub(super) fn create_store(path: &Path) -> Result<Connection, StoreError> {
 
 /// Copies the store beside itself: `NAME.v1.backup`. One that is there came from the same version and is replaced.
 fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<(), StoreError> {
-    let beside = |end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".v{version}.{end}"));
-        PathBuf::from(name)
-    };
-    let (part, whole) = (beside("backup.part"), beside("backup"));
+    let whole = beside(path, &format!(".v{version}.backup"));
+    let part = beside(&whole, ".part");
     let io = |error| of_io(&part, &error);
     if part.exists() {
         std::fs::remove_file(&part).map_err(io)?;
@@ -175,10 +171,8 @@ fn prepare(path: &Path) -> Result<(), StoreError> {
 /// Processes that begin the same file at once disturb each other while it changes to a write-ahead log.
 fn begin(path: &Path) -> Result<bool, StoreError> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let mut name = path.as_os_str().to_owned();
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    name.push(format!(".new-{}-{number}", std::process::id()));
-    let new = PathBuf::from(name);
+    let new = beside(path, &format!(".new-{}-{number}", std::process::id()));
     let made = create_store(&new).and_then(|connection| settle(&connection));
     let named = made.is_ok().then(|| std::fs::hard_link(&new, path));
     // The copy without a name in use is of no worth to anybody.

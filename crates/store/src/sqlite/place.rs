@@ -64,9 +64,14 @@ impl StoreFile {
 
 /// Returns the path of the log that SQLite keeps beside a file.
 pub(super) fn log_of(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    PathBuf::from(log)
+    beside(path, "-wal")
+}
+
+/// Returns the path of a file beside another, whose name goes on with `end`.
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
 }
 
 #[cfg(unix)]

@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 
 use super::failure::SqliteFailure;
-use super::place::{OpenMode, StoreFile};
+use super::place::{OpenMode, StoreFile, beside};
 use super::query::{change, rows};
 use super::verify::{self, HashedTable};
 use super::{connection, file, schema, tenants};
@@ -40,7 +40,7 @@ pub struct Repair {
 
 /// Makes a new file of what can be read of the one at `path`, and puts it in its place.
 pub(super) fn repair(path: &Path) -> Result<Repair, StoreError> {
-    let (damaged, new) = (beside(path, "damaged"), beside(path, "repair"));
+    let (damaged, new) = (beside(path, ".damaged"), beside(path, ".repair"));
     let old = open_alone(path)?;
     if damaged.exists() {
         let what = format!(
@@ -56,25 +56,20 @@ pub(super) fn repair(path: &Path) -> Result<Repair, StoreError> {
     file::settle(&made)?;
     drop((made, old));
     for end in ["-wal", "-shm"] {
-        remove(&beside_plain(&new, end))?;
-        let log = beside_plain(path, end);
+        remove(&beside(&new, end))?;
+    }
+    // The damaged file has both names until the new one takes the first: at every moment a store is there, and its log with it.
+    std::fs::hard_link(path, &damaged)
+        .or_else(|_| std::fs::copy(path, &damaged).map(drop))
+        .map_err(|error| file::of_io(&damaged, &error))?;
+    for end in ["-wal", "-shm"] {
+        let log = beside(path, end);
         if log.exists() {
-            rename(&log, &beside_plain(&damaged, end))?;
+            rename(&log, &beside(&damaged, end))?;
         }
     }
-    rename(path, &damaged)?;
     rename(&new, path)?;
     Ok(Repair { damaged, tables })
-}
-
-fn beside(path: &Path, end: &str) -> PathBuf {
-    beside_plain(path, &format!(".{end}"))
-}
-
-fn beside_plain(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
 }
 
 fn remove(path: &Path) -> Result<(), StoreError> {

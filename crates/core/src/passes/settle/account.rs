@@ -25,19 +25,19 @@ impl Account {
     ) {
         let decisions = plan.decisions();
         let seen = seen.min(decisions.len());
-        let mut fresh = (0.0, 0.0);
+        let (mut fresh, mut fresh_sent) = ((0.0, 0.0), 0);
         for (position, decision) in decisions.iter().enumerate().skip(seen) {
             let unseen = unseen(transcript, position, given.terms);
             fresh.0 += f64::from(decision.whole.tokens) + unseen;
             fresh.1 += f64::from(sent_tokens(decision)) + unseen;
+            fresh_sent += u64::from(sent_tokens(decision));
         }
-        // What was seen before follows from the sums, so that a request costs what is new.
+        // The sums give what the provider had seen before, so that only new messages are added up.
         let turns = transcript.entries()[..seen].last().map_or(0, |last| last.turn);
         let unseen = f64::from(turns) * given.terms.around.unseen;
-        let sent: u64 = decisions[seen..].iter().map(|one| u64::from(sent_tokens(one))).sum();
         let old = (
             transcript.tokens_before(seen) as f64 + unseen,
-            (plan.tokens_by_role().total() - sent) as f64 + unseen,
+            (plan.tokens_by_role().total() - fresh_sent) as f64 + unseen,
         );
         let prices = given.prices;
         let of_old = if given.cold { prices.cache_write } else { prices.cache_read };
