@@ -1,5 +1,7 @@
 //! The history port: messages, context cards and receipts, which are added and, session by session, forgotten.
 
+mod branch;
+
 use async_trait::async_trait;
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch};
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,8 @@ use crate::error::StoreError;
 use crate::id::{SessionId, TenantId};
 use crate::knowledge::Forgotten;
 use crate::search::{Hit, SearchQuery};
+
+pub use branch::Branch;
 
 /// A message as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,6 +86,8 @@ pub struct ReceiptRecord {
 /// Records that are appended together: all of them or none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HistoryBatch {
+    /// The session that begins with it, unless it is there already.
+    pub branch: Option<Box<Branch>>,
     pub messages: Vec<MessageRecord>,
     pub receipts: Vec<ReceiptRecord>,
     pub cards: Vec<ContextCard>,
@@ -208,6 +214,11 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
     /// of its message: else [`StoreError::Invalid`]. A receipt is known by session, turn and strategy: the first one stays,
     /// so work that is done again after a crash changes nothing. A card is known by session and content hash; one of a later
     /// `generated_at` replaces it and counts as added. [`StoreError::Unavailable`] says that nothing was kept.
+    ///
+    /// A session that [`Branch`] begins has from then on what it shares as if that had been appended to it, with the times and
+    /// cards of the session that it left. Its receipts are [`ReceiptRecord::inherited`]. It keeps all of it when the other is
+    /// forgotten. [`StoreError::Conflict`] if the other has fewer messages, or a session of that name began otherwise. What is shared counts among the selections of the
+    /// branch only where a store copies it.
     async fn append(&self, tenant: &TenantId, batch: HistoryBatch) -> Result<Appended, StoreError>;
 
     /// Returns the messages of a session from `from` on, in order, at most `limit`; an unknown session has none.

@@ -58,8 +58,8 @@ pub use error::StoreError;
 pub use forget::forget;
 pub use futures_util::lock::OwnedMutexGuard;
 pub use history::{
-    Appended, Bill, Bills, Efficiency, Gathering, HistoryBatch, HistoryStore, LogQuery, LogRow,
-    MessageRecord, Rebuilt, ReceiptRecord, SelectionType, SessionSummary,
+    Appended, Bill, Bills, Branch, Efficiency, Gathering, HistoryBatch, HistoryStore, LogQuery,
+    LogRow, MessageRecord, Rebuilt, ReceiptRecord, SelectionType, SessionSummary,
 };
 pub use id::{InvalidId, SessionId, TenantId};
 pub use import::{Imported, import};

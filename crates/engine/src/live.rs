@@ -12,7 +12,7 @@ mod rebuild;
 mod request;
 mod size;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use plimsoll_core::context::State;
@@ -23,7 +23,7 @@ use plimsoll_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Bill, Bills, HistoryBatch, MessageRecord, ReceiptRecord};
+use crate::history::{Appended, Bill, Bills, Branch, HistoryBatch, MessageRecord, ReceiptRecord};
 use crate::id::SessionId;
 use crate::record::records_from;
 use note::{Mark, RequestReceipt};
@@ -51,8 +51,10 @@ pub struct LiveSession {
     /// The requests so far.
     marks: Vec<Mark>,
     last: Option<LastDecision>,
-    /// Messages and receipts that the store has.
+    /// Messages that the store has.
     kept: usize,
+    /// Where it began, until the store knows.
+    branch: Option<Branch>,
     unkept: Vec<ReceiptRecord>,
     carried: Vec<Arc<str>>,
     /// Of its own requests; those before a branch began are of the session that it left.
@@ -83,6 +85,7 @@ impl LiveSession {
             marks: Vec::new(),
             last: None,
             kept: 0,
+            branch: None,
             unkept: Vec::new(),
             carried: Vec::new(),
             bills: Bills::default(),
@@ -216,10 +219,33 @@ impl LiveSession {
         branch.marks = marks.cloned().collect();
         branch.carried =
             branch.marks.iter().flat_map(|mark| mark.note.carried.iter().cloned()).collect();
-        branch.unkept =
-            branch.marks.iter().map(|mark| mark.receipt(&branch.id, &branch.transcript)).collect();
+        branch.branch = self.shared(&branch, agreed);
+        let turns = branch.branch.as_ref().map_or(0, |shared| shared.turns);
+        branch.kept = branch.branch.as_ref().map_or(0, |shared| shared.messages as usize);
+        let own = branch.marks.iter().filter(|mark| !mark.is_kept || mark.note.number >= turns);
+        branch.unkept = own.map(|mark| mark.receipt(&branch.id, &branch.transcript)).collect();
         branch.state = None;
         branch
+    }
+
+    /// Returns what a branch has in common with a session in the store; `None` where the store has nothing of it yet.
+    fn shared(&self, branch: &Self, agreed: usize) -> Option<Branch> {
+        let (from, messages, turns) = match &self.branch {
+            Some(own) => (&own.from, own.messages as usize, own.turns),
+            None => (&self.id, self.kept, u32::MAX),
+        };
+        let beyond = self.marks.iter().find(|mark| mark.position > agreed);
+        let end = beyond.or(self.marks.last()).map_or(0, |mark| mark.note.number);
+        let turns = turns.min(end + u32::from(beyond.is_none()));
+        let shared = branch.marks.iter().filter(|mark| mark.is_kept && mark.note.number < turns);
+        let strategies: BTreeSet<&str> = shared.map(|mark| mark.strategy.as_str()).collect();
+        (messages > 0).then(|| Branch {
+            session: branch.id.clone(),
+            from: from.clone(),
+            messages: messages.min(agreed) as u32,
+            turns,
+            strategies: strategies.into_iter().map(str::to_owned).collect(),
+        })
     }
 
     fn push(&mut self, message: Message) {
@@ -274,6 +300,7 @@ impl LiveSession {
     /// Returns what the store does not have yet.
     pub fn unkept(&self, now: MillisSinceEpoch) -> HistoryBatch {
         HistoryBatch {
+            branch: self.branch.clone().map(Box::new),
             messages: records_from(&self.id, &self.transcript, self.kept, now),
             receipts: self.unkept.clone(),
             cards: Vec::new(),
@@ -286,10 +313,22 @@ impl LiveSession {
         earlier.into_iter().any(|entry| entry.hash == record.hash)
     }
 
-    /// Takes note that the store has a batch.
-    pub fn keep(&mut self, batch: &HistoryBatch) {
+    /// Takes note that the store has a batch, or will have it: then what it answered is not known.
+    ///
+    /// Where the store knew a part of it, another gateway was first, and may have other receipts for the same turns.
+    pub fn keep(&mut self, batch: &HistoryBatch, appended: Option<Appended>) {
         let end = batch.messages.last().map_or(0, |record| record.position as usize + 1);
         self.kept = self.kept.max(end);
+        if batch.branch.is_some() {
+            self.branch = None;
+        }
+        let is_new = appended.is_some_and(|appended| appended.known == 0);
+        for record in batch.receipts.iter().filter(|_| is_new) {
+            let mark = self.marks.iter_mut().rev().find(|mark| mark.note.number == record.turn);
+            if let Some(mark) = mark {
+                mark.is_kept = true;
+            }
+        }
         self.unkept.retain(|record| batch.receipts.iter().all(|kept| kept.turn != record.turn));
     }
 }

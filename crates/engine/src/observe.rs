@@ -67,7 +67,7 @@ impl MessageObserver<'_> {
                 && seen.insert((&record.session, record.hash));
             if is_new {
                 let mut card = plain_card(self.tenant, record, now);
-                card.is_anchor = self.is_input(record, &batch.messages).await?;
+                card.is_anchor = self.is_input(record, batch).await?;
                 batch.cards.push(card);
                 new.push(record.clone());
             }
@@ -79,7 +79,7 @@ impl MessageObserver<'_> {
     async fn is_input(
         &self,
         record: &MessageRecord,
-        batch: &[MessageRecord],
+        batch: &HistoryBatch,
     ) -> Result<bool, StoreError> {
         let position = record.position as usize;
         if record.message.role != Role::User || position >= INPUT_WITHIN {
@@ -89,11 +89,14 @@ impl MessageObserver<'_> {
         let earlier = |other: &&MessageRecord| {
             other.session == record.session && other.position < record.position
         };
-        let in_batch: Vec<&MessageRecord> = batch.iter().filter(earlier).collect();
+        let in_batch: Vec<&MessageRecord> = batch.messages.iter().filter(earlier).collect();
         if in_batch.len() == position || in_batch.iter().any(|earlier| is_user(earlier)) {
             return Ok(!in_batch.iter().any(|earlier| is_user(earlier)));
         }
-        let stored = self.history.messages(self.tenant, &record.session, 0, position).await?;
+        // A branch that begins with this batch is not in the store yet.
+        let begun = batch.branch.as_ref().filter(|branch| branch.session == record.session);
+        let session = begun.map_or(&record.session, |branch| &branch.from);
+        let stored = self.history.messages(self.tenant, session, 0, position).await?;
         Ok(!stored.iter().any(is_user))
     }
 

@@ -128,6 +128,16 @@ impl ReceiptRecord {
         self
     }
 
+    /// Returns it as a branch has it, of a request that was made before the branch began: what it saved and cost stands with the
+    /// session that the branch left.
+    #[must_use]
+    pub fn inherited(mut self, branch: &SessionId) -> Self {
+        self.session = branch.clone();
+        self.bill = None;
+        self.tokens_saved = 0;
+        self
+    }
+
     /// Appends it as the next of its strategy in its session.
     pub async fn append_next(
         self,

@@ -27,6 +27,9 @@ fn invalid(field: &'static str, why: impl Into<String>) -> StoreError {
 impl HistoryBatch {
     /// Checks everything in it that can be checked without the store.
     pub fn check(&self) -> Result<(), StoreError> {
+        if self.branch.as_ref().is_some_and(|branch| branch.session == branch.from) {
+            return Err(invalid("branch", "a session cannot be a branch of itself"));
+        }
         self.messages.iter().try_for_each(MessageRecord::check)?;
         self.cards.iter().try_for_each(ContextCard::check)
     }

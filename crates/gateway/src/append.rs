@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::observe::MessageObserver;
-use plimsoll_engine::{HistoryBatch, MessageRecord, StoreError, TenantId};
+use plimsoll_engine::{Appended, HistoryBatch, MessageRecord, StoreError, TenantId};
 
 use crate::causes::causes;
 use crate::gateway::Gateway;
@@ -18,7 +18,7 @@ pub(crate) async fn append(
     mut batch: HistoryBatch,
     repeated: &BTreeSet<u32>,
     now: MillisSinceEpoch,
-) -> Result<(), StoreError> {
+) -> Result<Appended, StoreError> {
     let new = match observer(gateway, tenant) {
         Some(observer) => {
             let is_known = |record: &MessageRecord| repeated.contains(&record.position);
@@ -26,7 +26,7 @@ pub(crate) async fn append(
         }
         None => Vec::new(),
     };
-    gateway.history.append(tenant, batch).await?;
+    let appended = gateway.history.append(tenant, batch).await?;
     if !new.is_empty() {
         let (gateway, tenant) = (gateway.clone(), tenant.clone());
         let behind = gateway.behind.subscribe();
@@ -38,7 +38,7 @@ pub(crate) async fn append(
             }
         });
     }
-    Ok(())
+    Ok(appended)
 }
 
 fn observer<'a>(gateway: &'a Gateway, tenant: &'a TenantId) -> Option<MessageObserver<'a>> {

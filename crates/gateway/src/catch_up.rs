@@ -52,7 +52,7 @@ async fn give(gateway: &Arc<Gateway>) -> bool {
     while let Some(WaitingTurn { tenant, batch, repeated }) = gateway.backlog.first() {
         let now = gateway.clock.now();
         match append(gateway, &tenant, batch, &repeated, now).await {
-            Ok(()) => gateway.metrics.add(Counter::Store, "caught_up"),
+            Ok(_) => gateway.metrics.add(Counter::Store, "caught_up"),
             // It would be refused for ever: the session went on elsewhere, and has these messages from there.
             Err(error @ (StoreError::Conflict { .. } | StoreError::Invalid { .. })) => {
                 tracing::warn!(error = %causes(&error), "a waiting turn has no place any more");

@@ -8,7 +8,7 @@ use plimsoll_core::safety::{handle_message, redact};
 use plimsoll_core::{Message, MillisSinceEpoch, Usage};
 use plimsoll_engine::assemble::AssemblyReceipt;
 use plimsoll_engine::live::{Bounded, Miss, Note};
-use plimsoll_engine::{Bill, HistoryBatch, StoreError};
+use plimsoll_engine::{Appended, Bill, HistoryBatch, StoreError};
 use plimsoll_wire::AnswerUsage;
 
 use crate::append::append;
@@ -178,13 +178,13 @@ impl OpenTurn {
             let turn = WaitingTurn { tenant, batch, repeated };
             if gateway.backlog.is_behind() {
                 let batch = wait(&gateway, turn, &on);
-                break (on, batch);
+                break (on, batch.map(|batch| (batch, None)));
             }
             let WaitingTurn { tenant, batch, repeated } = &turn;
             match append(&gateway, tenant, batch.clone(), repeated, now).await {
-                Ok(()) => {
+                Ok(appended) => {
                     gateway.metrics.add(Counter::Store, "kept");
-                    break (on, Some(turn.batch));
+                    break (on, Some((turn.batch, Some(appended))));
                 }
                 // Another gateway went on with this session: what the store has now decides where this turn belongs.
                 Err(error @ StoreError::Conflict { .. }) => {
@@ -216,12 +216,12 @@ impl OpenTurn {
                     }
                     tracing::error!(error = %causes(&error), "the store does not take a turn, which waits");
                     let batch = wait(&gateway, turn, &on);
-                    break (on, batch);
+                    break (on, batch.map(|batch| (batch, None)));
                 }
             }
         };
-        if let Some(batch) = &batch {
-            note_kept(&gateway, &branch, batch).await;
+        if let Some((batch, appended)) = &batch {
+            note_kept(&gateway, &branch, batch, *appended).await;
         }
         if let (Some(memory), Some(assembly)) = (&gateway.memory, assembly) {
             memory.note(&branch.key.0, &branch.key.1, &assembly).await;
@@ -293,10 +293,15 @@ fn wait(gateway: &Arc<Gateway>, turn: WaitingTurn, branch: &SessionBranch) -> Op
     None
 }
 
-async fn note_kept(gateway: &Gateway, branch: &SessionBranch, batch: &HistoryBatch) {
+async fn note_kept(
+    gateway: &Gateway,
+    branch: &SessionBranch,
+    batch: &HistoryBatch,
+    appended: Option<Appended>,
+) {
     let mut guard = branch.held.lock().await;
     if let Some(conversation) = guard.as_mut() {
-        conversation.keep(branch.number, batch);
+        conversation.keep(branch.number, batch, appended);
         gateway.sessions.resize(&branch.key, conversation.bytes());
     }
 }

@@ -81,6 +81,8 @@ impl ClickHouseStore {
 impl HistoryStore for ClickHouseStore {
     async fn append(&self, tenant: &TenantId, batch: HistoryBatch) -> Result<Appended, StoreError> {
         let _alone = self.stripe(tenant).lock().await;
+        batch.check()?;
+        let batch = batch.with_past(self, tenant).await?;
         append::append(&self.client, tenant, &batch).await
     }
 

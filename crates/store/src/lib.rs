@@ -4,6 +4,7 @@
 mod address;
 #[cfg(feature = "clickhouse")]
 mod clickhouse;
+mod part;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;

@@ -5,12 +5,14 @@
 
 mod answers;
 mod artefacts;
+mod branches;
 mod cards;
 mod failure;
 mod forget;
 mod history;
 mod jobs;
 mod knowledge;
+mod log;
 mod memories;
 mod messages;
 mod migrations;

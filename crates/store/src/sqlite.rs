@@ -5,6 +5,7 @@
 
 mod answers;
 mod artefacts;
+mod branches;
 mod cards;
 mod connection;
 mod failure;

@@ -10,6 +10,7 @@ macro_rules! assert_fails {
 
 pub mod answers;
 pub mod artefacts;
+pub mod branches;
 pub mod history;
 pub mod jobs;
 pub mod knowledge;
@@ -55,6 +56,12 @@ macro_rules! history_conformance {
             everything_verifies,
             tenants_never_meet,
             appends_at_once_are_all_kept,
+        });
+        $crate::conformance_tests!(branches $make {
+            a_branch_has_what_it_shares,
+            a_branch_goes_on_like_any_session,
+            a_branch_of_a_branch_has_all_of_its_past,
+            branches_keep_what_they_share_of_a_forgotten_session,
         });
     };
 }

@@ -13,7 +13,7 @@ use plimsoll_core::{ContentHash, Message, MillisSinceEpoch, Role};
 use super::rebuild::load;
 use super::{Bounded, CacheRead, LiveSession, Note, RequestPins, SessionRequest};
 use crate::error::StoreError;
-use crate::history::{Bill, HistoryBatch, HistoryStore};
+use crate::history::{Appended, Bill, HistoryBatch, HistoryStore};
 use crate::id::{SessionId, TenantId};
 
 /// Branches that are looked at and kept in memory, the newest ones (chosen: who goes back, goes back to what is new).
@@ -273,10 +273,10 @@ impl Conversation {
         self.branches.get_mut(&branch)?.read_again(pricing, at, bill)
     }
 
-    /// Takes note that the store has a batch of a branch.
-    pub fn keep(&mut self, branch: usize, batch: &HistoryBatch) {
+    /// Takes note that the store has a batch of a branch; see [`LiveSession::keep`].
+    pub fn keep(&mut self, branch: usize, batch: &HistoryBatch, appended: Option<Appended>) {
         if let Some(session) = self.branches.get_mut(&branch) {
-            session.keep(batch);
+            session.keep(batch, appended);
         }
     }
 }

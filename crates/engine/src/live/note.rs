@@ -118,6 +118,8 @@ pub(super) struct Mark {
     pub(super) around: Surroundings,
     pub(super) strategy: String,
     pub(super) note: Note,
+    /// Whether the store has its receipt.
+    pub(super) is_kept: bool,
 }
 
 /// A receipt of a request that was made before a branch began.

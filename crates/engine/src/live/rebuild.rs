@@ -60,6 +60,10 @@ pub(super) async fn load(
         }
         // A session that was imported, or replayed into the store, has receipts without requests.
         let Ok(kept) = serde_json::from_str::<StoredRequest>(&record.receipt) else { continue };
+        // Two gateways number the turns of one session apart: of what goes back, the first that was kept counts.
+        if marks.last().is_some_and(|last: &Mark| last.position > kept.position) {
+            continue;
+        }
         let before = marks.last().map(|mark| &mark.policy);
         let policy = kept.request.policy.clone().or_else(|| before.cloned());
         let before = marks.last().map(|mark| &mark.around);
@@ -71,6 +75,7 @@ pub(super) async fn load(
             around: around.unwrap_or_default(),
             strategy: record.strategy,
             note: kept.request,
+            is_kept: true,
         });
     }
     let model = marks.first().and_then(|mark| mark.note.model.clone());

@@ -179,6 +179,7 @@ impl LiveSession {
             around: asked.around.clone(),
             strategy: asked.strategy.to_owned(),
             note: note.clone(),
+            is_kept: false,
         });
         let LastDecision { receipt, record, .. } = last.clone();
         self.last = Some(last);

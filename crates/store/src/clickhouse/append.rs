@@ -66,7 +66,6 @@ pub(super) async fn append(
     tenant: &TenantId,
     batch: &HistoryBatch,
 ) -> Result<Appended, StoreError> {
-    batch.check()?;
     check_times(batch)?;
     if *batch == HistoryBatch::default() {
         client.execute(PROBE, &Parameters::new()).await?;

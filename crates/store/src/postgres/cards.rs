@@ -1,16 +1,19 @@
 //! Context cards.
 
+use std::collections::BTreeSet;
+
 use deadpool_postgres::GenericClient;
 use pgvector::Vector;
 use plimsoll_core::{MillisSinceEpoch, Role};
-use plimsoll_engine::{ContextCard, Embedding, SessionId, StoreError, TenantId};
+use plimsoll_engine::{Branch, ContextCard, Embedding, SessionId, StoreError, TenantId};
 use tokio_postgres::Row;
 
+use super::branches::parts_of;
 use super::text::{
     corrupt, count, escape, escape_all, escape_opt, key, session, unescape, unescape_all,
     unescape_opt,
 };
-use super::{change, rows, words};
+use super::{change, row, rows, words};
 
 /// Makes the tables that vectors will be searched in, each in a transaction of its own, so that it waits only for another
 /// transaction that makes the same table.
@@ -121,10 +124,58 @@ pub(super) async fn of_session<C: GenericClient>(
     tenant: &TenantId,
     session: &SessionId,
 ) -> Result<Vec<ContextCard>, StoreError> {
-    let sql = "SELECT * FROM context_cards WHERE tenant = $1 AND session_id = $2 \
-               ORDER BY message_timestamp DESC, content_hash";
+    let parts = parts_of(client, tenant, session).await?;
+    let sql = "SELECT * FROM context_cards WHERE tenant = $1 AND session_id = $2";
     let found = rows(client, sql, &[&tenant.as_str(), &session.as_str()]).await?;
-    found.iter().map(|row| read(tenant, row)).collect()
+    let mut cards: Vec<ContextCard> =
+        found.iter().map(|row| read(tenant, row)).collect::<Result<_, _>>()?;
+    let mut known: BTreeSet<String> = cards.iter().map(|card| card.content_hash.clone()).collect();
+    for part in parts.iter().skip(1) {
+        for row in of_messages(client, tenant, &part.owner, part.messages).await? {
+            let card = read(tenant, &row)?;
+            if known.insert(card.content_hash.clone()) {
+                cards.push(ContextCard { session: session.clone(), ..card });
+            }
+        }
+    }
+    cards.sort_by(|a, b| {
+        (b.message_timestamp, &a.content_hash).cmp(&(a.message_timestamp, &b.content_hash))
+    });
+    Ok(cards)
+}
+
+/// Returns a session's own cards of its first messages.
+async fn of_messages<C: GenericClient>(
+    client: &C,
+    tenant: &TenantId,
+    session: &SessionId,
+    messages: u32,
+) -> Result<Vec<Row>, StoreError> {
+    let sql = "SELECT * FROM context_cards AS c WHERE tenant = $1 AND session_id = $2 AND EXISTS ( \
+                   SELECT 1 FROM unified_logs AS l WHERE l.tenant = $1 AND l.session_id = $2 \
+                       AND l.content_hash = c.content_hash AND l.node_type = 'message' \
+                       AND l.number < $3)";
+    rows(client, sql, &[&tenant.as_str(), &session.as_str(), &i64::from(messages)]).await
+}
+
+/// Gives copies of the cards that a branch shares to it; those of its own stay, and those that cannot be read are left.
+pub(super) async fn hand_over<C: GenericClient>(
+    client: &C,
+    tenant: &TenantId,
+    branch: &Branch,
+) -> Result<(), StoreError> {
+    let shared = of_messages(client, tenant, &branch.from, branch.messages).await?;
+    let sql = "SELECT 1 FROM context_cards \
+               WHERE tenant = $1 AND session_id = $2 AND content_hash = $3";
+    for card in shared.iter().flat_map(|row| read(tenant, row)) {
+        let keys: super::SqlValues<'_> =
+            &[&tenant.as_str(), &branch.session.as_str(), &card.content_hash];
+        if row(client, sql, keys).await?.is_none() {
+            let own = ContextCard { session: branch.session.clone(), ..card };
+            put(client, tenant, &own).await?;
+        }
+    }
+    Ok(())
 }
 
 fn read(tenant: &TenantId, row: &Row) -> Result<ContextCard, StoreError> {

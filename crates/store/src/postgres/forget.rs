@@ -3,13 +3,13 @@
 use deadpool_postgres::{Object, Transaction};
 use plimsoll_core::{ContentHash, Ref};
 use plimsoll_engine::{
-    Forgotten, MemoryId, Scope, SessionId, StoreError, TenantId, source_tombstone,
+    Forgotten, LogRow, MemoryId, Scope, SessionId, StoreError, TenantId, source_tombstone,
 };
 use tokio_postgres::Row;
 
 use super::failure::{of_client, of_commit};
 use super::text::{corrupt, escape, escape_all, escape_opt, key, limit};
-use super::{answers, artefacts, change, memories, rows};
+use super::{answers, artefacts, branches, change, memories, messages, rows};
 
 /// Removes what a scope covers. Vectors go by the tables' triggers, states and words of records by their keys.
 pub(super) async fn forget(
@@ -146,18 +146,21 @@ async fn forget_history(
     forgotten: &mut Forgotten,
 ) -> Result<Vec<String>, StoreError> {
     let values: super::SqlValues<'_> = &[&tenant.as_str(), &session.as_str()];
-    // First the row that an append to the session locks.
+    // First the row that an append to the session, or to a branch that begins with it, locks.
+    let sql = "SELECT 1 FROM sessions WHERE tenant = $1 AND session_id = $2 FOR UPDATE";
+    rows(transaction, sql, values).await?;
+    let mut refs = Vec::new();
+    for digest in messages::digests(transaction, tenant, session, u32::MAX).await? {
+        let hash = ContentHash::from_full(&digest).ok_or_else(|| corrupt("a digest"))?;
+        refs.push(Ref::message(hash).to_string());
+    }
+    branches::hand_over(transaction, tenant, session).await?;
+    let sql = "DELETE FROM unified_logs WHERE tenant = $1 AND session_id = $2 RETURNING node_type";
+    let gone = rows(transaction, sql, values).await?;
+    let messages = gone.iter().filter(|row| row.get::<_, &str>(0) == LogRow::MESSAGE).count();
+    forgotten.messages = limit(messages).unsigned_abs();
     let sql = "DELETE FROM sessions WHERE tenant = $1 AND session_id = $2";
     change(transaction, sql, values).await?;
-    let sql = "DELETE FROM unified_logs WHERE tenant = $1 AND session_id = $2 RETURNING digest";
-    let mut refs = Vec::new();
-    for row in rows(transaction, sql, values).await? {
-        if let Some(digest) = row.get::<_, Option<&str>>(0) {
-            let hash = ContentHash::from_full(digest).ok_or_else(|| corrupt("a digest"))?;
-            refs.push(Ref::message(hash).to_string());
-        }
-    }
-    forgotten.messages = limit(refs.len()).unsigned_abs();
     let sql = "DELETE FROM context_cards WHERE tenant = $1 AND session_id = $2";
     forgotten.cards = change(transaction, sql, values).await?;
     let sql = "DELETE FROM log_words WHERE tenant = $1 AND session_id = $2";

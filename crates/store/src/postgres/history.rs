@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 
 use super::messages::message_columns;
 use super::text::{self, count, limit, session, unescape_opt};
-use super::{PostgresStore, cards, forget, messages, row, rows, search};
+use super::{PostgresStore, branches, cards, forget, log, messages, row, rows, search};
 
 /// Messages that are hashed at once when all are verified (chosen).
 const CHUNK: i64 = 500;
@@ -86,14 +86,7 @@ impl HistoryStore for PostgresStore {
         tenant: &TenantId,
         session: &SessionId,
     ) -> Result<Vec<ReceiptRecord>, StoreError> {
-        let client = self.client().await?;
-        let sql = "SELECT number, content_json, hash FROM unified_logs WHERE tenant = $1 \
-                   AND session_id = $2 AND node_type = 'context_selection'";
-        let found = rows(&client, sql, &[&tenant.as_str(), &session.as_str()]).await?;
-        let mut receipts: Vec<ReceiptRecord> =
-            found.iter().map(messages::read_receipt).collect::<Result<_, _>>()?;
-        receipts.sort_by(|a, b| (a.turn, &a.strategy).cmp(&(b.turn, &b.strategy)));
-        Ok(receipts)
+        branches::receipts(&self.client().await?, tenant, session, None).await
     }
 
     async fn receipts_of(
@@ -102,13 +95,8 @@ impl HistoryStore for PostgresStore {
         session: &SessionId,
         strategy: &str,
     ) -> Result<Vec<ReceiptRecord>, StoreError> {
-        let client = self.client().await?;
-        let sql = "SELECT number, content_json, hash FROM unified_logs WHERE tenant = $1 \
-                   AND session_id = $2 AND node_type = 'context_selection' \
-                   AND strategy_key = $3 ORDER BY number";
-        let key = text::key(strategy);
-        let found = rows(&client, sql, &[&tenant.as_str(), &session.as_str(), &key]).await?;
-        found.iter().map(messages::read_receipt).collect()
+        let key = Some(text::key(strategy));
+        branches::receipts(&self.client().await?, tenant, session, key).await
     }
 
     async fn cards(
@@ -131,7 +119,7 @@ impl HistoryStore for PostgresStore {
     }
 
     async fn log(&self, tenant: &TenantId, query: &LogQuery) -> Result<Vec<LogRow>, StoreError> {
-        messages::log(&self.client().await?, tenant, query).await
+        log::newest(&self.client().await?, tenant, query).await
     }
 
     async fn efficiency(

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use deadpool_postgres::{GenericClient, Transaction};
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch};
 use plimsoll_engine::{
-    Appended, HistoryBatch, LogRow, MessageRecord, ReceiptRecord, SessionId, StoreError, TenantId,
+    Appended, HistoryBatch, MessageRecord, ReceiptRecord, SessionId, StoreError, TenantId,
     hash_prefix,
 };
 use tokio_postgres::Row;
 
 use super::failure::{of_client, of_commit};
-use super::text::{corrupt, count, escape, escape_opt, key, limit, session};
-use super::{PostgresStore, cards, change, row, rows, words};
+use super::text::{corrupt, count, escape_opt, key, limit, session};
+use super::{PostgresStore, branches, cards, change, row, rows, words};
 
 /// The columns that [`read`] reads.
 macro_rules! message_columns {
@@ -65,6 +65,9 @@ pub(super) async fn append(
     let embeddings = batch.cards.iter().filter_map(|card| card.embedding.as_ref());
     cards::open_spaces(&client, tenant, "card", embeddings).await?;
     let transaction = client.transaction().await.map_err(of_client)?;
+    if let Some(branch) = &batch.branch {
+        branches::begin(&transaction, tenant, branch).await?;
+    }
     let lengths = lock(&transaction, tenant, &batch).await?;
     let new = new_messages(&transaction, tenant, &batch.messages, lengths).await?;
     let mut added = new.len();
@@ -135,8 +138,10 @@ async fn new_messages<'a>(
         if positions.is_empty() {
             continue;
         }
-        let sql = "SELECT number, digest FROM unified_logs WHERE tenant = $1 AND session_id = $2 \
-                   AND node_type = 'message' AND number = ANY($3)";
+        let sql = "SELECT l.number, l.digest FROM session_parts($1, $2) AS part \
+                   JOIN unified_logs AS l ON l.tenant = $1 AND l.session_id = part.owner \
+                       AND l.node_type = 'message' AND l.number < part.messages \
+                   WHERE l.number = ANY($3)";
         for row in rows(transaction, sql, &[&tenant.as_str(), session, &positions]).await? {
             known.insert((session.clone(), row.get(0)), row.get(1));
         }
@@ -236,7 +241,7 @@ const INSERT_RECEIPT: &str = "
     VALUES ($1, $2, 'context_selection', $3, $4, $5, $3, $6, $7, $8, $9, $10, $11, $12, $13, $14)
     ON CONFLICT DO NOTHING";
 
-async fn insert_receipt(
+pub(super) async fn insert_receipt(
     transaction: &Transaction<'_>,
     tenant: &TenantId,
     record: &ReceiptRecord,
@@ -291,11 +296,46 @@ pub(super) async fn of_session<C: GenericClient>(
         "SELECT ",
         message_columns!(),
         " FROM unified_logs WHERE tenant = $1 AND session_id = $2 AND node_type = 'message' \
-          AND number >= $3 ORDER BY number LIMIT $4"
+          AND number >= $3 AND number < $5 ORDER BY number LIMIT $4"
     );
-    let values: super::SqlValues<'_> =
-        &[&tenant.as_str(), &session.as_str(), &i64::from(from), &limit(most)];
-    rows(client, sql, values).await?.iter().map(read).collect()
+    let mut found = Vec::new();
+    // The oldest part has the first messages.
+    for part in branches::parts_of(client, tenant, session).await?.into_iter().rev() {
+        let left = limit(most - found.len());
+        let values: super::SqlValues<'_> = &[
+            &tenant.as_str(),
+            &part.owner.as_str(),
+            &i64::from(from),
+            &left,
+            &i64::from(part.messages),
+        ];
+        for row in rows(client, sql, values).await? {
+            found.push(of(read(&row)?, session));
+        }
+        if found.len() == most {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the hashes of a session's first messages in their order, shared ones included.
+pub(super) async fn digests<C: GenericClient>(
+    client: &C,
+    tenant: &TenantId,
+    session: &SessionId,
+    most: u32,
+) -> Result<Vec<String>, StoreError> {
+    let sql = "SELECT l.digest FROM session_parts($1, $2) AS part JOIN unified_logs AS l \
+                   ON l.tenant = $1 AND l.session_id = part.owner AND l.node_type = 'message' \
+                   AND l.number < part.messages AND l.number < $3 ORDER BY l.number";
+    let values: super::SqlValues<'_> = &[&tenant.as_str(), &session.as_str(), &i64::from(most)];
+    Ok(rows(client, sql, values).await?.iter().map(|row| row.get(0)).collect())
+}
+
+/// Returns a message as the session that shares it has it.
+pub(super) fn of(record: MessageRecord, session: &SessionId) -> MessageRecord {
+    MessageRecord { session: session.clone(), ..record }
 }
 
 /// Returns the first message whose hash begins with `prefix`.
@@ -322,34 +362,4 @@ pub(super) async fn by_hash<C: GenericClient>(
         return Err(StoreError::Conflict { what: format!("several messages begin {prefix}") });
     }
     read(&found)
-}
-
-/// Returns rows of the log, each made from its message or receipt.
-pub(super) async fn log<C: GenericClient>(
-    client: &C,
-    tenant: &TenantId,
-    query: &plimsoll_engine::LogQuery,
-) -> Result<Vec<LogRow>, StoreError> {
-    let sql = concat!(
-        "SELECT node_type, hash, ",
-        message_columns!(),
-        " FROM unified_logs WHERE tenant = $1 AND ($2::text IS NULL OR session_id = $2) \
-          AND ($3::text IS NULL OR node_type = $3) AND ($4::bigint IS NULL OR recorded_at >= $4) \
-          ORDER BY recorded_at DESC, arrival DESC LIMIT $5"
-    );
-    let values: super::SqlValues<'_> = &[
-        &tenant.as_str(),
-        &query.session.as_ref().map(SessionId::as_str),
-        &query.node_type.as_ref().map(|wanted| escape(wanted)),
-        &query.since.map(|since| since.0),
-        &limit(query.limit),
-    ];
-    let found = rows(client, sql, values).await?;
-    let made = found.iter().rev().map(|row| {
-        if row.get::<_, &str>("node_type") == LogRow::MESSAGE {
-            return Ok(LogRow::of_message(&read(row)?));
-        }
-        Ok(LogRow::of_receipt(&read_receipt(row)?))
-    });
-    made.collect()
 }

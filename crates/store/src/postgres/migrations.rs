@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("bills.sql"),
     include_str!("memory_tombstones.sql"),
     include_str!("hashes.sql"),
+    include_str!("branches.sql"),
 ];
 /// The key of the lock that migrations hold: "Plimsoll" as bytes.
 const LOCK: i64 = 0x506c_696d_736f_6c6c;

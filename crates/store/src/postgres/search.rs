@@ -7,10 +7,12 @@ use plimsoll_engine::{
 };
 use tokio_postgres::Row;
 
+use super::branches::parts_of;
 use super::failure::of_client;
 use super::messages::{message_columns, read};
 use super::text::{key, limit};
 use super::{rows, words};
+use crate::part::SharedPart;
 
 /// A message's session and position.
 type MessageKey = (String, i64);
@@ -27,15 +29,19 @@ pub(super) async fn messages(
     session: Option<&SessionId>,
     query: &SearchQuery,
 ) -> Result<Vec<Hit<MessageRecord>>, StoreError> {
-    let session = session.map(SessionId::as_str);
     let transaction = client.transaction().await.map_err(of_client)?;
     let depth = depth(query.limit);
+    let parts = match session {
+        Some(session) => Some(parts_of(&transaction, tenant, session).await?),
+        None => None,
+    };
+    let within = Within::new(parts.as_deref());
     let by_text = match &query.text {
-        Some(text) => Some(by_words(&transaction, tenant, session, text, depth).await?),
+        Some(text) => Some(by_words(&transaction, tenant, &within, text, depth).await?),
         None => None,
     };
     let by_vector = match &query.embedding {
-        Some(asked) => Some(by_vector(&transaction, tenant, session, asked, depth).await?),
+        Some(asked) => Some(by_vector(&transaction, tenant, &within, asked, depth).await?),
         None => None,
     };
     let found = merge(by_text, by_vector, depth);
@@ -48,7 +54,27 @@ pub(super) async fn messages(
         hits.extend(fetch(&transaction, tenant, chunk).await?);
     }
     hits.truncate(query.limit);
+    if let Some(session) = session {
+        for hit in &mut hits {
+            hit.item.session = session.clone();
+        }
+    }
     Ok(hits)
+}
+
+/// Where a search looks: the owners of a session's parts and how many messages of each, or everywhere.
+struct Within<'a> {
+    owners: Option<Vec<&'a str>>,
+    messages: Option<Vec<i64>>,
+}
+
+impl<'a> Within<'a> {
+    fn new(parts: Option<&'a [SharedPart]>) -> Self {
+        Self {
+            owners: parts.map(|all| all.iter().map(|part| part.owner.as_str()).collect()),
+            messages: parts.map(|all| all.iter().map(|part| part.messages.into()).collect()),
+        }
+    }
 }
 
 /// Fuses two lists, or returns the one that there is.
@@ -82,23 +108,26 @@ const BY_WORDS: &str = "
             sum(asked.weight * ts_rank(words, asked.word::tsquery, 1)) AS score
         FROM unnest($3::text[], $4::float8[]) AS asked(word, weight)
         JOIN log_words ON tenant = $1 AND words @@ asked.word::tsquery
-        WHERE $2::text IS NULL OR log_words.session_id = $2
+        WHERE $2::text[] IS NULL OR log_words.session_id = ANY($2)
         GROUP BY log_words.session_id, log_words.content_hash)
     SELECT session_id, number, score
     FROM scored JOIN unified_logs USING (session_id, content_hash)
-    WHERE tenant = $1 AND node_type = 'message'
+    WHERE tenant = $1 AND node_type = 'message' AND ($2 IS NULL OR EXISTS (
+        SELECT 1 FROM unnest($2, $6::bigint[]) AS part(owner, messages)
+        WHERE owner = session_id AND number < messages))
     ORDER BY score DESC, session_id, number LIMIT $5";
 
 async fn by_words<C: GenericClient>(
     client: &C,
     tenant: &TenantId,
-    session: Option<&str>,
+    within: &Within<'_>,
     text: &str,
     depth: i64,
 ) -> Result<Vec<Hit<MessageKey>>, StoreError> {
     let asked = words::asked(client, COUNT, tenant, text).await?;
+    let Within { owners, messages } = within;
     let values: super::SqlValues<'_> =
-        &[&tenant.as_str(), &session, &asked.lexemes, &asked.weights, &depth];
+        &[&tenant.as_str(), owners, &asked.lexemes, &asked.weights, &depth, messages];
     Ok(rows(client, BY_WORDS, values).await?.iter().map(place).collect())
 }
 
@@ -116,20 +145,23 @@ const EXACT: &str = "
     FROM context_cards
     JOIN unified_logs USING (tenant, session_id, content_hash)
     WHERE context_cards.tenant = $1 AND model_key = $2 AND vector_dims(embedding) = $6
-        AND node_type = 'message' AND ($5::text IS NULL OR session_id = $5)
+        AND node_type = 'message' AND ($5::text[] IS NULL OR session_id = ANY($5) AND EXISTS (
+            SELECT 1 FROM unnest($5, $7::bigint[]) AS part(owner, messages)
+            WHERE owner = session_id AND number < messages))
     ORDER BY score DESC, session_id, number LIMIT $4";
 
 async fn by_vector(
     transaction: &Transaction<'_>,
     tenant: &TenantId,
-    session: Option<&str>,
+    within: &Within<'_>,
     asked: &Embedding,
     depth: i64,
 ) -> Result<Vec<Hit<MessageKey>>, StoreError> {
     let (model, vector) = (key(&asked.model), Vector::from(asked.vector.clone()));
     // A session is small and its cards stand together: each is compared. So they are where the index leaves room: there are
     // few, or many of them have no message.
-    if session.is_none() {
+    let Within { owners, messages } = within;
+    if owners.is_none() {
         let values: super::SqlValues<'_> = &[&tenant.as_str(), &model, &vector, &depth];
         let found = rows(transaction, NEAREST, values).await?;
         if limit(found.len()) == depth {
@@ -138,7 +170,7 @@ async fn by_vector(
     }
     let dimension = i32::try_from(asked.vector.len()).unwrap_or(i32::MAX);
     let values: super::SqlValues<'_> =
-        &[&tenant.as_str(), &model, &vector, &depth, &session, &dimension];
+        &[&tenant.as_str(), &model, &vector, &depth, owners, &dimension, messages];
     Ok(rows(transaction, EXACT, values).await?.iter().map(place).collect())
 }
 

@@ -1,9 +1,12 @@
 //! Context cards.
 
+use std::collections::BTreeSet;
+
 use plimsoll_core::{MillisSinceEpoch, Role};
-use plimsoll_engine::{Appended, ContextCard, SessionId, TenantId};
+use plimsoll_engine::{Appended, Branch, ContextCard, SessionId, TenantId};
 use rusqlite::{Connection, Row, params};
 
+use super::branches::parts_of;
 use super::failure::{SqliteFailure, unreadable};
 use super::query::{digest, row, rows, session};
 use super::receipts::{list, strings};
@@ -125,17 +128,73 @@ pub(super) fn of_session(
     tenant: &TenantId,
     session: &SessionId,
 ) -> Result<Vec<ContextCard>, SqliteFailure> {
+    let parts = parts_of(connection, tenant, session)?;
+    let mut cards = rows(
+        connection,
+        concat!(
+            "SELECT ",
+            card_columns!(),
+            " FROM context_cards WHERE tenant = ?1 AND session_id = ?2"
+        ),
+        [tenant.as_str(), session.as_str()],
+        |row| read(tenant, row),
+    )?;
+    let mut known: BTreeSet<String> = cards.iter().map(|card| card.content_hash.clone()).collect();
+    for part in parts.iter().skip(1) {
+        for card in of_messages(connection, tenant, &part.owner, part.messages)? {
+            let card = card?;
+            if known.insert(card.content_hash.clone()) {
+                cards.push(ContextCard { session: session.clone(), ..card });
+            }
+        }
+    }
+    cards.sort_by(|a, b| {
+        (b.message_timestamp, &a.content_hash).cmp(&(a.message_timestamp, &b.content_hash))
+    });
+    Ok(cards)
+}
+
+/// Returns a session's own cards of its first messages.
+fn of_messages(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+    messages: u32,
+) -> Result<Vec<Result<ContextCard, SqliteFailure>>, SqliteFailure> {
     rows(
         connection,
         concat!(
             "SELECT ",
             card_columns!(),
-            " FROM context_cards WHERE tenant = ?1 AND session_id = ?2
-             ORDER BY message_timestamp DESC, content_hash"
+            " FROM context_cards AS c WHERE tenant = ?1 AND session_id = ?2 AND EXISTS (
+                 SELECT 1 FROM unified_logs AS l
+                 WHERE l.tenant = ?1 AND l.digest >= c.content_hash
+                     AND l.digest < c.content_hash || 'g' AND l.session_id = ?2
+                     AND l.node_type = 'message' AND l.number < ?3)"
         ),
-        [tenant.as_str(), session.as_str()],
-        |row| read(tenant, row),
+        (tenant.as_str(), session.as_str(), messages),
+        |row| Ok(read(tenant, row)),
     )
+}
+
+/// Gives copies of the cards that a branch shares to it; those of its own stay, and those that cannot be read are left.
+pub(super) fn hand_over(
+    connection: &Connection,
+    tenant: &TenantId,
+    number: TenantNumber,
+    branch: &Branch,
+) -> Result<(), SqliteFailure> {
+    let shared = of_messages(connection, tenant, &branch.from, branch.messages)?;
+    let sql = "SELECT 1 FROM context_cards
+               WHERE tenant = ?1 AND session_id = ?2 AND content_hash = ?3";
+    let mut missing = Vec::new();
+    for card in shared.into_iter().flatten() {
+        let keys = [tenant.as_str(), branch.session.as_str(), &card.content_hash];
+        if row(connection, sql, keys, |_| Ok(()))?.is_none() {
+            missing.push(ContextCard { session: branch.session.clone(), ..card });
+        }
+    }
+    append(connection, tenant, number, &missing, &mut Appended::default())
 }
 
 /// Returns the card of a row; `None` if the row is gone.

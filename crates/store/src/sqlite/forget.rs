@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::failure::SqliteFailure;
 use super::query::{change, row, rows};
 use super::tenants::{self, TenantNumber};
-use super::{answers, artefacts, memories, text};
+use super::{answers, artefacts, branches, memories, messages, text};
 
 /// Removes all that belongs to a scope.
 pub(super) fn forget(
@@ -181,18 +181,21 @@ fn history(
     session: &SessionId,
     forgotten: &mut Forgotten,
 ) -> Result<Vec<String>, SqliteFailure> {
-    let gone: Vec<(i64, Option<String>)> = rows(
+    let mut refs = Vec::new();
+    for hash in messages::digests(connection, tenant, session, u32::MAX)? {
+        refs.extend(ContentHash::from_full(&hash).map(|hash| Ref::message(hash).to_string()));
+    }
+    branches::hand_over(connection, tenant, number, session)?;
+    let gone: Vec<(i64, bool)> = rows(
         connection,
-        "DELETE FROM unified_logs WHERE tenant = ?1 AND session_id = ?2 RETURNING id, digest",
+        "DELETE FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
+         RETURNING id, node_type = 'message'",
         [tenant.as_str(), session.as_str()],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let mut refs = Vec::new();
-    for (row, hash) in gone {
-        let Some(hash) = hash else { continue };
+    for (row, _) in gone.into_iter().filter(|(_, is_message)| *is_message) {
         text::delete(connection, number, &text::MESSAGES, row)?;
         forgotten.messages += 1;
-        refs.extend(ContentHash::from_full(&hash).map(|hash| Ref::message(hash).to_string()));
     }
     change(
         connection,

@@ -9,7 +9,7 @@ use plimsoll_engine::{
     SessionSummary, StoreError, TenantId, hash_prefix,
 };
 
-use super::{SqliteStore, cards, forget, log, messages, receipts, search, tenants};
+use super::{SqliteStore, branches, cards, forget, log, messages, receipts, search, tenants};
 
 #[async_trait]
 impl HistoryStore for SqliteStore {
@@ -19,6 +19,9 @@ impl HistoryStore for SqliteStore {
         self.write(move |connection| {
             let number = tenants::ensure(connection, &tenant)?;
             let mut appended = Appended::default();
+            if let Some(branch) = &batch.branch {
+                branches::begin(connection, &tenant, branch)?;
+            }
             messages::append(connection, &tenant, number, &batch.messages, &mut appended)?;
             receipts::append(connection, &tenant, &batch.receipts, &mut appended)?;
             cards::append(connection, &tenant, number, &batch.cards, &mut appended)?;

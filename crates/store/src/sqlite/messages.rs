@@ -9,6 +9,7 @@ use plimsoll_engine::{
 };
 use rusqlite::{Connection, Row};
 
+use super::branches::{parts, parts_of};
 use super::failure::{SqliteFailure, limit, unreadable};
 use super::query::{change, row, rows, session};
 use super::tenants::TenantNumber;
@@ -59,7 +60,8 @@ pub(super) fn append(
     Ok(())
 }
 
-fn count(
+/// Returns how many messages a session has.
+pub(super) fn count(
     connection: &Connection,
     tenant: &TenantId,
     session: &SessionId,
@@ -76,8 +78,12 @@ fn same(
 ) -> Result<(), SqliteFailure> {
     let kept: Option<String> = row(
         connection,
-        "SELECT digest FROM unified_logs WHERE tenant = ?1 AND session_id = ?2
-         AND node_type = 'message' AND number = ?3 AND strategy = ''",
+        concat!(
+            parts!("?1", "?2"),
+            "SELECT l.digest FROM part CROSS JOIN unified_logs AS l
+             WHERE l.tenant = ?1 AND l.session_id = part.owner AND l.node_type = 'message'
+                 AND l.number = ?3 AND l.number < part.messages AND l.strategy = ''"
+        ),
         (tenant.as_str(), record.session.as_str(), record.position),
         |row| Ok(row.get(0)?),
     )?;
@@ -151,17 +157,50 @@ pub(super) fn of_session(
     from: u32,
     most: usize,
 ) -> Result<Vec<MessageRecord>, SqliteFailure> {
+    let sql = concat!(
+        "SELECT ",
+        message_columns!(),
+        " FROM unified_logs WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'message'
+         AND number >= ?3 AND number < ?4 ORDER BY number LIMIT ?5"
+    );
+    let mut found = Vec::new();
+    // The oldest part has the first messages.
+    for part in parts_of(connection, tenant, session)?.into_iter().rev() {
+        let left = limit(most - found.len());
+        let values = (tenant.as_str(), part.owner.as_str(), from, part.messages, left);
+        let of_part = rows(connection, sql, values, read)?;
+        found.extend(of_part.into_iter().map(|record| of(record, session)));
+        if found.len() == most {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the hashes of a session's first messages in their order, shared ones included.
+pub(super) fn digests(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+    most: u32,
+) -> Result<Vec<String>, SqliteFailure> {
     rows(
         connection,
         concat!(
-            "SELECT ",
-            message_columns!(),
-            " FROM unified_logs WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'message'
-         AND number >= ?3 ORDER BY number LIMIT ?4"
+            parts!("?1", "?2"),
+            "SELECT l.digest FROM part CROSS JOIN unified_logs AS l
+             WHERE l.tenant = ?1 AND l.session_id = part.owner AND l.node_type = 'message'
+                 AND l.number < part.messages AND l.number < ?3 AND l.digest IS NOT NULL
+             ORDER BY l.number"
         ),
-        (tenant.as_str(), session.as_str(), from, limit(most)),
-        read,
+        (tenant.as_str(), session.as_str(), most),
+        |row| Ok(row.get(0)?),
     )
+}
+
+/// Returns a message as the session that shares it has it.
+pub(super) fn of(record: MessageRecord, session: &SessionId) -> MessageRecord {
+    MessageRecord { session: session.clone(), ..record }
 }
 
 /// Returns the message whose hash begins with `prefix`, which is hexadecimal.

@@ -7,9 +7,11 @@ use plimsoll_engine::{
 };
 use rusqlite::{Connection, Row, params};
 
+use super::branches::parts_of;
 use super::failure::{SqliteFailure, unreadable};
 use super::messages::touch;
 use super::query::{change, digest, rows, session};
+use crate::part::joined;
 
 /// Columns of a receipt as [`read`] expects them.
 macro_rules! receipt_columns {
@@ -75,6 +77,17 @@ pub(super) fn of_session(
     tenant: &TenantId,
     session: &SessionId,
 ) -> Result<Vec<ReceiptRecord>, SqliteFailure> {
+    of_parts(connection, tenant, session, |owner| {
+        of_owner(connection, tenant, owner)?.into_iter().collect()
+    })
+}
+
+/// Returns the receipts that a session owns, in the order of turns and strategies.
+pub(super) fn of_owner(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+) -> Result<Vec<Result<ReceiptRecord, SqliteFailure>>, SqliteFailure> {
     rows(
         connection,
         concat!(
@@ -85,7 +98,7 @@ pub(super) fn of_session(
              ORDER BY number, strategy"
         ),
         [tenant.as_str(), session.as_str()],
-        read,
+        |row| Ok(read(row)),
     )
 }
 
@@ -96,19 +109,32 @@ pub(super) fn of_strategy(
     session: &SessionId,
     strategy: &str,
 ) -> Result<Vec<ReceiptRecord>, SqliteFailure> {
-    rows(
-        connection,
-        concat!(
-            "SELECT ",
-            receipt_columns!(),
-            " FROM unified_logs
-             WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'context_selection'
-                 AND strategy = ?3
-             ORDER BY number"
-        ),
-        [tenant.as_str(), session.as_str(), strategy],
-        read,
-    )
+    let sql = concat!(
+        "SELECT ",
+        receipt_columns!(),
+        " FROM unified_logs
+         WHERE tenant = ?1 AND session_id = ?2 AND node_type = 'context_selection'
+             AND strategy = ?3
+         ORDER BY number"
+    );
+    of_parts(connection, tenant, session, |owner| {
+        rows(connection, sql, [tenant.as_str(), owner.as_str(), strategy], read)
+    })
+}
+
+/// Returns the receipts of a session's parts.
+fn of_parts(
+    connection: &Connection,
+    tenant: &TenantId,
+    session: &SessionId,
+    of: impl Fn(&SessionId) -> Result<Vec<ReceiptRecord>, SqliteFailure>,
+) -> Result<Vec<ReceiptRecord>, SqliteFailure> {
+    let mut found = Vec::new();
+    for part in parts_of(connection, tenant, session)? {
+        let of_owner = of(&part.owner)?.into_iter();
+        found.extend(of_owner.filter_map(|receipt| part.share(receipt, session)));
+    }
+    Ok(joined(found))
 }
 
 /// Reads a receipt and hashes it again.

@@ -1,6 +1,6 @@
 //! A damaged file: what can still be read, and is as it was stored, goes to a new one.
 //!
-//! Rows are read from both ends of a table, and between two places that cannot be read by halves. Text indexes, the counts of sessions
+//! Rows are read from both ends of a table, and between two places that cannot be read by halves; a table is lost with its root page. Text indexes, the counts of sessions
 //! and the numbers of tenants are made anew. The names in statements are those of this crate's own schema.
 
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use rusqlite::{Connection, ErrorCode, params_from_iter};
 
 use super::failure::SqliteFailure;
 use super::place::{OpenMode, StoreFile, beside};
-use super::query::{change, rows};
+use super::query::{change, rows, session};
 use super::verify::{self, HashedTable};
-use super::{connection, file, schema, tenants};
+use super::{branches, connection, file, schema, tenants};
 
 /// Reads of a damaged table at most; chosen: some hundred damaged pages, each found by halves.
 const READS: usize = 20_000;
@@ -288,9 +288,23 @@ fn count_anew(new: &Connection) -> Result<(), SqliteFailure> {
          FROM unified_logs WHERE true GROUP BY tenant, session_id
          ON CONFLICT (tenant, session_id) DO UPDATE SET messages = excluded.messages,
              tokens = excluded.tokens, first_at = excluded.first_at, last_at = excluded.last_at;
-         DELETE FROM sessions AS s WHERE NOT EXISTS (
+         DELETE FROM sessions AS s WHERE branch_of IS NULL AND NOT EXISTS (
+             SELECT 1 FROM unified_logs AS l
+             WHERE l.tenant = s.tenant AND l.session_id = s.session_id);
+         UPDATE sessions AS s SET messages = 0, tokens = 0
+         WHERE branch_of IS NOT NULL AND NOT EXISTS (
              SELECT 1 FROM unified_logs AS l
              WHERE l.tenant = s.tenant AND l.session_id = s.session_id)",
     )?;
+    let begun = rows(
+        new,
+        "SELECT tenant, session_id FROM sessions WHERE branch_of IS NOT NULL",
+        [],
+        |row| Ok((row.get::<_, String>(0)?, session(row, 1)?)),
+    )?;
+    for (name, session) in begun {
+        let Ok(tenant) = TenantId::new(&name) else { continue };
+        branches::count_shared(new, &tenant, &session)?;
+    }
     Ok(())
 }

@@ -3,15 +3,28 @@
 use plimsoll_engine::{Hit, MessageRecord, SearchQuery, SessionId, TenantId, fuse};
 use rusqlite::{Connection, OptionalExtension as _};
 
+use super::branches::{parts, parts_of};
 use super::failure::{SqliteFailure, limit};
 use super::query::rows;
 use super::tenants::{self, TenantNumber, of_tenant};
 use super::vectors::{VectorTable, cosine, vector};
 use super::{Caches, messages, text};
+use crate::part::SharedPart;
 
 /// Each search gives this many times the hits asked for, and at least `DEPTH`, before they are fused; chosen.
 const DEPTH_PER_HIT: usize = 3;
 const DEPTH: usize = 50;
+
+/// Whether the card `c` is of a message of `part`.
+macro_rules! part_has_card {
+    () => {
+        "c.session_id = part.owner AND (part.depth = 0 OR EXISTS (
+             SELECT 1 FROM unified_logs AS l
+             WHERE l.tenant = c.tenant AND l.digest >= c.content_hash
+                 AND l.digest < c.content_hash || 'g' AND l.session_id = part.owner
+                 AND l.node_type = 'message' AND l.number < part.messages))"
+    };
+}
 
 type ScoredRows = Vec<(i64, f64)>;
 
@@ -40,6 +53,14 @@ pub(super) fn search(
         };
         lists.push(messages_of_cards(connection, tenant, cards, depth)?);
     }
+    let parts = match session {
+        Some(session) => parts_of(connection, tenant, session)?,
+        None => Vec::new(),
+    };
+    let is_asked = |found: &MessageRecord| {
+        let has = |part: &SharedPart| found.session == part.owner && found.position < part.messages;
+        session.is_none() || parts.iter().any(has)
+    };
     let mut hits = Vec::new();
     let mut left_out = 0;
     for Hit { item, score } in merged(lists, usize::MAX) {
@@ -47,8 +68,14 @@ pub(super) fn search(
             break;
         }
         match messages::by_row(connection, tenant, item) {
-            Ok(Some(item)) => hits.push(Hit { item, score }),
-            Ok(None) => {}
+            Ok(Some(item)) if is_asked(&item) => {
+                let item = match session {
+                    Some(session) => messages::of(item, session),
+                    None => item,
+                };
+                hits.push(Hit { item, score });
+            }
+            Ok(_) => {}
             Err(SqliteFailure::Mismatch(_)) => left_out += 1,
             Err(failure) => return Err(failure),
         }
@@ -88,11 +115,15 @@ fn by_words(
              ORDER BY rank LIMIT ?4"
         }
         Some(_) => {
-            "SELECT rowid, -rank FROM messages_text_{tenant}
-             WHERE messages_text_{tenant} MATCH ?1 AND +rowid IN (
-                 SELECT id FROM unified_logs
-                 WHERE tenant = ?2 AND session_id = ?3 AND node_type = 'message')
-             ORDER BY rank LIMIT ?4"
+            concat!(
+                parts!("?2", "?3"),
+                "SELECT rowid, -rank FROM messages_text_{tenant}
+                 WHERE messages_text_{tenant} MATCH ?1 AND +rowid IN (
+                     SELECT l.id FROM part CROSS JOIN unified_logs AS l
+                     WHERE l.tenant = ?2 AND l.session_id = part.owner
+                         AND l.node_type = 'message' AND l.number < part.messages)
+                 ORDER BY rank LIMIT ?4"
+            )
         }
     };
     rows(
@@ -116,10 +147,16 @@ fn by_card_words(
         return Ok(Vec::new());
     };
     let mut query = connection.prepare_cached(&of_tenant(
-        "SELECT rowid, -rank FROM cards_text_{tenant}
-         WHERE cards_text_{tenant} MATCH ?1 AND (?3 IS NULL OR +rowid IN (
-             SELECT id FROM context_cards WHERE tenant = ?2 AND session_id = ?3))
-         ORDER BY rank LIMIT ?4",
+        concat!(
+            parts!("?2", "?3"),
+            "SELECT rowid, -rank FROM cards_text_{tenant}
+             WHERE cards_text_{tenant} MATCH ?1 AND (?3 IS NULL OR +rowid IN (
+                 SELECT c.id FROM part CROSS JOIN context_cards AS c
+                 WHERE c.tenant = ?2 AND ",
+            part_has_card!(),
+            "))
+             ORDER BY rank LIMIT ?4"
+        ),
         number,
     ))?;
     let rows = query.query_map(
@@ -136,10 +173,12 @@ fn of_session(
     session: &SessionId,
     asked: &plimsoll_engine::Embedding,
 ) -> Result<ScoredRows, SqliteFailure> {
-    let mut query = connection.prepare_cached(
-        "SELECT id, embedding FROM context_cards
-         WHERE tenant = ?1 AND session_id = ?2 AND embedding_model = ?3 AND embedding IS NOT NULL",
-    )?;
+    let mut query = connection.prepare_cached(concat!(
+        parts!("?1", "?2"),
+        "SELECT c.id, c.embedding FROM part CROSS JOIN context_cards AS c
+         WHERE c.tenant = ?1 AND c.embedding_model = ?3 AND c.embedding IS NOT NULL AND ",
+        part_has_card!()
+    ))?;
     let mut rows = query.query((tenant.as_str(), session.as_str(), &asked.model))?;
     let mut cards = Vec::new();
     while let Some(row) = rows.next()? {

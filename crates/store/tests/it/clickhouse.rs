@@ -134,7 +134,7 @@ async fn a_batch_is_one_part() {
     let store = database.open().await.expect("a store");
     let messages = (0..3_000).map(|i| message("s", i, &format!("text {i}"))).collect();
     let receipts = (0..500).map(|turn| receipt("s", turn, "masking")).collect();
-    let batch = HistoryBatch { messages, receipts, cards: Vec::new() };
+    let batch = HistoryBatch { messages, receipts, ..HistoryBatch::default() };
     store.append(&tenant("a"), batch).await.expect("appended");
     let parts = "SELECT count() FROM system.parts
         WHERE database = currentDatabase() AND table = 'unified_logs' FORMAT TSV";
@@ -148,6 +148,7 @@ async fn cards_of_a_batch_without_its_end_do_not_count() {
     let record = message("s", 0, "walrus");
     let about = card("a", &record, "animal");
     let whole = HistoryBatch {
+        branch: None,
         messages: vec![record.clone()],
         receipts: vec![],
         cards: vec![about.clone()],
@@ -190,7 +191,8 @@ async fn hostile_words_of_cards_and_models_are_values() {
         cards.push(about);
         records.push(record);
     }
-    let whole = HistoryBatch { messages: records.clone(), receipts: vec![], cards: cards.clone() };
+    let whole =
+        HistoryBatch { messages: records.clone(), cards: cards.clone(), ..HistoryBatch::default() };
     store.append(&tenant("a"), whole).await.expect("appended");
     let mut found = store.cards(&tenant("a"), &session("s")).await.expect("cards");
     found.sort_by_key(|card| card.message_timestamp);
@@ -212,7 +214,7 @@ async fn vectors_of_any_dimension_pass_the_index() {
     let mut cards: Vec<_> = records.iter().map(|record| card("a", record, "about")).collect();
     cards[1].embedding = Some(embedding("m", 10.0));
     cards[2].embedding = Some(plimsoll_engine::Embedding { model: "m".into(), vector: vec![1.0] });
-    let whole = HistoryBatch { messages: records, receipts: vec![], cards: cards.clone() };
+    let whole = HistoryBatch { messages: records, cards: cards.clone(), ..HistoryBatch::default() };
     store.append(&tenant("a"), whole).await.expect("appended");
     let query = SearchQuery { text: None, embedding: Some(embedding("m", 0.0)), limit: 9 };
     let hits = store.search(&tenant("a"), None, &query).await.expect("hits");
@@ -249,7 +251,11 @@ async fn tables_of_version_1_are_brought_up_to_date() {
     database.run("INSERT INTO plimsoll_schema SELECT 1").await;
     let store = database.open().await.expect("it is brought up to date");
     let receipts = vec![receipt("s", 0, "masking")];
-    let batch = HistoryBatch { messages: vec![message("s", 1, "new")], receipts, cards: vec![] };
+    let batch = HistoryBatch {
+        messages: vec![message("s", 1, "new")],
+        receipts,
+        ..HistoryBatch::default()
+    };
     assert_eq!(store.append(&tenant("a"), batch).await.expect("appended").added, 2);
     assert_eq!(store.verify(&tenant("a")).await.expect("verified").messages, 2);
     assert_eq!(database.run("SELECT max(version) FROM plimsoll_schema FORMAT TSV").await, "2");
@@ -343,7 +349,7 @@ impl Step {
                 about
             })
             .collect();
-        HistoryBatch { messages, receipts, cards }
+        HistoryBatch { messages, receipts, cards, branch: None }
     }
 }
 

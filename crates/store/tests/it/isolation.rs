@@ -43,6 +43,7 @@ pub(crate) async fn act(
             let mut about = card(who, &record, text);
             about.embedding = Some(embedding("m", angle));
             let batch = HistoryBatch {
+                branch: None,
                 messages: vec![record],
                 receipts: vec![receipt(of, at as u32, "masking")],
                 cards: vec![about],

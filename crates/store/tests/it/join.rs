@@ -27,7 +27,7 @@ pub(crate) async fn fill(store: &dyn HistoryStore) -> [[String; 3]; 2] {
         [record.hash.short(), role.to_owned(), summary.to_owned()]
     });
     assert_eq!(rows[0][0], about.content_hash);
-    let batch = HistoryBatch { messages, receipts: Vec::new(), cards: vec![about] };
+    let batch = HistoryBatch { messages, cards: vec![about], ..HistoryBatch::default() };
     store.append(&tenant("a"), batch).await.expect("appended");
     rows
 }

@@ -1,6 +1,7 @@
 //! The stores against their ports, and what only one of them promises.
 
 mod answers;
+mod branches;
 #[cfg(feature = "clickhouse")]
 mod clickhouse;
 mod conformance;

@@ -103,6 +103,7 @@ async fn rows_that_were_changed_in_the_file_are_not_returned() {
     let a = tenant("a");
     let first = message("s", 0, "walrus");
     let whole = HistoryBatch {
+        branch: None,
         receipts: vec![receipt("s", 0, "masking")],
         cards: vec![card("a", &first, "an animal")],
         messages: vec![first],
@@ -164,6 +165,10 @@ async fn a_repair_keeps_what_is_whole_and_returns_nothing_wrong() {
     }
     drop(store);
     let bytes = std::fs::read(&path).expect("the file");
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'unified_logs'";
+    let root: u32 = database.query_row(sql, [], |row| row.get(0)).expect("a table");
+    drop(database);
     let mut random = Seeded(0x5A1_7A6E);
     let (mut rounds, mut kept) = (0, 0);
     for round in 0..8 {
@@ -171,6 +176,10 @@ async fn a_repair_keeps_what_is_whole_and_returns_nothing_wrong() {
         // The first two pages name the tables; without them there is no store to read.
         for _ in 0..SPOILT {
             let page = 2 + random.below(bytes.len() / 4096 - 2);
+            // A table is lost with its root, which counts from 1.
+            if page + 1 == root as usize {
+                continue;
+            }
             for byte in &mut damaged[page * 4096..][..4096] {
                 *byte ^= 0x5A;
             }

@@ -201,7 +201,7 @@ pub async fn messages_are_found_by_a_prefix_of_their_hash(store: SharedHistory) 
 pub async fn sessions_come_newest_first(store: SharedHistory) {
     let messages = vec![message("old", 0, "one"), message("new", 0, "two"), message("new", 1, "x")];
     let receipts = vec![receipt("receipts", 0, "masking")];
-    append(&store, HistoryBatch { messages, receipts, cards: Vec::new() }).await;
+    append(&store, HistoryBatch { messages, receipts, ..HistoryBatch::default() }).await;
     let sessions = store.sessions(&tenant("a"), 10).await.expect("sessions");
     let names: Vec<&str> = sessions.iter().map(|summary| summary.session.as_str()).collect();
     assert_eq!(names, ["receipts", "new", "old"]);
@@ -291,7 +291,7 @@ pub async fn words_and_vectors_are_fused(store: SharedHistory) {
 pub async fn the_log_returns_the_newest_rows(store: SharedHistory) {
     let messages = vec![message("s", 0, "\n first line\nsecond"), message("s", 1, "two")];
     let receipts = vec![receipt("s", 0, "masking")];
-    append(&store, HistoryBatch { messages, receipts, cards: Vec::new() }).await;
+    append(&store, HistoryBatch { messages, receipts, ..HistoryBatch::default() }).await;
     append(&store, batch(vec![message("t", 0, "elsewhere")])).await;
     let all = LogQuery { limit: 10, ..LogQuery::default() };
     let log = async |query: LogQuery| store.log(&tenant("a"), &query).await.expect("rows");
@@ -375,7 +375,8 @@ pub async fn tenants_never_meet(store: SharedHistory) {
     let record = message("s", 0, "canary");
     let receipts = vec![receipt("s", 0, "masking")];
     let cards = vec![pointed(&record, 0.0)];
-    append(&store, HistoryBatch { messages: vec![record.clone()], receipts, cards }).await;
+    append(&store, HistoryBatch { messages: vec![record.clone()], receipts, cards, branch: None })
+        .await;
     let s = session("s");
     assert_eq!(store.messages(&b, &s, 0, 9).await.expect("read"), []);
     assert_fails!(store.message_by_hash(&b, &record.hash.full()), NotFound);

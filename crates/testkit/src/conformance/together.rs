@@ -20,6 +20,7 @@ async fn fill((history, knowledge): &Stores, name: &str) {
         let mut about = card(name, &record, "penguin");
         about.embedding = Some(embedding("m", 0.0));
         let batch = HistoryBatch {
+            branch: None,
             messages: vec![record.clone()],
             receipts: vec![receipt(of, 0, "masking")],
             cards: vec![about],

@@ -24,7 +24,6 @@ fn checked(record: &MessageRecord) -> StoreResult<MessageRecord> {
 impl Records {
     /// Refuses a batch that cannot be appended whole.
     fn check(&self, batch: &HistoryBatch) -> StoreResult<()> {
-        batch.check()?;
         let mut ends: BTreeMap<&str, Vec<ContentHash>> = BTreeMap::new();
         for record in &batch.messages {
             let session = record.session.as_str();
@@ -146,6 +145,8 @@ fn efficiency(
 #[async_trait]
 impl HistoryStore for MemoryStore {
     async fn append(&self, tenant: &TenantId, batch: HistoryBatch) -> StoreResult<Appended> {
+        batch.check()?;
+        let batch = batch.with_past(self, tenant).await?;
         self.with(tenant, |records| {
             records.check(&batch)?;
             Ok(records.append(tenant, batch))

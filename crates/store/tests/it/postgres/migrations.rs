@@ -19,7 +19,7 @@ async fn many_gateways_start_together() {
     }
     let client = database.client().await;
     let versions = client.query("SELECT version FROM schema_migrations", &[]).await.expect("rows");
-    assert_eq!(versions.len(), 5, "each migration ran once");
+    assert_eq!(versions.len(), 6, "each migration ran once");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
