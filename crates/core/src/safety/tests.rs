@@ -206,6 +206,17 @@ fn arguments_stay_json() {
     );
 }
 
+#[test]
+fn a_number_that_the_text_cuts_off_is_read_to_its_end() {
+    let whole = "DE89 3704 0044 0532 0130 00";
+    assert_eq!(find(whole).len(), 1);
+    for end in 0..whole.len() {
+        let is_account = |finding: &Finding| finding.kind == SensitiveKind::Iban;
+        assert!(!find(&whole[..end]).iter().any(is_account), "{}", &whole[..end]);
+    }
+    assert_eq!(find("Q%4111 1111 1111 1111").len(), 1);
+}
+
 proptest::proptest! {
     #[test]
     fn nothing_redacted_is_found_again(

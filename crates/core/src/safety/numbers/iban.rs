@@ -28,7 +28,7 @@ pub(super) fn iban(bytes: &[u8], at: usize) -> Option<Finding> {
     let mut characters = [0_u8; 34];
     let (mut count, mut end) = (0, at);
     while count < *length {
-        let byte = byte_at(bytes, end);
+        let byte = *bytes.get(end)?;
         if spaced && count > 0 && count % 4 == 0 && byte == b' ' && before(bytes, end) != b' ' {
             end += 1;
             continue;
