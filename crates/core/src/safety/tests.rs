@@ -225,6 +225,8 @@ proptest::proptest! {
                 "\\PC{0,12}",
                 "[ -~\n]{0,20}",
                 "[0-9 .+()-]{0,24}",
+                "(DE|GB|NO|[A-Z]{2})[0-9]{2}( [A-Z0-9]{4}){0,7}",
+                "[%&#;xu\\\\0-9A-Fa-f ]{0,16}",
                 proptest::strategy::Just("jane@example.com".to_owned()),
                 proptest::strategy::Just("4111 1111 1111 1111".to_owned()),
                 proptest::strategy::Just(made("ghp_", 36)),
