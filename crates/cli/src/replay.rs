@@ -163,15 +163,33 @@ fn several(
     })
 }
 
+/// Replays a session under each policy, with the full history beside them on a thread of its own.
 fn replayed(
     arguments: &ReplayArguments,
     loaded: &Loaded,
     policies: &[Named],
 ) -> Result<(Replay, Vec<Run>), CommandError> {
+    std::thread::scope(|scope| {
+        let full = scope.spawn(|| {
+            let terms = |message: &plimsoll_core::Message| loaded.terms_of(message);
+            let (stretches, shared) = (loaded.counted.stretches(), loaded.counted.overhead.shared);
+            replay_stretches(stretches, &Policy::Full, shared, terms, |_| {})
+        });
+        let runs = runs(arguments, loaded, policies)?;
+        // A panic there is a panic here.
+        Ok((full.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), runs))
+    })
+}
+
+fn runs(
+    arguments: &ReplayArguments,
+    loaded: &Loaded,
+    policies: &[Named],
+) -> Result<Vec<Run>, CommandError> {
     let recording =
         store::record(&arguments.reading, arguments.settings.config.as_deref(), loaded)?;
-    let mut progress =
-        Progress::new("replaying", loaded.counted.turns() * (policies.len() as u64 + 1));
+    let turns = loaded.counted.turns() * policies.len() as u64;
+    let mut progress = Progress::new("replaying", turns);
     let terms = |message: &plimsoll_core::Message| loaded.terms_of(message);
     let shared = loaded.counted.overhead.shared;
     let mut runs = Vec::new();
@@ -198,8 +216,5 @@ fn replayed(
         }
         runs.push(Run { policy: name.clone(), replay });
     }
-    let full = replay_stretches(loaded.counted.stretches(), &Policy::Full, shared, terms, |_| {
-        progress.step();
-    });
-    Ok((full, runs))
+    Ok(runs)
 }

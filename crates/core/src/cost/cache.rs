@@ -161,6 +161,8 @@ pub struct Cache {
     last: Vec<u64>,
     /// The entries that the last request's prefixes have: the piece at whose end each stands, ascending, and its digest.
     chain: Vec<(usize, u64)>,
+    /// In steps, what all of the chain has in place of entries of their own, so that a request writes what is new alone.
+    of_chain: Option<CacheEntry>,
     last_used: Option<MillisSinceEpoch>,
 }
 
@@ -185,9 +187,10 @@ impl Cache {
         let RequestPieces { pieces, prefixes } = request;
         let cold = self.is_cold(prices, now);
         let alike = self.alike(pieces);
+        let is_steps = prices.cache == CacheKind::Steps;
+        self.cut_chain(alike, !is_steps);
         // Behind the common part each prefix is looked up once; before it, the chain has all entries.
-        self.chain.truncate(self.chain.partition_point(|(at, _)| *at < alike));
-        for (at, (prefix, _)) in prefixes.iter().enumerate().skip(alike) {
+        for (at, (prefix, _)) in prefixes.iter().enumerate().skip(alike).filter(|_| !is_steps) {
             if self.entries.contains_key(prefix) {
                 self.chain.push((at, *prefix));
             }
@@ -208,6 +211,17 @@ impl Cache {
         charge
     }
 
+    /// Cuts the chain to the first pieces; what is cut off, or all of it, has entries of its own again.
+    fn cut_chain(&mut self, pieces: usize, is_all: bool) {
+        let end = self.chain.partition_point(|(at, _)| *at < pieces);
+        if let Some(entry) = self.of_chain {
+            let own = &self.chain[if is_all { 0 } else { end }..];
+            self.entries.extend(own.iter().map(|(_, prefix)| (*prefix, entry)));
+            self.of_chain = Some(entry).filter(|_| !is_all);
+        }
+        self.chain.truncate(end);
+    }
+
     /// Counts the pieces at the beginning that equal those of the last request.
     fn alike(&self, pieces: &[Piece]) -> usize {
         self.last.iter().zip(pieces).take_while(|(last, now)| **last == now.key).count()
@@ -215,13 +229,15 @@ impl Cache {
 
     /// Returns whether no entry is left at `now`. Unknown times count as warm.
     pub fn is_cold(&self, prices: &Prices, now: Option<MillisSinceEpoch>) -> bool {
-        let living = |entry: &CacheEntry| lives(prices, *entry, now);
-        !self.entries.is_empty() && !self.entries.values().any(living)
+        let of_chain = self.of_chain.iter().filter(|_| !self.chain.is_empty());
+        let mut all = of_chain.chain(self.entries.values()).peekable();
+        all.peek().is_some() && !all.any(|entry| lives(prices, *entry, now))
     }
 
     /// Notes that all living entries were read at `at`.
     pub fn read_again(&mut self, prices: &Prices, at: MillisSinceEpoch) {
-        for entry in self.entries.values_mut().filter(|entry| lives(prices, **entry, Some(at))) {
+        let all = self.of_chain.iter_mut().chain(self.entries.values_mut());
+        for entry in all.filter(|entry| lives(prices, **entry, Some(at))) {
             entry.used = entry.used.max(Some(at));
         }
         self.last_used = self.last_used.max(Some(at));
@@ -238,7 +254,7 @@ impl Cache {
         let known = self.chain.iter().take_while(|(at, _)| *at < alike).copied();
         let rest = request.prefixes.iter().enumerate().skip(alike);
         let all = known.chain(rest.map(|(at, (prefix, _))| (at, *prefix)));
-        all.filter(|(_, prefix)| self.has(prices, *prefix, now)).map(|(at, _)| at).collect()
+        all.filter(|(at, prefix)| self.has(prices, *at, *prefix, now)).map(|(at, _)| at).collect()
     }
 
     /// Returns the last piece that ends a living entry at `now`.
@@ -248,11 +264,25 @@ impl Cache {
         request: &RequestPieces,
         now: Option<MillisSinceEpoch>,
     ) -> Option<usize> {
-        request.prefixes.iter().rposition(|(prefix, _)| self.has(prices, *prefix, now))
+        self.last_living(prices, &request.prefixes, now)
     }
 
-    fn has(&self, prices: &Prices, prefix: u64, now: Option<MillisSinceEpoch>) -> bool {
-        self.entries.get(&prefix).is_some_and(|entry| lives(prices, *entry, now))
+    fn last_living(
+        &self,
+        prices: &Prices,
+        prefixes: &[(u64, f64)],
+        now: Option<MillisSinceEpoch>,
+    ) -> Option<usize> {
+        (0..prefixes.len()).rfind(|&at| self.has(prices, at, prefixes[at].0, now))
+    }
+
+    /// Returns whether a prefix that ends at piece `at` has a living entry.
+    fn has(&self, prices: &Prices, at: usize, prefix: u64, now: Option<MillisSinceEpoch>) -> bool {
+        // In steps the chain has every piece.
+        let is_in_chain = |_: &CacheEntry| self.chain.get(at) == Some(&(at, prefix));
+        let of_chain = self.of_chain.as_ref().filter(|entry| is_in_chain(entry));
+        let entry = of_chain.or_else(|| self.entries.get(&prefix));
+        entry.is_some_and(|entry| lives(prices, *entry, now))
     }
 
     fn charge_marks(
@@ -339,7 +369,7 @@ impl Cache {
     ) -> Option<usize> {
         let mut blocks = 0;
         for at in (0..=mark).rev() {
-            if self.has(prices, prefixes[at].0, now) {
+            if self.has(prices, at, prefixes[at].0, now) {
                 return Some(at);
             }
             blocks += pieces[at].blocks.max(1);
@@ -360,7 +390,7 @@ impl Cache {
         let total = prefixes.last().map_or(0.0, |last| last.1);
         let life = pieces.iter().filter_map(|piece| piece.mark).max().unwrap_or_default();
         let least = f64::from(prices.cache_least);
-        let known = prefixes.iter().rposition(|(prefix, _)| self.has(prices, *prefix, now));
+        let known = self.last_living(prices, prefixes, now);
         let common = known.map_or(0.0, |at| prefixes[at].1);
         let cached = match prices.cache {
             _ if common < least => 0.0,
@@ -370,24 +400,33 @@ impl Cache {
             }
             _ => common,
         };
+        if prices.cache == CacheKind::Steps {
+            for (at, (prefix, _)) in prefixes.iter().enumerate().skip(self.chain.len()) {
+                self.entries.remove(prefix);
+                self.chain.push((at, *prefix));
+            }
+            self.of_chain = Some(CacheEntry { used: now, life });
+            return Charge { cached, ..written_by(total - cached, life) };
+        }
         for (at, (prefix, _)) in prefixes.iter().enumerate() {
             // A read also refreshes the shorter entries that begin it.
             let known = known.is_some_and(|known| at <= known) && self.entries.contains_key(prefix);
             let ends = at + 1 == prefixes.len() || pieces[at].mark.is_some();
-            if prices.cache == CacheKind::Steps || ends || known {
+            if ends || known {
                 self.entries.insert(*prefix, CacheEntry { used: now, life });
             }
         }
         let entries = &self.entries;
-        // In steps every prefix has an entry now.
-        let is_all = prices.cache == CacheKind::Steps;
         let all = prefixes.iter().enumerate().map(|(at, (prefix, _))| (at, *prefix));
         self.chain.clear();
-        self.chain.extend(all.filter(|(_, prefix)| is_all || entries.contains_key(prefix)));
-        let written = total - cached;
-        let written_long = if life == Life::Long { written } else { 0.0 };
-        Charge { cached, written, written_long, ..Charge::default() }
+        self.chain.extend(all.filter(|(_, prefix)| entries.contains_key(prefix)));
+        Charge { cached, ..written_by(total - cached, life) }
     }
+}
+
+fn written_by(written: f64, life: Life) -> Charge {
+    let written_long = if life == Life::Long { written } else { 0.0 };
+    Charge { written, written_long, ..Charge::default() }
 }
 
 /// Returns for each piece the digest and the tokens of the prefix up to its end.
