@@ -154,17 +154,12 @@ impl Default for Safety {
 /// How often each kind was found.
 pub type Flags = BTreeMap<SensitiveKind, u32>;
 
+/// Encodings of encodings that are read (chosen: an address in a query of an address in a text).
+const ENCODINGS: usize = 3;
+
 /// Finds sensitive data in `text`, also where it is encoded, in order and without overlaps.
 pub fn find(text: &str) -> Vec<Finding> {
-    let mut found = Vec::new();
-    anchors::find(text, &mut found);
-    numbers::find(text, &mut found);
-    if let Some(decoded) = Decoded::of(text) {
-        let mut encoded = Vec::new();
-        anchors::find(&decoded.text, &mut encoded);
-        numbers::find(&decoded.text, &mut encoded);
-        found.extend(encoded.iter().filter_map(|finding| decoded.original(finding)));
-    }
+    let mut found = find_decoded(text, ENCODINGS);
     if found.len() > 1 {
         // Of two overlapping findings the one that begins first counts, then the longer, then the more exact kind.
         found.sort_by_key(|finding: &Finding| {
@@ -178,6 +173,20 @@ pub fn find(text: &str) -> Vec<Finding> {
             }
             free
         });
+    }
+    found
+}
+
+/// Finds sensitive data as it stands, and behind so many encodings, each within the one before.
+fn find_decoded(text: &str, encodings: usize) -> Vec<Finding> {
+    let mut found = Vec::new();
+    anchors::find(text, &mut found);
+    numbers::find(text, &mut found);
+    if encodings > 0
+        && let Some(decoded) = Decoded::of(text)
+    {
+        let encoded = find_decoded(&decoded.text, encodings - 1);
+        found.extend(encoded.iter().filter_map(|finding| decoded.original(finding)));
     }
     found
 }

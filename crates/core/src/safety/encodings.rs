@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use super::Finding;
 
-/// The entities by name that stand for characters of addresses; the others are written by number.
-const NAMED: [(&str, u8); 6] = [
+/// The entities by name that stand for characters of addresses, or begin another; the others are written by number.
+const NAMED: [(&str, u8); 7] = [
+    ("&amp;", b'&'),
     ("&commat;", b'@'),
     ("&period;", b'.'),
     ("&lowbar;", b'_'),
@@ -140,6 +141,9 @@ mod tests {
             "ann&#0064;example.com",
             "ann&commat;example&period;com",
             "ann\\u0040example.com",
+            "ann%2540example.com",
+            "ann%252540example.com",
+            "ann&amp;#64;example.com",
             "a\u{200b}nn@exam\u{ad}ple.com",
             "ann\u{feff}@\u{2060}example.com",
         ] {
