@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::piece::{Life, Piece, RequestPieces};
 use super::prices::{CacheKind, Prices};
 use crate::message::{MillisSinceEpoch, Usage};
 
@@ -17,31 +18,6 @@ use crate::message::{MillisSinceEpoch, Usage};
 const LOOK_BACK: u32 = 20;
 /// The most marks of a request (the same page).
 pub const MOST_MARKS: usize = 4;
-
-/// The life that a client asks for an entry.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Life {
-    /// The provider's shortest life.
-    #[default]
-    Short,
-    /// The longer life, which costs more to write.
-    Long,
-}
-
-/// A part of a request in the order in which a provider reads it: tools, system prompt, messages.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Piece {
-    /// A digest of its content.
-    pub key: u64,
-    pub tokens: f64,
-    /// Content blocks in it; a look-back counts them.
-    pub blocks: u32,
-    /// The mark at its end.
-    pub mark: Option<Life>,
-}
 
 /// The tokens of one request, by what the cache did with them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -120,39 +96,6 @@ impl Hasher for DigestHasher {
     }
 }
 
-/// A request as the cache reads it: its pieces, and for each the digest and the tokens of the prefix up to its end.
-///
-/// Made once for each request, since it grows with the conversation; marks change no prefix.
-#[derive(Debug, Clone)]
-pub(crate) struct RequestPieces {
-    pieces: Vec<Piece>,
-    prefixes: Vec<(u64, f64)>,
-}
-
-impl RequestPieces {
-    pub(crate) fn new(pieces: Vec<Piece>) -> Self {
-        let prefixes = prefixes(&pieces);
-        Self { pieces, prefixes }
-    }
-
-    /// Sets a mark at the end of a piece that has none.
-    pub(crate) fn mark(&mut self, piece: usize, life: Life) {
-        if let Some(piece) = self.pieces.get_mut(piece) {
-            piece.mark = piece.mark.or(Some(life));
-        }
-    }
-
-    /// Returns the keys of the messages; the first piece is the tools and the system prompt.
-    pub(crate) fn message_keys(&self) -> impl Iterator<Item = u64> + '_ {
-        self.pieces.iter().skip(1).map(|piece| piece.key)
-    }
-
-    /// Returns the tokens up to the end of a piece.
-    pub(crate) fn tokens_to(&self, piece: usize) -> f64 {
-        self.prefixes[piece].1
-    }
-}
-
 /// The state of a provider's cache for one conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Cache {
@@ -161,7 +104,7 @@ pub struct Cache {
     last: Vec<u64>,
     /// The entries that the last request's prefixes have: the piece at whose end each stands, ascending, and its digest.
     chain: Vec<(usize, u64)>,
-    /// In steps, what all of the chain has in place of entries of their own, so that a request writes what is new alone.
+    /// In steps, the one entry of every prefix in the chain, so that a request writes only what is new.
     of_chain: Option<CacheEntry>,
     last_used: Option<MillisSinceEpoch>,
 }
@@ -279,10 +222,9 @@ impl Cache {
     /// Returns whether a prefix that ends at piece `at` has a living entry.
     fn has(&self, prices: &Prices, at: usize, prefix: u64, now: Option<MillisSinceEpoch>) -> bool {
         // In steps the chain has every piece.
-        let is_in_chain = |_: &CacheEntry| self.chain.get(at) == Some(&(at, prefix));
-        let of_chain = self.of_chain.as_ref().filter(|entry| is_in_chain(entry));
-        let entry = of_chain.or_else(|| self.entries.get(&prefix));
-        entry.is_some_and(|entry| lives(prices, *entry, now))
+        let of_chain = self.of_chain.filter(|_| self.chain.get(at) == Some(&(at, prefix)));
+        let entry = of_chain.or_else(|| self.entries.get(&prefix).copied());
+        entry.is_some_and(|entry| lives(prices, entry, now))
     }
 
     fn charge_marks(
@@ -427,23 +369,6 @@ impl Cache {
 fn written_by(written: f64, life: Life) -> Charge {
     let written_long = if life == Life::Long { written } else { 0.0 };
     Charge { written, written_long, ..Charge::default() }
-}
-
-/// Returns for each piece the digest and the tokens of the prefix up to its end.
-fn prefixes(pieces: &[Piece]) -> Vec<(u64, f64)> {
-    let (mut digest, mut tokens) = (0_u64, 0.0);
-    pieces
-        .iter()
-        .map(|piece| {
-            // The finalizer of SplitMix64 over the prefix so far: equal prefixes, equal digests.
-            let mut mixed = digest.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ piece.key;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            digest = mixed ^ (mixed >> 31);
-            tokens += piece.tokens;
-            (digest, tokens)
-        })
-        .collect()
 }
 
 fn lives(prices: &Prices, entry: CacheEntry, now: Option<MillisSinceEpoch>) -> bool {

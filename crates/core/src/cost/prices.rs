@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cache::{Charge, Life};
+use super::cache::Charge;
+use super::piece::Life;
 use crate::message::{MillisSinceEpoch, Usage};
 
 /// How a provider finds cached prefixes.
