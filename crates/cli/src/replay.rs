@@ -169,13 +169,16 @@ fn replayed(
     loaded: &Loaded,
     policies: &[Named],
 ) -> Result<(Replay, Vec<Run>), CommandError> {
+    // What cannot be recorded is said before anything is replayed.
+    let recording =
+        store::record(&arguments.reading, arguments.settings.config.as_deref(), loaded)?;
     std::thread::scope(|scope| {
         let full = scope.spawn(|| {
             let terms = |message: &plimsoll_core::Message| loaded.terms_of(message);
             let (stretches, shared) = (loaded.counted.stretches(), loaded.counted.overhead.shared);
             replay_stretches(stretches, &Policy::Full, shared, terms, |_| {})
         });
-        let runs = runs(arguments, loaded, policies)?;
+        let runs = runs(arguments, loaded, policies, recording.as_ref())?;
         // A panic there is a panic here.
         Ok((full.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), runs))
     })
@@ -185,9 +188,8 @@ fn runs(
     arguments: &ReplayArguments,
     loaded: &Loaded,
     policies: &[Named],
+    recording: Option<&store::Recording>,
 ) -> Result<Vec<Run>, CommandError> {
-    let recording =
-        store::record(&arguments.reading, arguments.settings.config.as_deref(), loaded)?;
     let turns = loaded.counted.turns() * policies.len() as u64;
     let mut progress = Progress::new("replaying", turns);
     let terms = |message: &plimsoll_core::Message| loaded.terms_of(message);
@@ -200,7 +202,7 @@ fn runs(
         };
         let mut records = Vec::new();
         let replay = replay_stretches(loaded.counted.stretches(), policy, shared, terms, |turn| {
-            if let Some(recording) = &recording {
+            if let Some(recording) = recording {
                 records.push(recording.receipt(name, &turn));
             }
             if let Some(writer) = &mut contexts {
@@ -211,7 +213,7 @@ fn runs(
         if let Some(writer) = contexts {
             writer.finish()?;
         }
-        if let Some(recording) = &recording {
+        if let Some(recording) = recording {
             recording.keep_receipts(records)?;
         }
         runs.push(Run { policy: name.clone(), replay });

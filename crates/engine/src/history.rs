@@ -217,8 +217,8 @@ pub trait HistoryStore: Send + Sync + std::fmt::Debug {
     ///
     /// A session that [`Branch`] begins has from then on what it shares as if that had been appended to it, with the times and
     /// cards of the session that it left. Its receipts are [`ReceiptRecord::inherited`]. It keeps all of it when the other is
-    /// forgotten. [`StoreError::Conflict`] if the other has fewer messages, or a session of that name began otherwise. What is shared counts among the selections of the
-    /// branch only where a store copies it.
+    /// forgotten. [`StoreError::Conflict`] if the other has fewer messages, or a session of that name began otherwise. A store
+    /// that copies what is shared counts it among the selections of the branch too.
     async fn append(&self, tenant: &TenantId, batch: HistoryBatch) -> Result<Appended, StoreError>;
 
     /// Returns the messages of a session from `from` on, in order, at most `limit`; an unknown session has none.

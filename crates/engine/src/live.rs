@@ -53,7 +53,7 @@ pub struct LiveSession {
     last: Option<LastDecision>,
     /// Messages that the store has.
     kept: usize,
-    /// Where it began, until the store knows.
+    /// The branch that it begins as, until the store has it.
     branch: Option<Branch>,
     unkept: Vec<ReceiptRecord>,
     carried: Vec<Arc<str>>,
@@ -313,9 +313,9 @@ impl LiveSession {
         earlier.into_iter().any(|entry| entry.hash == record.hash)
     }
 
-    /// Takes note that the store has a batch, or will have it: then what it answered is not known.
+    /// Takes note that the store has a batch; `appended` is `None` while the batch waits for the store.
     ///
-    /// Where the store knew a part of it, another gateway was first, and may have other receipts for the same turns.
+    /// If the store had a part of it already, another gateway was first and may have other receipts for the same turns.
     pub fn keep(&mut self, batch: &HistoryBatch, appended: Option<Appended>) {
         let end = batch.messages.last().map_or(0, |record| record.position as usize + 1);
         self.kept = self.kept.max(end);

@@ -1,33 +1,23 @@
 //! The parts of a session: its own rows and, before those, some of the sessions that it goes back to.
 
-use plimsoll_engine::{ReceiptRecord, SessionId};
+use plimsoll_engine::{Branch, ReceiptRecord};
 
 /// Rows of one session that belong to another, or to itself.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedPart {
-    pub(crate) owner: SessionId,
-    /// Its messages below this position.
-    pub(crate) messages: u32,
-    /// Its receipts of turns below this one, under these strategies and of no more messages; all, where it owns them itself.
-    pub(crate) turns: u32,
-    pub(crate) strategies: Vec<String>,
+    /// What the session shares with the owner of the rows, which is `from`.
+    pub(crate) branch: Branch,
+    /// Whether the session owns the rows itself; then it has all of them.
     pub(crate) is_own: bool,
 }
 
 impl SharedPart {
     /// Returns a receipt of the owner as the session has it; `None` where it belongs to its owner alone.
-    pub(crate) fn share(
-        &self,
-        receipt: ReceiptRecord,
-        session: &SessionId,
-    ) -> Option<ReceiptRecord> {
+    pub(crate) fn share(&self, receipt: ReceiptRecord) -> Option<ReceiptRecord> {
         if self.is_own {
             return Some(receipt);
         }
-        let is_shared = receipt.turn < self.turns
-            && receipt.full_history_size <= self.messages
-            && self.strategies.contains(&receipt.strategy);
-        is_shared.then(|| receipt.inherited(session))
+        self.branch.shares(&receipt).then(|| receipt.inherited(&self.branch.session))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::card::ContextCard;
 use crate::error::StoreError;
 use crate::id::{SessionId, TenantId};
 
-/// Where a session began, and what it shares with the one that it left.
+/// A session that begins with messages of another, and refers to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     pub session: SessionId,

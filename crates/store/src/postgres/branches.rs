@@ -17,13 +17,14 @@ pub(super) async fn parts_of<C: GenericClient>(
     let sql = "SELECT * FROM session_parts($1, $2)";
     let found = rows(client, sql, &[&tenant.as_str(), &session.as_str()]).await?;
     let read = |row: &Row| {
-        Ok(SharedPart {
-            owner: session_of(row.get("owner"))?,
+        let branch = Branch {
+            session: session.clone(),
+            from: session_of(row.get("owner"))?,
             messages: count(row.get("messages")),
             turns: count(row.get("turns")),
             strategies: unescape_all(row.get("strategies")),
-            is_own: row.get::<_, i32>("depth") == 0,
-        })
+        };
+        Ok(SharedPart { branch, is_own: row.get::<_, i32>("depth") == 0 })
     };
     found.iter().map(read).collect()
 }
@@ -40,9 +41,10 @@ pub(super) async fn receipts<C: GenericClient>(
                AND ($3::bytea IS NULL OR strategy_key = $3)";
     let mut all = Vec::new();
     for part in parts_of(client, tenant, session).await? {
-        let values: super::SqlValues<'_> = &[&tenant.as_str(), &part.owner.as_str(), &strategy];
+        let values: super::SqlValues<'_> =
+            &[&tenant.as_str(), &part.branch.from.as_str(), &strategy];
         for row in rows(client, sql, values).await? {
-            all.extend(part.share(messages::read_receipt(&row)?, session));
+            all.extend(part.share(messages::read_receipt(&row)?));
         }
     }
     Ok(joined(all))
@@ -115,11 +117,12 @@ async fn nearest(
     branch: &Branch,
 ) -> Result<SessionId, StoreError> {
     let mut from = branch.from.clone();
-    for before in parts_of(transaction, tenant, &branch.from).await?.into_iter().skip(1) {
+    for part in parts_of(transaction, tenant, &branch.from).await?.into_iter().skip(1) {
+        let before = part.branch;
         if branch.messages > before.messages || branch.turns > before.turns {
             break;
         }
-        from = before.owner;
+        from = before.from;
     }
     // It may not be forgotten meanwhile either.
     let sql = "SELECT 1 FROM sessions WHERE tenant = $1 AND session_id = $2 FOR KEY SHARE";
@@ -153,7 +156,7 @@ pub(super) async fn hand_over(
     let sql = "SELECT number, content_json, hash FROM unified_logs WHERE tenant = $1 \
                AND session_id = $2 AND node_type = 'context_selection'";
     let given = rows(transaction, sql, &[&tenant.as_str(), &leaving.as_str()]).await?;
-    // What cannot be read is not given on.
+    // Receipts that cannot be read are not handed over.
     let given: Vec<_> = given.iter().flat_map(messages::read_receipt).collect();
     for receipt in given.iter().filter(|one| heir.shares(one)) {
         let own = receipt.clone().inherited(&heir.session);

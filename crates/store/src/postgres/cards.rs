@@ -131,7 +131,7 @@ pub(super) async fn of_session<C: GenericClient>(
         found.iter().map(|row| read(tenant, row)).collect::<Result<_, _>>()?;
     let mut known: BTreeSet<String> = cards.iter().map(|card| card.content_hash.clone()).collect();
     for part in parts.iter().skip(1) {
-        for row in of_messages(client, tenant, &part.owner, part.messages).await? {
+        for row in of_messages(client, tenant, &part.branch.from, part.branch.messages).await? {
             let card = read(tenant, &row)?;
             if known.insert(card.content_hash.clone()) {
                 cards.push(ContextCard { session: session.clone(), ..card });

@@ -1,7 +1,7 @@
 //! The unified log, row by row.
 
 use deadpool_postgres::GenericClient;
-use plimsoll_engine::{LogQuery, LogRow, SessionId, StoreError, TenantId};
+use plimsoll_engine::{LogQuery, LogRow, StoreError, TenantId};
 use tokio_postgres::Row;
 
 use super::branches::parts_of;
@@ -32,15 +32,15 @@ pub(super) async fn newest<C: GenericClient>(
     for part in &parts {
         let values: super::SqlValues<'_> = &[
             &tenant.as_str(),
-            &part.as_ref().map(|part| part.owner.as_str()),
+            &part.as_ref().map(|part| part.branch.from.as_str()),
             &query.node_type.as_ref().map(|wanted| escape(wanted)),
             &query.since.map(|since| since.0),
             &limit(query.limit),
-            &part.as_ref().map_or(i64::MAX, |part| part.messages.into()),
+            &part.as_ref().map_or(i64::MAX, |part| part.branch.messages.into()),
         ];
         for row in rows(client, sql, values).await? {
             let order = (row.get("recorded_at"), row.get("arrival"));
-            let read = log_row(&row, part.as_ref().zip(query.session.as_ref()))?;
+            let read = log_row(&row, part.as_ref())?;
             found.extend(read.map(|read| (order, read)));
         }
     }
@@ -50,21 +50,18 @@ pub(super) async fn newest<C: GenericClient>(
 }
 
 /// Reads a row as a session has it that it belongs to; `None` where it belongs to its owner alone.
-fn log_row(
-    row: &Row,
-    part: Option<(&SharedPart, &SessionId)>,
-) -> Result<Option<LogRow>, StoreError> {
+fn log_row(row: &Row, part: Option<&SharedPart>) -> Result<Option<LogRow>, StoreError> {
     if row.get::<_, &str>("node_type") == LogRow::MESSAGE {
         let record = read(row)?;
         let record = match part {
-            Some((_, session)) => of(record, session),
+            Some(part) => of(record, &part.branch.session),
             None => record,
         };
         return Ok(Some(LogRow::of_message(&record)));
     }
     let receipt = read_receipt(row)?;
     let receipt = match part {
-        Some((part, session)) => part.share(receipt, session),
+        Some(part) => part.share(receipt),
         None => Some(receipt),
     };
     Ok(receipt.as_ref().map(LogRow::of_receipt))

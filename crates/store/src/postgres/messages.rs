@@ -304,10 +304,10 @@ pub(super) async fn of_session<C: GenericClient>(
         let left = limit(most - found.len());
         let values: super::SqlValues<'_> = &[
             &tenant.as_str(),
-            &part.owner.as_str(),
+            &part.branch.from.as_str(),
             &i64::from(from),
             &left,
-            &i64::from(part.messages),
+            &i64::from(part.branch.messages),
         ];
         for row in rows(client, sql, values).await? {
             found.push(of(read(&row)?, session));

@@ -62,7 +62,7 @@ pub(super) async fn messages(
     Ok(hits)
 }
 
-/// Where a search looks: the owners of a session's parts and how many messages of each, or everywhere.
+/// The sessions that a search reads, and how many messages of each; `None` reads all.
 struct Within<'a> {
     owners: Option<Vec<&'a str>>,
     messages: Option<Vec<i64>>,
@@ -71,8 +71,8 @@ struct Within<'a> {
 impl<'a> Within<'a> {
     fn new(parts: Option<&'a [SharedPart]>) -> Self {
         Self {
-            owners: parts.map(|all| all.iter().map(|part| part.owner.as_str()).collect()),
-            messages: parts.map(|all| all.iter().map(|part| part.messages.into()).collect()),
+            owners: parts.map(|all| all.iter().map(|part| part.branch.from.as_str()).collect()),
+            messages: parts.map(|all| all.iter().map(|part| part.branch.messages.into()).collect()),
         }
     }
 }

@@ -44,13 +44,14 @@ pub(super) fn parts_of(
         "SELECT owner, messages, turns, strategies, depth FROM part ORDER BY depth"
     );
     rows(connection, sql, [tenant.as_str(), of.as_str()], |row| {
-        Ok(SharedPart {
-            owner: session(row, 0)?,
+        let branch = Branch {
+            session: of.clone(),
+            from: session(row, 0)?,
             messages: row.get(1)?,
             turns: row.get(2)?,
             strategies: strings(row, 3)?,
-            is_own: row.get::<_, u32>(4)? == 0,
-        })
+        };
+        Ok(SharedPart { branch, is_own: row.get::<_, u32>(4)? == 0 })
     })
 }
 
@@ -96,11 +97,11 @@ fn nearest(
 ) -> Result<SessionId, SqliteFailure> {
     let parts = parts_of(connection, tenant, &branch.from)?;
     let mut from = branch.from.clone();
-    for before in parts.into_iter().skip(1) {
+    for SharedPart { branch: before, .. } in parts.into_iter().skip(1) {
         if branch.messages > before.messages || branch.turns > before.turns {
             break;
         }
-        from = before.owner;
+        from = before.from;
     }
     Ok(from)
 }
@@ -122,7 +123,7 @@ pub(super) fn count_shared(
                  FROM unified_logs WHERE tenant = ?1 AND session_id = ?3
                      AND node_type = 'message' AND number < ?4) AS l
              WHERE s.tenant = ?1 AND s.session_id = ?2 AND l.tokens IS NOT NULL",
-            (tenant.as_str(), session.as_str(), part.owner.as_str(), part.messages),
+            (tenant.as_str(), session.as_str(), part.branch.from.as_str(), part.branch.messages),
         )?;
     }
     Ok(())
@@ -160,7 +161,7 @@ pub(super) fn hand_over(
          WHERE tenant = ?1 AND session_id = ?3 AND node_type = 'message' AND number < ?4",
         keys,
     )?;
-    // What cannot be read is not given on.
+    // Receipts that cannot be read are not handed over.
     let given = receipts::of_owner(connection, tenant, leaving)?;
     let given: Vec<ReceiptRecord> = given.into_iter().flatten().collect();
     // A receipt that the heir has no share in would be taken for its own, so the branches that share it get copies.

@@ -141,7 +141,7 @@ pub(super) fn of_session(
     )?;
     let mut known: BTreeSet<String> = cards.iter().map(|card| card.content_hash.clone()).collect();
     for part in parts.iter().skip(1) {
-        for card in of_messages(connection, tenant, &part.owner, part.messages)? {
+        for card in of_messages(connection, tenant, &part.branch.from, part.branch.messages)? {
             let card = card?;
             if known.insert(card.content_hash.clone()) {
                 cards.push(ContextCard { session: session.clone(), ..card });

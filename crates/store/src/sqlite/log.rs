@@ -1,6 +1,6 @@
 //! The unified log, row by row.
 
-use plimsoll_engine::{LogQuery, LogRow, SessionId, TenantId};
+use plimsoll_engine::{LogQuery, LogRow, TenantId};
 use rusqlite::{Connection, ToSql};
 
 use super::branches::parts_of;
@@ -28,7 +28,7 @@ pub(super) fn newest(
     let most = limit(query.limit);
     let tenant_name = tenant.as_str();
     let mut found: Vec<(i64, i64, LogRow)> = Vec::new();
-    let mut read = |sql: &str, values: &[&dyn ToSql], of: Option<(&SharedPart, &SessionId)>| {
+    let mut read = |sql: &str, values: &[&dyn ToSql], of: Option<&SharedPart>| {
         let read = rows(connection, sql, values, |row| {
             let (id, node_type): (i64, String) = (row.get(0)?, row.get(1)?);
             let read = log_row(connection, tenant, id, &node_type, of)?;
@@ -44,10 +44,10 @@ pub(super) fn newest(
         None => read(ALL, &own, None)?,
         Some(session) => {
             for part in parts_of(connection, tenant, session)? {
-                let owner = part.owner.as_str();
+                let owner = part.branch.from.as_str();
                 let values: [&dyn ToSql; 6] =
-                    [own[0], own[1], own[2], own[3], &owner, &part.messages];
-                read(OF_OWNER, &values, Some((&part, session)))?;
+                    [own[0], own[1], own[2], own[3], &owner, &part.branch.messages];
+                read(OF_OWNER, &values, Some(&part))?;
             }
         }
     }
@@ -62,12 +62,12 @@ fn log_row(
     tenant: &TenantId,
     id: i64,
     node_type: &str,
-    of: Option<(&SharedPart, &SessionId)>,
+    of: Option<&SharedPart>,
 ) -> Result<Option<LogRow>, SqliteFailure> {
     if node_type == LogRow::MESSAGE {
         let record = messages::by_row(connection, tenant, id)?;
         let record = match of {
-            Some((_, session)) => record.map(|record| messages::of(record, session)),
+            Some(part) => record.map(|record| messages::of(record, &part.branch.session)),
             None => record,
         };
         return Ok(record.as_ref().map(LogRow::of_message));
@@ -79,7 +79,7 @@ fn log_row(
     );
     let receipt = row(connection, sql, (tenant.as_str(), id), receipts::read)?;
     let receipt = match of {
-        Some((part, session)) => receipt.and_then(|receipt| part.share(receipt, session)),
+        Some(part) => receipt.and_then(|receipt| part.share(receipt)),
         None => receipt,
     };
     Ok(receipt.as_ref().map(LogRow::of_receipt))

@@ -14,6 +14,7 @@ use super::failure::{SqliteFailure, limit, unreadable};
 use super::query::{change, row, rows, session};
 use super::tenants::TenantNumber;
 use super::text;
+use crate::part::SharedPart;
 
 /// Columns of a message as [`read`] expects them.
 macro_rules! message_columns {
@@ -165,9 +166,10 @@ pub(super) fn of_session(
     );
     let mut found = Vec::new();
     // The oldest part has the first messages.
-    for part in parts_of(connection, tenant, session)?.into_iter().rev() {
+    for SharedPart { branch: part, .. } in parts_of(connection, tenant, session)?.into_iter().rev()
+    {
         let left = limit(most - found.len());
-        let values = (tenant.as_str(), part.owner.as_str(), from, part.messages, left);
+        let values = (tenant.as_str(), part.from.as_str(), from, part.messages, left);
         let of_part = rows(connection, sql, values, read)?;
         found.extend(of_part.into_iter().map(|record| of(record, session)));
         if found.len() == most {

@@ -131,8 +131,8 @@ fn of_parts(
 ) -> Result<Vec<ReceiptRecord>, SqliteFailure> {
     let mut found = Vec::new();
     for part in parts_of(connection, tenant, session)? {
-        let of_owner = of(&part.owner)?.into_iter();
-        found.extend(of_owner.filter_map(|receipt| part.share(receipt, session)));
+        let of_owner = of(&part.branch.from)?.into_iter();
+        found.extend(of_owner.filter_map(|receipt| part.share(receipt)));
     }
     Ok(joined(found))
 }

@@ -58,7 +58,9 @@ pub(super) fn search(
         None => Vec::new(),
     };
     let is_asked = |found: &MessageRecord| {
-        let has = |part: &SharedPart| found.session == part.owner && found.position < part.messages;
+        let has = |SharedPart { branch, .. }: &SharedPart| {
+            found.session == branch.from && found.position < branch.messages
+        };
         session.is_none() || parts.iter().any(has)
     };
     let mut hits = Vec::new();

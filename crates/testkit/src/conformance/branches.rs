@@ -95,7 +95,7 @@ pub async fn a_branch_has_what_it_shares(store: SharedHistory) {
     assert_eq!((summary.messages, summary.tokens), (3, 7 + 8 + 9));
     let some = store.messages(&a, &b, 1, 1).await.expect("messages");
     assert_eq!(some, [message("b", 1, "pear")]);
-    // What a request cost stands with the session that made it.
+    // The session that made a request has its cost.
     assert_eq!(turns(&store, "b").await, of_p(0..2));
     let receipts = store.receipts_of(&a, &b, "p").await.expect("receipts");
     let first = |receipt: &ReceiptRecord| (receipt.turn, receipt.bill, receipt.tokens_saved);
