@@ -8,6 +8,7 @@ use plimsoll_wire::{Progress, error_event};
 use crate::answer::RelayedAnswer;
 use crate::metrics::Counter;
 use crate::relay::{Incoming, Pieces, RelayError};
+use crate::schedule::turn_of_others;
 
 /// A stream.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ impl<T: Send> Pieces for AnswerStream<T> {
             if let Some(piece) = self.ready.pop_front() {
                 if piece.is_err() {
                     // The bytes before an error are written only while there is nothing to read.
-                    tokio::task::yield_now().await;
+                    turn_of_others().await;
                 }
                 return Some(piece);
             }

@@ -40,6 +40,7 @@ mod refusal;
 mod relay;
 mod report;
 mod routes;
+mod schedule;
 mod secret;
 mod server;
 mod sessions;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::causes::causes;
 use crate::in_flight::BodyShare;
+use crate::schedule::turn_of_others;
 
 /// Why an answer ends before it is complete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,10 +58,15 @@ pub(crate) fn body(pieces: impl Pieces + 'static) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
+/// The bytes that go out in one write, if they are there together; chosen: an answer of two hundred words.
+const WRITE: usize = 16 << 10;
+
 /// An answer that is coming in.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     response: reqwest::Response,
+    /// What came behind the pieces that were handed on together: the end, or why there is none.
+    last: Option<Option<RelayError>>,
     clock: Arc<dyn Clock>,
     idle: Duration,
     ending: watch::Receiver<bool>,
@@ -77,7 +83,7 @@ impl Incoming {
         ending: watch::Receiver<bool>,
         share: BodyShare,
     ) -> Self {
-        Self { response, clock, idle, ending, share, remembered: 0 }
+        Self { response, last: None, clock, idle, ending, share, remembered: 0 }
     }
 
     /// Counts bytes that are remembered, of at most `most` of this answer.
@@ -91,9 +97,19 @@ impl Incoming {
         self.share.reach(self.remembered).map_err(|_| RelayError::Busy)
     }
 
-    /// Returns the next piece, `None` at the proper end.
+    /// Returns the next piece with those that are there behind it, `None` at the proper end.
+    ///
+    /// Providers send each event as a piece of its own, and each write to a client costs more than all else that is done with
+    /// an event.
     pub(crate) async fn chunk(&mut self) -> Option<Result<Bytes, RelayError>> {
-        let piece = tokio::select! {
+        if matches!(self.last, Some(Some(_))) {
+            // hyper writes the bytes before an error only while there is nothing to read.
+            turn_of_others().await;
+        }
+        if let Some(last) = self.last.take() {
+            return last.map(Err);
+        }
+        let first = tokio::select! {
             biased;
             piece = self.response.chunk() => piece,
             () = self.clock.sleep(self.idle) => {
@@ -101,11 +117,31 @@ impl Incoming {
             }
             () = until(&mut self.ending) => return Some(Err(RelayError::Stopping)),
         };
-        match piece {
-            Ok(Some(bytes)) => Some(Ok(bytes)),
-            Ok(None) => None,
-            Err(error) => Some(Err(RelayError::Upstream(causes(&error.without_url())))),
+        let first = match first {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return None,
+            Err(error) => return Some(Err(broke_off(error))),
+        };
+        let mut more = BytesMut::new();
+        while first.len().max(more.len()) < WRITE && self.last.is_none() {
+            let piece = tokio::select! {
+                biased;
+                piece = self.response.chunk() => piece,
+                // The connection's task has its turn, and what it has read already comes before this.
+                () = turn_of_others() => break,
+            };
+            match piece {
+                Ok(Some(bytes)) if more.is_empty() => {
+                    more.reserve(WRITE);
+                    more.extend_from_slice(&first);
+                    more.extend_from_slice(&bytes);
+                }
+                Ok(Some(bytes)) => more.extend_from_slice(&bytes),
+                Ok(None) => self.last = Some(None),
+                Err(error) => self.last = Some(Some(broke_off(error))),
+            }
         }
+        Some(Ok(if more.is_empty() { first } else { more.freeze() }))
     }
 
     /// Returns the whole of an answer of at most `most` bytes.
@@ -129,6 +165,10 @@ impl Incoming {
     pub(crate) fn pass_on<T: Send + 'static>(self, held: T) -> Body {
         body(Through { incoming: self, _held: held })
     }
+}
+
+fn broke_off(error: reqwest::Error) -> RelayError {
+    RelayError::Upstream(causes(&error.without_url()))
 }
 
 /// Returns when the flag is set.

@@ -1,9 +1,12 @@
 //! What goes through goes through byte for byte, and a failure stays the failure that it was.
 
+use std::fmt::Write as _;
+
 use plimsoll_gateway::Mode;
 use plimsoll_testkit::upstream::{Scripted, ScriptedServer};
 use proptest::test_runner::{Config, TestRunner};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use crate::harness::{Answer, Running};
 
@@ -112,6 +115,63 @@ async fn a_piece_goes_on_before_the_next_comes() {
     // The client leaves, and the upstream is let go.
     drop(stream);
     upstream.closed(1).await;
+}
+
+#[tokio::test]
+async fn events_that_come_together_go_out_together() {
+    let event =
+        |kind: &str, rest: &str| format!("event: {kind}\ndata: {{\"type\":\"{kind}\"{rest}}}\n\n");
+    let mut events = vec![
+        event(
+            "message_start",
+            r#","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"usage":{"input_tokens":9,"output_tokens":1}}"#,
+        ),
+        event("content_block_start", r#","index":0,"content_block":{"type":"text","text":""}"#),
+    ];
+    let delta = r#","index":0,"delta":{"type":"text_delta","text":"a word "}"#;
+    events.extend(std::iter::repeat_n(event("content_block_delta", delta), 40));
+    events.extend([
+        event("content_block_stop", r#","index":0"#),
+        event(
+            "message_delta",
+            r#","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":80}"#,
+        ),
+        event("message_stop", ""),
+    ]);
+    let mut said =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+            .to_owned();
+    for event in &events {
+        write!(said, "{:x}\r\n{event}\r\n", event.len()).expect("a string");
+    }
+    said.push_str("0\r\n\r\n");
+    let body = br#"{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"t","input_schema":{"type":"object"}}]}"#;
+    for mode in [Mode::Off, Mode::On] {
+        // All of it is in one segment, which no scripted upstream promises.
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("bound"));
+        let said = said.clone();
+        let upstream = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("asked");
+            let mut asked = Vec::new();
+            while !asked.ends_with(b"}]}") {
+                stream.read_buf(&mut asked).await.expect("open");
+            }
+            stream.write_all(said.as_bytes()).await.expect("answered");
+            stream
+        });
+        let gateway = Running::start(&address, |config| config.mode = mode).await;
+        let answer = gateway.post("/v1/messages", &[], body).await;
+        assert_eq!((answer.text(), answer.is_whole), (events.concat(), true), "{mode:?}");
+        // The end waits for the store, and so is by itself.
+        assert!(
+            answer.chunks <= 3,
+            "{mode:?}: {} chunks for {} events",
+            answer.chunks,
+            events.len()
+        );
+        drop(upstream.await);
+    }
 }
 
 #[tokio::test]

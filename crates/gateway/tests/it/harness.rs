@@ -276,6 +276,8 @@ pub(crate) struct Answer {
     pub(crate) headers: Vec<(String, String)>,
     /// Without the framing of chunks.
     pub(crate) body: Vec<u8>,
+    /// The chunks of the body, 0 where it has a length.
+    pub(crate) chunks: usize,
     /// Whether the framing said that this is all.
     pub(crate) is_whole: bool,
 }
@@ -300,13 +302,13 @@ impl Answer {
             .collect();
         let value = |name: &str| headers.iter().find(|(known, _)| known == name);
         let rest = &bytes[end + 4..];
-        let (body, is_whole) = if value("transfer-encoding").is_some() {
+        let (chunks, body, is_whole) = if value("transfer-encoding").is_some() {
             chunks(rest)
         } else {
             let length = value("content-length").and_then(|(_, value)| value.parse().ok());
-            (rest.to_vec(), length.is_none_or(|length: usize| length == rest.len()))
+            (0, rest.to_vec(), length.is_none_or(|length: usize| length == rest.len()))
         };
-        Self { status: status.expect("a status"), headers, body, is_whole }
+        Self { status: status.expect("a status"), headers, body, chunks, is_whole }
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -318,23 +320,25 @@ impl Answer {
     }
 }
 
-fn chunks(mut rest: &[u8]) -> (Vec<u8>, bool) {
+/// Returns how many chunks there are, what is in them, and whether the last one is there.
+fn chunks(mut rest: &[u8]) -> (usize, Vec<u8>, bool) {
     let mut body = Vec::new();
-    loop {
+    for number in 0.. {
         let Some(end) = rest.windows(2).position(|two| two == b"\r\n") else {
-            return (body, false);
+            return (number, body, false);
         };
         let size = std::str::from_utf8(&rest[..end]).ok();
         let size = size.and_then(|size| usize::from_str_radix(size, 16).ok()).expect("a size");
         rest = &rest[end + 2..];
         if size == 0 {
-            return (body, true);
+            return (number, body, true);
         }
         if rest.len() < size + 2 {
             body.extend_from_slice(&rest[..rest.len().min(size)]);
-            return (body, false);
+            return (number + 1, body, false);
         }
         body.extend_from_slice(&rest[..size]);
         rest = &rest[size + 2..];
     }
+    unreachable!("the numbers do not end")
 }
