@@ -235,14 +235,18 @@ impl Config {
 
     /// Returns the policy of a name that bounds requests, with another budget where one is given.
     pub(crate) fn policy_within(&self, name: &str, budget: Option<u64>) -> Option<Policy> {
-        let mut config = self.clone();
-        if let Some(budget) = budget {
-            config.budget = budget.into();
-            config.newest.budget = budget;
-            config.request.total = budget;
-        }
+        let policy = match budget {
+            None => self.policy(name),
+            Some(budget) => {
+                let mut config = self.clone();
+                config.budget = budget.into();
+                config.newest.budget = budget;
+                config.request.total = budget;
+                config.policy(name)
+            }
+        };
         // A client's messages may be made smaller; a summary between them has no place in what it sends next.
-        config.policy(name).ok().filter(|policy| !matches!(policy, Policy::Trim(_)))
+        policy.ok().filter(|policy| !matches!(policy, Policy::Trim(_)))
     }
 
     /// Returns the frames to choose from.

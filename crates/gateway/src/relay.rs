@@ -65,6 +65,7 @@ const WRITE: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct Incoming {
     response: reqwest::Response,
+    is_begun: bool,
     /// What came behind the pieces that were handed on together: the end, or why there is none.
     last: Option<Option<RelayError>>,
     clock: Arc<dyn Clock>,
@@ -83,7 +84,7 @@ impl Incoming {
         ending: watch::Receiver<bool>,
         share: BodyShare,
     ) -> Self {
-        Self { response, last: None, clock, idle, ending, share, remembered: 0 }
+        Self { response, is_begun: false, last: None, clock, idle, ending, share, remembered: 0 }
     }
 
     /// Counts bytes that are remembered, of at most `most` of this answer.
@@ -100,7 +101,7 @@ impl Incoming {
     /// Returns the next piece with those that are there behind it, `None` at the proper end.
     ///
     /// Providers send each event as a piece of its own, and each write to a client costs more than all else that is done with
-    /// an event.
+    /// an event. The first piece goes out by itself: how soon it comes is what people notice.
     pub(crate) async fn chunk(&mut self) -> Option<Result<Bytes, RelayError>> {
         if matches!(self.last, Some(Some(_))) {
             // hyper writes the bytes before an error only while there is nothing to read.
@@ -122,6 +123,9 @@ impl Incoming {
             Ok(None) => return None,
             Err(error) => return Some(Err(broke_off(error))),
         };
+        if !std::mem::replace(&mut self.is_begun, true) {
+            return Some(Ok(first));
+        }
         let mut more = BytesMut::new();
         while first.len().max(more.len()) < WRITE && self.last.is_none() {
             let piece = tokio::select! {

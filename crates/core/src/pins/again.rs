@@ -70,6 +70,9 @@ impl PinnedText {
 
 /// Returns those of `texts` that `messages` do not show.
 pub fn missing(texts: Vec<PinnedText>, messages: &[Arc<Message>]) -> Vec<PinnedText> {
+    if texts.is_empty() {
+        return texts;
+    }
     let shown: Vec<String> = messages.iter().map(|message| message.shown()).collect();
     let lines: HashSet<&str> = shown.iter().flat_map(|text| text.lines()).map(plain).collect();
     let is_missing = |one: &PinnedText| {
