@@ -3,7 +3,7 @@
 //! A model copies them from its context into its next step. So they show what an excerpt must not lose and what a context
 //! was missing. The grammar of a name and the length of a run are those of the scorer in use.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
@@ -14,6 +14,9 @@ pub type Key = u64;
 
 /// A set of keys; keys are hashes already, so the set does not hash them again.
 pub type KeySet = HashSet<Key, BuildHasherDefault<KeyHasher>>;
+
+/// A map by keys, as [`KeySet`].
+pub(crate) type KeyMap<T> = HashMap<Key, T, BuildHasherDefault<KeyHasher>>;
 
 /// Passes a [`Key`] through as its own hash.
 #[derive(Debug, Default, Clone, Copy)]

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use memchr::memchr;
 use plimsoll_core::json_text::code_unit;
 
 pub(crate) use self::scan::{NodeId, ScanError};
@@ -237,7 +238,7 @@ impl<'a> Iterator for Children<'a> {
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find('\\') {
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         let (character, length) = match rest.as_bytes().get(1) {

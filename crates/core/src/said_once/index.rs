@@ -1,9 +1,10 @@
 //! The lines that a context shows, and where the same lines stand as in a new text.
 
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::sync::Arc;
 
-use crate::names::Key;
+use crate::names::{Key, KeyMap};
 
 use super::lines::{Indent, LineText, indent_between, is_weak, line_texts};
 
@@ -23,6 +24,8 @@ pub(super) struct ContextLine {
     /// Its number in its source, from 1.
     pub(super) number: u32,
     text: LineText,
+    /// The place before, if there is one, at which the same line stands.
+    earlier: Option<NonZero<u32>>,
     /// How many pointers lead to it; [`GAP`] where there is no line.
     pub(super) depth: u8,
 }
@@ -34,6 +37,11 @@ pub(super) struct LineSource {
     pub(super) text: Arc<str>,
     /// The block of its message that holds it.
     pub(super) block: usize,
+}
+
+/// Returns the index of a place in [`LineIndex::lines`].
+fn index(place: NonZero<u32>) -> usize {
+    place.get() as usize - 1
 }
 
 /// Lines of a new text that stand in the context in the same order.
@@ -52,8 +60,8 @@ pub(super) struct RepeatedLines {
 #[derive(Debug, Clone, Default)]
 pub(super) struct LineIndex {
     pub(super) lines: Vec<ContextLine>,
-    /// The places of a line, oldest first.
-    places: HashMap<Key, Vec<u32>>,
+    /// The newest place of a line, counted from 1; its line knows the place before.
+    places: KeyMap<NonZero<u32>>,
     pub(super) sources: Vec<LineSource>,
     /// How many sources have a label, so that each gets one of its own.
     labels: HashMap<Arc<str>, u32>,
@@ -96,11 +104,15 @@ impl LineIndex {
 
     pub(super) fn add(&mut self, source: u32, text: &str, line: LineText, at: usize, depth: u8) {
         let key = line.key(text);
-        if depth != GAP && !is_weak(line.words(text)) {
-            self.places.entry(key).or_default().push(self.lines.len() as u32);
+        let mut earlier = None;
+        if depth != GAP
+            && !is_weak(line.words(text))
+            && let Some(place) = NonZero::new(self.lines.len() as u32 + 1)
+        {
+            earlier = self.places.insert(key, place);
         }
         let (numbered, number) = (line.numbered, at as u32 + 1);
-        self.lines.push(ContextLine { key, source, numbered, number, text: line, depth });
+        self.lines.push(ContextLine { key, source, numbered, number, text: line, earlier, depth });
     }
 
     /// Ends a row: lines before and behind it do not follow each other.
@@ -113,6 +125,7 @@ impl LineIndex {
             numbered: None,
             number: 0,
             text,
+            earlier: None,
             depth: GAP,
         });
     }
@@ -126,8 +139,10 @@ impl LineIndex {
         from: usize,
     ) -> Option<RepeatedLines> {
         let mut best: Option<RepeatedLines> = None;
-        for &at in self.places.get(&keys[from])?.iter().rev().take(CANDIDATES) {
-            let row = self.row(text, new, keys, from, at as usize);
+        let newest = self.places.get(&keys[from]).copied();
+        let places = std::iter::successors(newest, |place| self.lines[index(*place)].earlier);
+        for place in places.take(CANDIDATES) {
+            let row = self.row(text, new, keys, from, index(place));
             if row.bytes > best.map_or(0, |best| best.bytes) {
                 best = Some(row);
             }

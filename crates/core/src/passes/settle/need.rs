@@ -4,12 +4,11 @@
 //! of *h / t*, for all *t* from 1 to 64. The hazard *h* grows with a power of its length and differs by the kind of tool; it
 //! differs between sessions too, so each session's own rate is learnt as it goes.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
 use crate::file_access::{Access, file_access};
 use crate::message::{Message, Role, ToolCall};
-use crate::names::{self, Key, KeySet};
+use crate::names::{self, Key, KeyMap, KeySet};
 use crate::policy::Settle;
 use crate::said_once::SaidOnce;
 use crate::transcript::{Position, Transcript};
@@ -29,11 +28,11 @@ const PRIOR: f64 = 6.0;
 /// Measured on 28 recorded sessions of four agents: the hazard of such copies is .15, that of current ones .24.
 const SUPERSEDED: f64 = 0.6;
 
-/// The last places of a name or a run of words.
+/// The last places of a name or a run of words; there are as many as words, so a place takes four bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     /// In this result, and in results before it only.
-    Result(Position),
+    Result(u32),
     /// In something that is never hidden.
     Safe,
 }
@@ -42,10 +41,10 @@ enum Holder {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Needs {
     messages: Vec<Known>,
-    names: HashMap<Key, Holder>,
-    runs: HashMap<Key, Holder>,
+    names: KeyMap<Holder>,
+    runs: KeyMap<Holder>,
     /// The newest message that has a line.
-    lines: HashMap<Key, Position>,
+    lines: KeyMap<u32>,
     /// Needs that the priors expected so far, and those that there were.
     expected: f64,
     met: f64,
@@ -118,11 +117,12 @@ impl Needs {
         let file = access.filter(|(_, access)| *access != Access::Changes).map(|(file, _)| file);
         let used = entry.turn;
         self.messages.push(Known { is_result, hazard, tokens, file, used, shown: None });
-        let holder = if is_result { Holder::Result(position) } else { Holder::Safe };
+        let place = position as u32;
+        let holder = if is_result { Holder::Result(place) } else { Holder::Safe };
         hold(&mut self.names, &names, holder);
         hold(&mut self.runs, &runs, holder);
         for line in shown.lines() {
-            self.lines.insert(line_key(line), position);
+            self.lines.insert(line_key(line), place);
         }
         fetched
     }
@@ -140,17 +140,19 @@ impl Needs {
         let mut fetched: Vec<Position> = Vec::new();
         for (keys, holders) in [(names, &self.names), (runs, &self.runs)] {
             for key in keys {
-                let Some(Holder::Result(position)) = holders.get(key) else { continue };
-                used.push(*position);
-                let shown = self.messages[*position].shown.as_ref();
+                let Some(Holder::Result(place)) = holders.get(key) else { continue };
+                let position = *place as Position;
+                used.push(position);
+                let shown = self.messages[position].shown.as_ref();
                 if shown.is_some_and(|shown| !shown.contains(key)) {
-                    fetched.push(*position);
+                    fetched.push(position);
                 }
             }
         }
         for line in message.calls().filter_map(edited_line) {
             let key = line_key(&line);
-            let Some(&position) = self.lines.get(&key) else { continue };
+            let Some(&place) = self.lines.get(&key) else { continue };
+            let position = place as Position;
             if self.messages[position].is_result {
                 used.push(position);
                 let shown = self.messages[position].shown.as_ref();
@@ -195,7 +197,7 @@ impl Needs {
 
     /// Returns whether a name stands in another message than the one at `position`: there the model finds it first.
     pub(super) fn stands_elsewhere(&self, name: Key, position: Position) -> bool {
-        self.names.get(&name).is_some_and(|holder| *holder != Holder::Result(position))
+        self.names.get(&name).is_some_and(|holder| *holder != Holder::Result(position as u32))
     }
 
     /// Takes note that a message shows no more than `shown`.
@@ -218,7 +220,7 @@ impl Known {
     }
 }
 
-fn hold(holders: &mut HashMap<Key, Holder>, keys: &KeySet, holder: Holder) {
+fn hold(holders: &mut KeyMap<Holder>, keys: &KeySet, holder: Holder) {
     for &key in keys {
         match holders.entry(key) {
             Slot::Occupied(mut known) if *known.get() != Holder::Safe => {
