@@ -1,6 +1,6 @@
 //! The parts of a session: its own rows and, before those, some of the sessions that it goes back to.
 
-use plimsoll_engine::{Branch, ReceiptRecord};
+use plimsoll_engine::{Branch, ReceiptRecord, SessionId};
 
 /// Rows of one session that belong to another, or to itself.
 #[derive(Debug, Clone)]
@@ -12,6 +12,14 @@ pub(crate) struct SharedPart {
 }
 
 impl SharedPart {
+    /// Returns the part of a session that it owns itself.
+    pub(crate) fn own(session: &SessionId) -> Self {
+        let (session, from) = (session.clone(), session.clone());
+        let branch =
+            Branch { session, from, messages: u32::MAX, turns: u32::MAX, strategies: Vec::new() };
+        Self { branch, is_own: true }
+    }
+
     /// Returns a receipt of the owner as the session has it; `None` where it belongs to its owner alone.
     pub(crate) fn share(&self, receipt: ReceiptRecord) -> Option<ReceiptRecord> {
         if self.is_own {

@@ -28,6 +28,7 @@ mod text;
 mod tool_schemas;
 mod vectors;
 mod verify;
+mod word_index;
 mod writer;
 
 mod history;
@@ -185,7 +186,19 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
-        let result = self.readers.read(act).await;
+        self.outcome(self.readers.read(act).await)
+    }
+
+    /// Reads a few rows by their keys, in one transaction; `act` may be called again.
+    async fn look_up<T, F>(&self, act: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Fn(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
+    {
+        self.outcome(self.readers.look_up(act).await)
+    }
+
+    fn outcome<T>(&self, result: Result<T, SqliteFailure>) -> Result<T, StoreError> {
         if let Err(SqliteFailure::Mismatch(_)) = result {
             self.mismatches.fetch_add(1, Ordering::Relaxed);
         }

@@ -4,7 +4,8 @@ use plimsoll_engine::{Appended, Branch, ReceiptRecord, SessionId, TenantId};
 use rusqlite::Connection;
 
 use super::failure::SqliteFailure;
-use super::query::{change, rows, session};
+use super::messages::SessionCounts;
+use super::query::{change, row, rows, session};
 use super::receipts::{self, list, strings};
 use super::tenants::TenantNumber;
 use super::{cards, messages};
@@ -39,6 +40,12 @@ pub(super) fn parts_of(
     tenant: &TenantId,
     of: &SessionId,
 ) -> Result<Vec<SharedPart>, SqliteFailure> {
+    // Most sessions are no branch, and for one row no common table is made.
+    let sql = "SELECT branch_of IS NOT NULL FROM sessions WHERE tenant = ?1 AND session_id = ?2";
+    let is_branch = row(connection, sql, [tenant.as_str(), of.as_str()], |row| Ok(row.get(0)?))?;
+    if is_branch != Some(true) {
+        return Ok(vec![SharedPart::own(of)]);
+    }
     let sql = concat!(
         parts!("?1", "?2"),
         "SELECT owner, messages, turns, strategies, depth FROM part ORDER BY depth"
@@ -168,7 +175,9 @@ pub(super) fn hand_over(
     let give = |branch: &Branch, is_left: &dyn Fn(&ReceiptRecord) -> bool| {
         let shared = given.iter().filter(|one| branch.shares(one) && is_left(one));
         let own: Vec<_> = shared.map(|one| one.clone().inherited(&branch.session)).collect();
-        receipts::append(connection, tenant, &own, &mut Appended::default())
+        let mut counts = SessionCounts::default();
+        receipts::append(connection, tenant, &own, &mut counts, &mut Appended::default())?;
+        counts.write(connection, tenant)
     };
     give(heir, &|_| true)?;
     for other in others {

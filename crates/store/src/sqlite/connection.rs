@@ -13,7 +13,7 @@ use super::failure::SqliteFailure;
 use super::place::{OpenMode, StoreFile};
 
 /// How long to wait for another process; chosen: longer than any group takes to commit.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Prepared statements to keep; there are about a hundred different ones.
 const STATEMENTS: usize = 256;
 
@@ -24,7 +24,7 @@ const SETTINGS: &str = "
     PRAGMA foreign_keys = ON;
     PRAGMA secure_delete = ON;
     PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -32768;
+    PRAGMA cache_size = -8192;
     PRAGMA wal_autocheckpoint = 4000;
     PRAGMA journal_size_limit = 67108864;
 ";

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::failure::SqliteFailure;
 use super::query::{change, row, rows};
 use super::tenants::{self, TenantNumber};
-use super::{answers, artefacts, branches, memories, messages, text};
+use super::{answers, artefacts, branches, memories, messages, text, word_index};
 
 /// Removes all that belongs to a scope.
 pub(super) fn forget(
@@ -185,6 +185,7 @@ fn history(
     for hash in messages::digests(connection, tenant, session, u32::MAX)? {
         refs.extend(ContentHash::from_full(&hash).map(|hash| Ref::message(hash).to_string()));
     }
+    word_index::add_all(connection)?;
     branches::hand_over(connection, tenant, number, session)?;
     let gone: Vec<(i64, bool)> = rows(
         connection,
@@ -197,6 +198,7 @@ fn history(
         text::delete(connection, number, &text::MESSAGES, row)?;
         forgotten.messages += 1;
     }
+    word_index::after_removal(connection)?;
     change(
         connection,
         "DELETE FROM sessions WHERE tenant = ?1 AND session_id = ?2",

@@ -8,8 +8,12 @@ use plimsoll_engine::{
     LogQuery, LogRow, MessageRecord, Rebuilt, ReceiptRecord, SearchQuery, SessionId,
     SessionSummary, StoreError, TenantId, hash_prefix,
 };
+use rusqlite::Connection;
 
-use super::{SqliteStore, branches, cards, forget, log, messages, receipts, search, tenants};
+use super::messages::SessionCounts;
+use super::{
+    SqliteStore, branches, cards, forget, log, messages, receipts, search, tenants, word_index,
+};
 
 #[async_trait]
 impl HistoryStore for SqliteStore {
@@ -19,11 +23,13 @@ impl HistoryStore for SqliteStore {
         self.write(move |connection| {
             let number = tenants::ensure(connection, &tenant)?;
             let mut appended = Appended::default();
+            let mut counts = SessionCounts::default();
             if let Some(branch) = &batch.branch {
                 branches::begin(connection, &tenant, branch)?;
             }
-            messages::append(connection, &tenant, number, &batch.messages, &mut appended)?;
-            receipts::append(connection, &tenant, &batch.receipts, &mut appended)?;
+            messages::append(connection, &tenant, &batch.messages, &mut counts, &mut appended)?;
+            receipts::append(connection, &tenant, &batch.receipts, &mut counts, &mut appended)?;
+            counts.write(connection, &tenant)?;
             cards::append(connection, &tenant, number, &batch.cards, &mut appended)?;
             Ok(appended)
         })
@@ -38,10 +44,10 @@ impl HistoryStore for SqliteStore {
         limit: usize,
     ) -> Result<Vec<MessageRecord>, StoreError> {
         let (tenant, session) = (tenant.clone(), session.clone());
-        self.read(move |connection| {
+        let read = move |connection: &Connection| {
             messages::of_session(connection, &tenant, &session, from, limit)
-        })
-        .await
+        };
+        if limit == 1 { self.look_up(read).await } else { self.read(read).await }
     }
 
     async fn message_by_hash(
@@ -59,7 +65,8 @@ impl HistoryStore for SqliteStore {
         session: &SessionId,
     ) -> Result<Option<SessionSummary>, StoreError> {
         let (tenant, session) = (tenant.clone(), session.clone());
-        self.read(move |connection| messages::session_summary(connection, &tenant, &session)).await
+        self.look_up(move |connection| messages::session_summary(connection, &tenant, &session))
+            .await
     }
 
     async fn sessions(
@@ -87,8 +94,10 @@ impl HistoryStore for SqliteStore {
         strategy: &str,
     ) -> Result<Vec<ReceiptRecord>, StoreError> {
         let (tenant, session, strategy) = (tenant.clone(), session.clone(), strategy.to_owned());
-        self.read(move |connection| receipts::of_strategy(connection, &tenant, &session, &strategy))
-            .await
+        let read = move |connection: &Connection| {
+            receipts::of_strategy(connection, &tenant, &session, &strategy)
+        };
+        self.look_up(read).await
     }
 
     async fn cards(
@@ -107,6 +116,10 @@ impl HistoryStore for SqliteStore {
         query: &SearchQuery,
     ) -> Result<Vec<Hit<MessageRecord>>, StoreError> {
         query.check()?;
+        if self.writer.is_some() && self.look_up(word_index::is_behind).await? {
+            // A store that takes nothing now is searched all the same.
+            let _missing = self.write(word_index::add_all).await;
+        }
         let (tenant, session, query) = (tenant.clone(), session.cloned(), query.clone());
         let caches = self.caches.clone();
         let (hits, left_out) = self

@@ -1,7 +1,7 @@
 //! Messages: appended, read back and hashed again.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use plimsoll_core::{ContentHash, Message, MillisSinceEpoch};
 use plimsoll_engine::{
@@ -12,8 +12,6 @@ use rusqlite::{Connection, Row};
 use super::branches::{parts, parts_of};
 use super::failure::{SqliteFailure, limit, unreadable};
 use super::query::{change, row, rows, session};
-use super::tenants::TenantNumber;
-use super::text;
 use crate::part::SharedPart;
 
 /// Columns of a message as [`read`] expects them.
@@ -25,11 +23,11 @@ macro_rules! message_columns {
 pub(super) use message_columns;
 
 /// Appends messages; the sessions' counts tell what is new.
-pub(super) fn append(
+pub(super) fn append<'a>(
     connection: &Connection,
     tenant: &TenantId,
-    number: TenantNumber,
-    messages: &[MessageRecord],
+    messages: &'a [MessageRecord],
+    counts: &mut SessionCounts<'a>,
     appended: &mut Appended,
 ) -> Result<(), SqliteFailure> {
     let mut ends: HashMap<&SessionId, u32> = HashMap::new();
@@ -45,7 +43,8 @@ pub(super) fn append(
                 ends.insert(&record.session, end);
             }
             Ordering::Equal => {
-                insert(connection, tenant, number, record)?;
+                insert(connection, tenant, record)?;
+                counts.add(&record.session, Some(record.tokens), record.recorded_at);
                 appended.added += 1;
                 ends.insert(&record.session, end + 1);
             }
@@ -101,7 +100,6 @@ fn same(
 fn insert(
     connection: &Connection,
     tenant: &TenantId,
-    number: TenantNumber,
     record: &MessageRecord,
 ) -> Result<(), SqliteFailure> {
     let content = serde_json::to_string(&record.message)
@@ -123,31 +121,64 @@ fn insert(
             content,
         ),
     )?;
-    let row = connection.last_insert_rowid();
-    touch(connection, tenant, &record.session, Some(record.tokens), record.recorded_at)?;
-    text::insert(connection, number, &text::MESSAGES, row, [record.message.shown().as_str()])
+    Ok(())
 }
 
-/// Counts a record in its session; `tokens` are those of a message.
-pub(super) fn touch(
-    connection: &Connection,
-    tenant: &TenantId,
-    session: &SessionId,
-    tokens: Option<u32>,
-    at: MillisSinceEpoch,
-) -> Result<(), SqliteFailure> {
-    change(
-        connection,
-        "INSERT INTO sessions (tenant, session_id, messages, tokens, first_at, last_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?5)
-         ON CONFLICT (tenant, session_id) DO UPDATE SET
-             messages = messages + excluded.messages,
-             tokens = tokens + excluded.tokens,
-             first_at = min(first_at, excluded.first_at),
-             last_at = max(last_at, excluded.last_at)",
-        (tenant.as_str(), session.as_str(), u32::from(tokens.is_some()), tokens.unwrap_or(0), at.0),
-    )?;
-    Ok(())
+/// What new records add to their sessions: written once for each, since every change moves the session in its index.
+#[derive(Debug, Default)]
+pub(super) struct SessionCounts<'a> {
+    sessions: BTreeMap<&'a SessionId, SessionCount>,
+}
+
+#[derive(Debug)]
+struct SessionCount {
+    messages: u32,
+    tokens: i64,
+    first_at: MillisSinceEpoch,
+    last_at: MillisSinceEpoch,
+}
+
+impl<'a> SessionCounts<'a> {
+    /// Counts a record; `tokens` are those of a message.
+    pub(super) fn add(
+        &mut self,
+        session: &'a SessionId,
+        tokens: Option<u32>,
+        at: MillisSinceEpoch,
+    ) {
+        let count = self.sessions.entry(session).or_insert(SessionCount {
+            messages: 0,
+            tokens: 0,
+            first_at: at,
+            last_at: at,
+        });
+        count.messages += u32::from(tokens.is_some());
+        count.tokens += i64::from(tokens.unwrap_or(0));
+        count.first_at = count.first_at.min(at);
+        count.last_at = count.last_at.max(at);
+    }
+
+    pub(super) fn write(
+        self,
+        connection: &Connection,
+        tenant: &TenantId,
+    ) -> Result<(), SqliteFailure> {
+        for (session, count) in self.sessions {
+            let SessionCount { messages, tokens, first_at, last_at } = count;
+            change(
+                connection,
+                "INSERT INTO sessions (tenant, session_id, messages, tokens, first_at, last_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (tenant, session_id) DO UPDATE SET
+                     messages = messages + excluded.messages,
+                     tokens = tokens + excluded.tokens,
+                     first_at = min(first_at, excluded.first_at),
+                     last_at = max(last_at, excluded.last_at)",
+                (tenant.as_str(), session.as_str(), messages, tokens, first_at.0, last_at.0),
+            )?;
+        }
+        Ok(())
+    }
 }
 
 /// Returns the messages of a session from `from` on.

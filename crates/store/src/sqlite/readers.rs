@@ -1,6 +1,7 @@
 //! The readers: a few connections on the blocking threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use plimsoll_engine::StoreError;
 use rusqlite::Connection;
@@ -26,7 +27,7 @@ impl Readers {
         Self { file, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)) }
     }
 
-    /// Has `act` done within one reading transaction.
+    /// Has `act` done within one reading transaction, on a thread that may wait.
     pub(super) async fn read<T, F>(&self, act: F) -> Result<T, SqliteFailure>
     where
         T: Send + 'static,
@@ -38,21 +39,67 @@ impl Readers {
         let (file, idle) = (self.file.clone(), self.idle.clone());
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let waiting = taken(&idle);
             file.check()?;
             let connection = match waiting {
                 Some(connection) => connection,
                 None => connection::open_reader(&file)?,
             };
-            connection.prepare_cached("BEGIN")?.execute([])?;
-            let result = act(&connection);
-            let ended = connection.prepare_cached("COMMIT").and_then(|mut end| end.execute([]));
-            let fit = ended.is_ok() && !result.as_ref().is_err_and(SqliteFailure::is_fatal);
-            if fit {
-                idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            let (result, is_fit) = in_transaction(&connection, act);
+            if is_fit {
+                give_back(&idle, connection);
             }
             result
         });
         task.await.map_err(|error| other(error.into()))?
     }
+
+    /// Has `act` read a few rows by their keys, on this thread: to hand that to another takes longer than it does itself.
+    ///
+    /// Where it would have to wait, or fails, it is done again as by [`Readers::read`].
+    pub(super) async fn look_up<T, F>(&self, act: F) -> Result<T, SqliteFailure>
+    where
+        T: Send + 'static,
+        F: Fn(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
+    {
+        match self.at_once(&act) {
+            Some(found) => Ok(found),
+            None => self.read(act).await,
+        }
+    }
+
+    fn at_once<T>(&self, act: impl Fn(&Connection) -> Result<T, SqliteFailure>) -> Option<T> {
+        let _permit = self.permits.try_acquire().ok()?;
+        let connection = taken(&self.idle)?;
+        self.file.check().ok()?;
+        connection.busy_timeout(Duration::ZERO).ok()?;
+        let (result, is_fit) = in_transaction(&connection, act);
+        connection.busy_timeout(connection::BUSY_TIMEOUT).ok()?;
+        if is_fit {
+            give_back(&self.idle, connection);
+        }
+        result.ok()
+    }
+}
+
+fn taken(idle: &Mutex<Vec<Connection>>) -> Option<Connection> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+}
+
+fn give_back(idle: &Mutex<Vec<Connection>>, connection: Connection) {
+    idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+}
+
+/// Has `act` done in a transaction; returns whether the connection can be used again.
+fn in_transaction<T>(
+    connection: &Connection,
+    act: impl FnOnce(&Connection) -> Result<T, SqliteFailure>,
+) -> (Result<T, SqliteFailure>, bool) {
+    let run = |sql| connection.prepare_cached(sql)?.execute([]);
+    if let Err(error) = run("BEGIN") {
+        return (Err(error.into()), false);
+    }
+    let result = act(connection);
+    let is_fit = run("COMMIT").is_ok() && !result.as_ref().is_err_and(SqliteFailure::is_fatal);
+    (result, is_fit)
 }

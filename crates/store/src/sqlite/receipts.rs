@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::branches::parts_of;
 use super::failure::{SqliteFailure, unreadable};
-use super::messages::touch;
+use super::messages::SessionCounts;
 use super::query::{change, digest, rows, session};
 use crate::part::joined;
 
@@ -24,10 +24,11 @@ macro_rules! receipt_columns {
 pub(super) use receipt_columns;
 
 /// Appends receipts; one that is there stays.
-pub(super) fn append(
+pub(super) fn append<'a>(
     connection: &Connection,
     tenant: &TenantId,
-    receipts: &[ReceiptRecord],
+    receipts: &'a [ReceiptRecord],
+    counts: &mut SessionCounts<'a>,
     appended: &mut Appended,
 ) -> Result<(), SqliteFailure> {
     for record in receipts {
@@ -63,7 +64,7 @@ pub(super) fn append(
             ],
         )? > 0;
         if new {
-            touch(connection, tenant, &record.session, None, record.recorded_at)?;
+            counts.add(&record.session, None, record.recorded_at);
         }
         appended.added += usize::from(new);
         appended.known += usize::from(!new);

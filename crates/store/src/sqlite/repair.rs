@@ -13,7 +13,7 @@ use super::failure::SqliteFailure;
 use super::place::{OpenMode, StoreFile, beside};
 use super::query::{change, rows, session};
 use super::verify::{self, HashedTable};
-use super::{branches, connection, file, schema, tenants};
+use super::{branches, connection, file, schema, tenants, word_index};
 
 /// Reads of a damaged table at most; chosen: some hundred damaged pages, each found by halves.
 const READS: usize = 20_000;
@@ -281,6 +281,7 @@ fn count_anew(new: &Connection) -> Result<(), SqliteFailure> {
             [tenant.as_str()],
         )?;
     }
+    word_index::add_all(new)?;
     new.execute_batch(
         "INSERT INTO sessions (tenant, session_id, messages, tokens, first_at, last_at)
          SELECT tenant, session_id, max(iif(node_type = 'message', number + 1, 0)),

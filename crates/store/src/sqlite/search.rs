@@ -8,7 +8,7 @@ use super::failure::{SqliteFailure, limit};
 use super::query::rows;
 use super::tenants::{self, TenantNumber, of_tenant};
 use super::vectors::{VectorTable, cosine, vector};
-use super::{Caches, messages, text};
+use super::{Caches, messages, text, word_index};
 use crate::part::SharedPart;
 
 /// Each search gives this many times the hits asked for, and at least `DEPTH`, before they are fused; chosen.
@@ -42,6 +42,7 @@ pub(super) fn search(
     if let Some(text) = &query.text {
         lists.push(by_words(connection, caches, tenant, number, session, text, depth)?);
         lists.push(by_card_words(connection, caches, tenant, number, session, text, depth)?);
+        lists.push(word_index::matches(connection, tenant, text)?);
     }
     if let Some(embedding) = &query.embedding {
         let cards = match session {

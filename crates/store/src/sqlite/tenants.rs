@@ -5,10 +5,11 @@ use rusqlite::Connection;
 
 use super::failure::SqliteFailure;
 use super::query::{change, row, rows};
+use super::word_index;
 
 /// The number of a tenant. It is given by the store, so it may stand in the name of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct TenantNumber(i64);
+pub(super) struct TenantNumber(pub(super) i64);
 
 /// How far the changes of a tenant's vectors are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -183,6 +184,7 @@ pub(super) fn erase(connection: &Connection, tenant: &TenantId) -> Result<u64, S
         erased += change(connection, delete, [tenant.as_str()])?;
     }
     connection.execute_batch(&of_tenant(DROP, number))?;
+    word_index::after_removal(connection)?;
     for (table, _, count) in WITH_TENANT {
         let rows: i64 = connection.query_row(count, [tenant.as_str()], |row| row.get(0))?;
         if rows > 0 {

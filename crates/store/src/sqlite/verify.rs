@@ -4,6 +4,7 @@ use plimsoll_engine::TenantId;
 use rusqlite::{Connection, Row};
 
 use super::answers::{self, answer_columns};
+use super::artefacts;
 use super::cards::{self, card_columns};
 use super::failure::SqliteFailure;
 use super::memories::{self, memory_columns};
@@ -11,7 +12,6 @@ use super::messages::{self, message_columns};
 use super::query::rows;
 use super::receipts::{self, receipt_columns};
 use super::tenants::TenantNumber;
-use super::{artefacts, text};
 
 /// Rows of a kind whose hash is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,20 +110,13 @@ pub(super) fn wrong(
     Ok(checked.into_iter().flatten().collect())
 }
 
-/// Adds the words of all messages, cards and records of a tenant to text indexes that are empty.
+/// Adds the words of all cards and records of a tenant to text indexes that are empty.
 pub(super) fn index_words(
     connection: &Connection,
     tenant: &TenantId,
     number: TenantNumber,
 ) -> Result<(), SqliteFailure> {
     let of = |sql| rows(connection, sql, [tenant.as_str()], |row| Ok(row.get::<_, i64>(0)?));
-    let ids = of("SELECT id FROM unified_logs WHERE tenant = ?1 AND node_type = 'message'")?;
-    for id in ids {
-        if let Some(record) = messages::by_row(connection, tenant, id)? {
-            let shown = record.message.shown();
-            text::insert(connection, number, &text::MESSAGES, id, [shown.as_str()])?;
-        }
-    }
     for id in of("SELECT id FROM context_cards WHERE tenant = ?1")? {
         if let Some(card) = cards::by_row(connection, tenant, id)? {
             cards::index(connection, number, id, &card)?;

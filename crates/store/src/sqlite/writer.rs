@@ -6,17 +6,22 @@
 
 use std::fmt;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use plimsoll_engine::StoreError;
 use rusqlite::Connection;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::connection;
 use super::failure::SqliteFailure;
 use super::place::StoreFile;
+use super::word_index;
 
 /// Requests of one commit; chosen: others wait for the next one.
 const LARGEST_GROUP: usize = 1024;
+/// Requests after which the words of their messages are added to the text index (chosen: few enough to be read by a search).
+const INDEX_EVERY: usize = 32;
 /// Requests that may wait; beyond it callers are held back.
 const QUEUE: usize = 4096;
 
@@ -126,14 +131,36 @@ struct Database {
 }
 
 fn run(database: &mut Database, mut receiver: mpsc::Receiver<Box<dyn WriteRequest>>) {
-    while let Some(first) = receiver.blocking_recv() {
+    // A process before this one may have ended without adding words.
+    let (mut since, mut is_behind) = (0, true);
+    loop {
+        let first = match receiver.try_recv() {
+            Ok(first) => first,
+            Err(TryRecvError::Empty) if is_behind => {
+                is_behind = database.index();
+                continue;
+            }
+            Err(_) => match receiver.blocking_recv() {
+                Some(first) => first,
+                None => break,
+            },
+        };
         let mut group = vec![first];
         while group.len() < LARGEST_GROUP
             && let Ok(next) = receiver.try_recv()
         {
             group.push(next);
         }
+        since += group.len();
         database.commit(group);
+        if is_behind || since >= INDEX_EVERY {
+            (since, is_behind) = (0, database.index());
+        }
+    }
+    // Nobody waits any more.
+    is_behind |= since > 0;
+    while is_behind {
+        is_behind = database.index();
     }
 }
 
@@ -203,6 +230,45 @@ impl Database {
         }
         commit(connection)?;
         Ok(outcomes)
+    }
+
+    /// Adds words of messages to the text index; returns whether more are missing.
+    ///
+    /// It is not said to anybody when it fails: the words are added by a later attempt, and a search reads what misses them.
+    fn index(&mut self) -> bool {
+        let done = self.begin_when(word_index::is_behind).and_then(|connection| {
+            let Some(connection) = connection else { return Ok(false) };
+            let added = word_index::add_group(connection);
+            let end = if added.is_ok() { "COMMIT" } else { "ROLLBACK" };
+            connection.execute_batch(end)?;
+            added
+        });
+        match done {
+            Ok(is_behind) => is_behind,
+            Err(failure) => {
+                if failure.is_fatal() {
+                    self.connection = None;
+                }
+                false
+            }
+        }
+    }
+
+    fn begin_when(
+        &mut self,
+        is_due: impl Fn(&Connection) -> Result<bool, SqliteFailure>,
+    ) -> Result<Option<&Connection>, SqliteFailure> {
+        self.file.check()?;
+        let Some(connection) = &self.connection else { return Ok(None) };
+        if !is_due(connection)? {
+            return Ok(None);
+        }
+        // Another process may write first.
+        connection.busy_timeout(Duration::ZERO)?;
+        let begun = connection.execute_batch("BEGIN IMMEDIATE");
+        connection.busy_timeout(connection::BUSY_TIMEOUT)?;
+        begun?;
+        Ok(Some(connection))
     }
 
     fn begin(&mut self) -> Result<&Connection, SqliteFailure> {

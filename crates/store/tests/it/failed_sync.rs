@@ -31,7 +31,7 @@ async fn an_append_is_refused_when_the_sync_of_the_log_fails() {
 #[tokio::test]
 async fn a_checkpoint_whose_sync_fails_loses_nothing() {
     let mut of_checkpoints = 0;
-    for position in 17..=19 {
+    for position in 19..=21 {
         let Some(outcome) = outcome(position, LONG).await else {
             println!("skipped: strace is missing or may not trace");
             return;

@@ -18,3 +18,4 @@ mod power_cut;
 mod repair;
 mod seeded;
 mod together;
+mod words;

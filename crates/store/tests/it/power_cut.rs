@@ -180,7 +180,9 @@ fn traced(folder: &Path, path: &Path) -> Option<Vec<Event>> {
         let Some(file) = file(arguments) else { continue };
         let number = |place: usize| {
             let parts: Vec<&str> = arguments.split([',', ')']).collect();
-            parts[place].trim().parse::<usize>().expect("a number")
+            // Another thread's call may stand between the beginning of a call and its end.
+            let number = parts[place].split_whitespace().next();
+            number.and_then(|number| number.parse::<usize>().ok()).expect("a number")
         };
         events.extend(match name {
             "write" if file.starts_with("pipe:") => {
