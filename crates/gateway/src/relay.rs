@@ -66,8 +66,8 @@ const WRITE: usize = 16 << 10;
 pub(crate) struct Incoming {
     response: reqwest::Response,
     is_begun: bool,
-    /// What came behind the pieces that were handed on together: the end, or why there is none.
-    last: Option<Option<RelayError>>,
+    /// What came behind the pieces that were handed on together: the proper end, or why there is none.
+    last: Option<Result<(), RelayError>>,
     clock: Arc<dyn Clock>,
     idle: Duration,
     ending: watch::Receiver<bool>,
@@ -103,12 +103,12 @@ impl Incoming {
     /// Providers send each event as a piece of its own, and each write to a client costs more than all else that is done with
     /// an event. The first piece goes out by itself: how soon it comes is what people notice.
     pub(crate) async fn chunk(&mut self) -> Option<Result<Bytes, RelayError>> {
-        if matches!(self.last, Some(Some(_))) {
+        if matches!(self.last, Some(Err(_))) {
             // hyper writes the bytes before an error only while there is nothing to read.
             turn_of_others().await;
         }
         if let Some(last) = self.last.take() {
-            return last.map(Err);
+            return last.err().map(Err);
         }
         let first = tokio::select! {
             biased;
@@ -141,8 +141,8 @@ impl Incoming {
                     more.extend_from_slice(&bytes);
                 }
                 Ok(Some(bytes)) => more.extend_from_slice(&bytes),
-                Ok(None) => self.last = Some(None),
-                Err(error) => self.last = Some(Some(broke_off(error))),
+                Ok(None) => self.last = Some(Ok(())),
+                Err(error) => self.last = Some(Err(broke_off(error))),
             }
         }
         Some(Ok(if more.is_empty() { first } else { more.freeze() }))
