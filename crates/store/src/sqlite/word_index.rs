@@ -14,9 +14,9 @@ use super::query::{change, rows};
 use super::tenants::TenantNumber;
 use super::text;
 
-/// Messages of one group, and the bytes of text after which it ends (chosen: others wait a few milliseconds for it).
+/// Messages of one group, and the bytes of text after which it ends (chosen: a commit waits for it, and not for long).
 const GROUP: usize = 64;
-const GROUP_BYTES: usize = 256 << 10;
+const GROUP_BYTES: usize = 32 << 10;
 
 /// Returns whether words of messages are missing.
 pub(super) fn is_behind(connection: &Connection) -> Result<bool, SqliteFailure> {

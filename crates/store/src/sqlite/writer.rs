@@ -22,6 +22,8 @@ use super::word_index;
 const LARGEST_GROUP: usize = 1024;
 /// Requests after which the words of their messages are added to the text index (chosen: few enough to be read by a search).
 const INDEX_EVERY: usize = 32;
+/// The same while more words are missing than one group takes, as after a long request (chosen: a group has more than so many add).
+const INDEX_BEHIND: usize = 4;
 /// Requests that may wait; beyond it callers are held back.
 const QUEUE: usize = 4096;
 
@@ -132,7 +134,7 @@ struct Database {
 
 fn run(database: &mut Database, mut receiver: mpsc::Receiver<Box<dyn WriteRequest>>) {
     // A process before this one may have ended without adding words.
-    let (mut since, mut is_behind) = (0, true);
+    let (mut since, mut is_behind) = (0, database.index());
     loop {
         let first = match receiver.try_recv() {
             Ok(first) => first,
@@ -153,7 +155,7 @@ fn run(database: &mut Database, mut receiver: mpsc::Receiver<Box<dyn WriteReques
         }
         since += group.len();
         database.commit(group);
-        if is_behind || since >= INDEX_EVERY {
+        if since >= if is_behind { INDEX_BEHIND } else { INDEX_EVERY } {
             (since, is_behind) = (0, database.index());
         }
     }
