@@ -169,7 +169,7 @@ fn replayed(
     loaded: &Loaded,
     policies: &[Named],
 ) -> Result<(Replay, Vec<Run>), CommandError> {
-    // What cannot be recorded is said before anything is replayed.
+    // A store that cannot be opened ends the command before it replays anything.
     let recording =
         store::record(&arguments.reading, arguments.settings.config.as_deref(), loaded)?;
     std::thread::scope(|scope| {

@@ -66,7 +66,7 @@ const WRITE: usize = 16 << 10;
 pub(crate) struct Incoming {
     response: reqwest::Response,
     is_begun: bool,
-    /// What came behind the pieces that were handed on together: the proper end, or why there is none.
+    /// The end that was read behind the last pieces: the proper one, or an error.
     last: Option<Result<(), RelayError>>,
     clock: Arc<dyn Clock>,
     idle: Duration,

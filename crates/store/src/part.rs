@@ -5,7 +5,7 @@ use plimsoll_engine::{Branch, ReceiptRecord, SessionId};
 /// Rows of one session that belong to another, or to itself.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedPart {
-    /// What the session shares with the owner of the rows, which is `from`.
+    /// The share of the session in the rows; `from` owns them.
     pub(crate) branch: Branch,
     /// Whether the session owns the rows itself; then it has all of them.
     pub(crate) is_own: bool,

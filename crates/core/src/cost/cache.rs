@@ -5,14 +5,12 @@
 //! request leaves an entry at its end. With steps (others) a request reads its longest prefix that an earlier one had, rounded
 //! down. All of Plimsoll uses this one model.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use serde::Serialize;
 
 use super::piece::{Life, Piece, RequestPieces};
 use super::prices::{CacheKind, Prices};
 use crate::message::{MillisSinceEpoch, Usage};
+use crate::names::KeyMap;
 
 /// The blocks up to a mark that Anthropic searches, its own included (its page on prompt caching).
 const LOOK_BACK: u32 = 20;
@@ -76,30 +74,10 @@ struct CacheEntry {
     life: Life,
 }
 
-/// The hash of a digest, which is one already.
-#[derive(Debug, Clone, Copy, Default)]
-struct DigestHasher(u64);
-
-impl Hasher for DigestHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, digest: u64) {
-        self.0 = digest;
-    }
-}
-
 /// The state of a provider's cache for one conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Cache {
-    entries: HashMap<u64, CacheEntry, BuildHasherDefault<DigestHasher>>,
+    entries: KeyMap<CacheEntry>,
     /// Keys of the last request, and when it was made.
     last: Vec<u64>,
     /// The entries that the last request's prefixes have: the piece at whose end each stands, ascending, and its digest.

@@ -124,7 +124,9 @@ fn insert(
     Ok(())
 }
 
-/// What new records add to their sessions: written once for each, since every change moves the session in its index.
+/// The counts that new records add to their sessions.
+///
+/// Each session is written once, since every change moves it in its index.
 #[derive(Debug, Default)]
 pub(super) struct SessionCounts<'a> {
     sessions: BTreeMap<&'a SessionId, SessionCount>,

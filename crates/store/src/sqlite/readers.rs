@@ -56,7 +56,7 @@ impl Readers {
 
     /// Has `act` read a few rows by their keys, on this thread: to hand that to another takes longer than it does itself.
     ///
-    /// Where it would have to wait, or fails, it is done again as by [`Readers::read`].
+    /// If it would have to wait, or fails, [`Readers::read`] does it again.
     pub(super) async fn look_up<T, F>(&self, act: F) -> Result<T, SqliteFailure>
     where
         T: Send + 'static,

@@ -155,7 +155,8 @@ fn run(database: &mut Database, mut receiver: mpsc::Receiver<Box<dyn WriteReques
         }
         since += group.len();
         database.commit(group);
-        if since >= if is_behind { INDEX_BEHIND } else { INDEX_EVERY } {
+        let most = if is_behind { INDEX_BEHIND } else { INDEX_EVERY };
+        if since >= most {
             (since, is_behind) = (0, database.index());
         }
     }
@@ -236,41 +237,34 @@ impl Database {
 
     /// Adds words of messages to the text index; returns whether more are missing.
     ///
-    /// It is not said to anybody when it fails: the words are added by a later attempt, and a search reads what misses them.
+    /// Nobody hears of a failure: a later attempt adds the words, and a search also reads the messages that miss them.
     fn index(&mut self) -> bool {
-        let done = self.begin_when(word_index::is_behind).and_then(|connection| {
-            let Some(connection) = connection else { return Ok(false) };
-            let added = word_index::add_group(connection);
-            let end = if added.is_ok() { "COMMIT" } else { "ROLLBACK" };
-            connection.execute_batch(end)?;
-            added
-        });
-        match done {
-            Ok(is_behind) => is_behind,
-            Err(failure) => {
-                if failure.is_fatal() {
-                    self.connection = None;
-                }
-                false
+        self.try_to_index().unwrap_or_else(|failure| {
+            let is_open =
+                self.connection.as_ref().is_some_and(|connection| !connection.is_autocommit());
+            if failure.is_fatal() || is_open {
+                self.connection = None;
             }
-        }
+            false
+        })
     }
 
-    fn begin_when(
-        &mut self,
-        is_due: impl Fn(&Connection) -> Result<bool, SqliteFailure>,
-    ) -> Result<Option<&Connection>, SqliteFailure> {
+    fn try_to_index(&self) -> Result<bool, SqliteFailure> {
         self.file.check()?;
-        let Some(connection) = &self.connection else { return Ok(None) };
-        if !is_due(connection)? {
-            return Ok(None);
+        let Some(connection) = &self.connection else { return Ok(false) };
+        if !word_index::is_behind(connection)? {
+            return Ok(false);
         }
         // Another process may write first.
         connection.busy_timeout(Duration::ZERO)?;
         let begun = connection.execute_batch("BEGIN IMMEDIATE");
         connection.busy_timeout(connection::BUSY_TIMEOUT)?;
         begun?;
-        Ok(Some(connection))
+        let added = word_index::add_group(connection);
+        let ended = connection.execute_batch(if added.is_ok() { "COMMIT" } else { "ROLLBACK" });
+        let is_behind = added?;
+        ended?;
+        Ok(is_behind)
     }
 
     fn begin(&mut self) -> Result<&Connection, SqliteFailure> {

@@ -8,6 +8,14 @@ use std::task::{Context, Waker};
 use plimsoll_engine::{HistoryBatch, HistoryStore as _, SearchQuery};
 use plimsoll_store::SqliteStore;
 use plimsoll_testkit::sample::{message, session, tenant};
+use tempfile::TempDir;
+
+async fn opened() -> (TempDir, PathBuf, SqliteStore) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).await.expect("a store");
+    (folder, path, store)
+}
 
 async fn append(store: &SqliteStore, name: &str, position: u32, text: &str) {
     let messages = vec![message(name, position, text)];
@@ -46,15 +54,13 @@ fn killed(path: &Path, folder: &Path) -> PathBuf {
 
 #[tokio::test]
 async fn a_commit_writes_no_words_and_a_group_of_them_writes_all() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("store.db");
-    let store = SqliteStore::open(&path).await.expect("a store");
+    let (_folder, path, store) = opened().await;
     for position in 0..31 {
         append(&store, "s", position, "penguin").await;
     }
     assert_eq!(counts(&path), (0, 31));
     append(&store, "s", 31, "penguin").await;
-    // What comes behind the group waits for its words.
+    // This append is answered after the writer has added the words of the others.
     append(&store, "s", 32, "penguin").await;
     assert_eq!(counts(&path), (32, 33));
     drop(store);
@@ -63,9 +69,7 @@ async fn a_commit_writes_no_words_and_a_group_of_them_writes_all() {
 
 #[tokio::test]
 async fn a_search_finds_what_has_no_words_yet() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("store.db");
-    let store = SqliteStore::open(&path).await.expect("a store");
+    let (_folder, path, store) = opened().await;
     append(&store, "s", 0, "a penguin").await;
     append(&store, "s", 1, "a walrus").await;
     assert_eq!(found(&store, "penguin").await, ["s 0"]);
@@ -76,9 +80,7 @@ async fn a_search_finds_what_has_no_words_yet() {
 
 #[tokio::test]
 async fn a_killed_process_leaves_nothing_that_cannot_be_found() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("store.db");
-    let store = SqliteStore::open(&path).await.expect("a store");
+    let (folder, path, store) = opened().await;
     append(&store, "s", 0, "a penguin").await;
     assert_eq!(found(&store, "penguin").await, ["s 0"]);
     append(&store, "s", 1, "a penguin and a walrus").await;
@@ -96,9 +98,7 @@ async fn a_killed_process_leaves_nothing_that_cannot_be_found() {
 
 #[tokio::test]
 async fn rows_that_take_the_place_of_forgotten_ones_get_their_words() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("store.db");
-    let store = SqliteStore::open(&path).await.expect("a store");
+    let (_folder, path, store) = opened().await;
     append(&store, "kept", 0, "a penguin").await;
     append(&store, "gone", 0, "a walrus").await;
     store.forget_session(&tenant("a"), &session("gone")).await.expect("forgotten");
@@ -111,8 +111,7 @@ async fn rows_that_take_the_place_of_forgotten_ones_get_their_words() {
 
 #[tokio::test]
 async fn a_lookup_waits_for_no_other_thread() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = SqliteStore::open(&folder.path().join("store.db")).await.expect("a store");
+    let (_folder, _, store) = opened().await;
     append(&store, "s", 0, "a penguin").await;
     // The first reader opens a connection.
     store.messages(&tenant("a"), &session("s"), 0, 9).await.expect("read");
