@@ -1,4 +1,4 @@
-//! Limits the heaps of the system's allocator. The one module with `unsafe`: the C function has no safe form.
+//! Limits the heaps of the system's allocator. The one module with `unsafe`: the C functions have no safe form.
 
 /// Makes the allocator share one heap between every two processors.
 ///
@@ -23,3 +23,18 @@ pub(crate) fn share() {
 /// Does nothing with other allocators.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn share() {}
+
+/// Gives memory that was freed within the heaps back to the system.
+///
+/// The tables of the vocabulary are built from 200,000 small texts, whose freed memory lies below what lives on: 9 of the 48 MiB of a
+/// gateway without requests (measured).
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "malloc_trim takes a number, and may be called at any time")]
+pub(crate) fn trim() {
+    // SAFETY: malloc_trim locks each heap, and changes none of the memory that is in use.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Does nothing with other allocators.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn trim() {}

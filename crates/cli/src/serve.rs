@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
+use plimsoll_core::Tokenizer;
 use plimsoll_core::policy::{Budget, Policy};
 use plimsoll_engine::assemble::FrameBook;
 use plimsoll_engine::{HistoryStore, KnowledgeStore};
@@ -117,6 +118,9 @@ pub(crate) async fn open_with(
     };
     let listen = settings.listen;
     let gateway = Gateway::new(settings, parts, &environment).map_err(CommandError::usage)?;
+    // The gateway would build the vocabulary's tables itself; built here, what that freed goes back to the system.
+    Tokenizer::for_model("").count("a word");
+    heaps::trim();
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         let error = anyhow::Error::new(error).context(format!("cannot listen on {listen}"));
         CommandError::failure(error).hint("another port with `--listen 127.0.0.1:PORT`")

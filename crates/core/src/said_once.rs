@@ -201,12 +201,15 @@ impl SaidOnce {
         let written = points.then(|| write(&text, &new, &segments));
         let Some(written) = written.filter(|written| written.len() + LEAST_SAVED < text.len())
         else {
-            self.index.add_all(source);
+            for (at, (line, key)) in new.iter().zip(keys).enumerate() {
+                self.index.add(source, &text, line, key, at, 0);
+            }
+            self.index.add_gap();
             return None;
         };
         for segment in segments {
             match segment {
-                Segment::Shown(at) => self.index.add(source, &text, new[at].clone(), at, 0),
+                Segment::Shown(at) => self.index.add(source, &text, &new[at], keys[at], at, 0),
                 Segment::Pointed { rows, .. } => {
                     for row in rows {
                         read.pointed.push((block, row.from..row.from + row.count));
@@ -215,7 +218,7 @@ impl SaidOnce {
                             let depth = self.index.lines[row.at + step].depth + 1;
                             let at = row.from + step;
                             let depth = if depth > LONGEST_CHAIN { GAP } else { depth };
-                            self.index.add(source, &text, new[at].clone(), at, depth);
+                            self.index.add(source, &text, &new[at], keys[at], at, depth);
                         }
                     }
                 }

@@ -202,7 +202,7 @@ impl Default for Limits {
             header_bytes: 64 << 10,
             depth: 128,
             answer_bytes: 64 << 20,
-            session_bytes: 256 << 20,
+            session_bytes: 128 << 20,
             expansions: 8,
         }
     }

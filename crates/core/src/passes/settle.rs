@@ -6,6 +6,7 @@
 //! before: a session never costs more than without us by more than a small allowance.
 
 mod account;
+mod holders;
 mod need;
 
 use std::cell::LazyCell;

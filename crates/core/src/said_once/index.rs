@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::Arc;
 
-use crate::names::{Key, KeyMap};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use crate::names::Key;
 
 use super::lines::{Indent, LineText, indent_between, is_weak, line_texts};
 
@@ -14,20 +17,70 @@ const CANDIDATES: usize = 12;
 pub(super) const GAP: u8 = u8::MAX;
 
 /// A line of the context: shown there, or within reach of a pointer there.
+///
+/// There are as many as the session has lines, so all places in it take four bytes.
 #[derive(Debug, Clone)]
 pub(super) struct ContextLine {
     /// The words without indentation and line number; empty in a gap.
     pub(super) key: Key,
     pub(super) source: u32,
-    /// The number that the tool gave it.
-    pub(super) numbered: Option<u32>,
     /// Its number in its source, from 1.
     pub(super) number: u32,
-    text: LineText,
+    /// Where it begins in its source, where its words begin, and where both end.
+    start: u32,
+    words: u32,
+    end: u32,
+    /// The number that the tool gave it, and one.
+    numbered: Option<NonZero<u32>>,
     /// The place before, if there is one, at which the same line stands.
     earlier: Option<NonZero<u32>>,
     /// How many pointers lead to it; [`GAP`] where there is no line.
     pub(super) depth: u8,
+}
+
+impl ContextLine {
+    /// A place without a line.
+    const NONE: Self = Self {
+        key: 0,
+        source: u32::MAX,
+        number: 0,
+        start: 0,
+        words: 0,
+        end: 0,
+        numbered: None,
+        earlier: None,
+        depth: GAP,
+    };
+
+    /// Returns a line; `None` if a place in it takes more than four bytes.
+    fn new(source: u32, text: &LineText, key: Key, at: usize, depth: u8) -> Option<Self> {
+        let small = |place: usize| u32::try_from(place).ok();
+        let numbered = match text.numbered {
+            Some(number) => Some(NonZero::new(number.checked_add(1)?)?),
+            None => None,
+        };
+        Some(Self {
+            key,
+            source,
+            number: small(at)?.checked_add(1)?,
+            start: small(text.whole.start)?,
+            words: small(text.words.start)?,
+            end: small(text.whole.end)?,
+            numbered,
+            earlier: None,
+            depth,
+        })
+    }
+
+    /// Returns the number that the tool gave it.
+    pub(super) fn numbered(&self) -> Option<u32> {
+        self.numbered.map(|number| number.get() - 1)
+    }
+
+    fn text(&self) -> LineText {
+        let [start, words, end] = [self.start, self.words, self.end].map(|place| place as usize);
+        LineText { whole: start..end, words: words..end, numbered: self.numbered() }
+    }
 }
 
 /// A text with lines: a result, a text of the model, an argument of a call.
@@ -61,7 +114,7 @@ pub(super) struct RepeatedLines {
 pub(super) struct LineIndex {
     pub(super) lines: Vec<ContextLine>,
     /// The newest place of a line, counted from 1; its line knows the place before.
-    places: KeyMap<NonZero<u32>>,
+    places: HashTable<NonZero<u32>>,
     pub(super) sources: Vec<LineSource>,
     /// How many sources have a label, so that each gets one of its own.
     labels: HashMap<Arc<str>, u32>,
@@ -81,7 +134,7 @@ impl LineIndex {
     pub(super) fn add_all(&mut self, source: u32) {
         let text = self.sources[source as usize].text.clone();
         for (at, line) in line_texts(&text).enumerate() {
-            self.add(source, &text, line, at, 0);
+            self.add(source, &text, &line, line.key(&text), at, 0);
         }
         self.add_gap();
     }
@@ -96,38 +149,49 @@ impl LineIndex {
             if text[line.whole.clone()].contains('\\') {
                 self.add_gap();
             } else {
-                self.add(source, &text, line.clone(), at, 0);
+                self.add(source, &text, line, line.key(&text), at, 0);
             }
         }
         self.add_gap();
     }
 
-    pub(super) fn add(&mut self, source: u32, text: &str, line: LineText, at: usize, depth: u8) {
-        let key = line.key(text);
-        let mut earlier = None;
+    pub(super) fn add(
+        &mut self,
+        source: u32,
+        text: &str,
+        line: &LineText,
+        key: Key,
+        at: usize,
+        depth: u8,
+    ) {
+        let Some(mut new) = ContextLine::new(source, line, key, at, depth) else {
+            return self.add_gap();
+        };
         if depth != GAP
             && !is_weak(line.words(text))
             && let Some(place) = NonZero::new(self.lines.len() as u32 + 1)
         {
-            earlier = self.places.insert(key, place);
+            new.earlier = self.put(key, place);
         }
-        let (numbered, number) = (line.numbered, at as u32 + 1);
-        self.lines.push(ContextLine { key, source, numbered, number, text: line, earlier, depth });
+        self.lines.push(new);
+    }
+
+    /// Notes the newest place of a line; returns the place before.
+    fn put(&mut self, key: Key, place: NonZero<u32>) -> Option<NonZero<u32>> {
+        let lines = &self.lines;
+        let is_same = |known: &NonZero<u32>| lines[index(*known)].key == key;
+        match self.places.entry(key, is_same, |known| lines[index(*known)].key) {
+            Entry::Occupied(mut known) => Some(std::mem::replace(known.get_mut(), place)),
+            Entry::Vacant(new) => {
+                new.insert(place);
+                None
+            }
+        }
     }
 
     /// Ends a row: lines before and behind it do not follow each other.
     pub(super) fn add_gap(&mut self) {
-        let text = LineText { whole: 0..0, words: 0..0, numbered: None };
-        let source = u32::MAX;
-        self.lines.push(ContextLine {
-            key: 0,
-            source,
-            numbered: None,
-            number: 0,
-            text,
-            earlier: None,
-            depth: GAP,
-        });
+        self.lines.push(ContextLine::NONE);
     }
 
     /// Finds the longest row of the context that equals the lines of a new text from `from` on.
@@ -139,7 +203,8 @@ impl LineIndex {
         from: usize,
     ) -> Option<RepeatedLines> {
         let mut best: Option<RepeatedLines> = None;
-        let newest = self.places.get(&keys[from]).copied();
+        let is_same = |place: &NonZero<u32>| self.lines[index(*place)].key == keys[from];
+        let newest = self.places.find(keys[from], is_same).copied();
         let places = std::iter::successors(newest, |place| self.lines[index(*place)].earlier);
         for place in places.take(CANDIDATES) {
             let row = self.row(text, new, keys, from, index(place));
@@ -169,15 +234,15 @@ impl LineIndex {
                 && old.source == source
                 && old.key == *key
                 // A range counts either the tool's numbers or places.
-                && old.numbered.is_some() == self.lines[at].numbered.is_some()
-                && old.text.words(old_text) == line.words(text);
-            if !alike {
+                && old.numbered.is_some() == self.lines[at].numbered.is_some();
+            let known = old.text();
+            if !alike || known.words(old_text) != line.words(text) {
                 break;
             }
             // The tool's numbers must be those of the original or count on, so that the pointer tells them.
             match (line.numbered, new[from].numbered) {
                 (Some(number), Some(first)) => {
-                    same_numbers &= old.numbered == Some(number);
+                    same_numbers &= known.numbered == Some(number);
                     in_order &= number == first.wrapping_add(row.count as u32);
                     if !same_numbers && !in_order {
                         break;
@@ -187,7 +252,7 @@ impl LineIndex {
                 _ => break,
             }
             if !line.words(text).is_empty() {
-                let now = indent_between(line.indent(text), old.text.indent(old_text));
+                let now = indent_between(line.indent(text), known.indent(old_text));
                 match (now, row.indent) {
                     (None, _) => break,
                     (Some(now), Some(before)) if now != before => break,

@@ -78,7 +78,7 @@ impl LineIndex {
         let mut before = None;
         for row in rows {
             let (first, last) = (&self.lines[row.at], &self.lines[row.at + row.count - 1]);
-            let number = |line: &ContextLine| line.numbered.unwrap_or(line.number);
+            let number = |line: &ContextLine| line.numbered().unwrap_or(line.number);
             if before == Some(first.source) {
                 out.push_str(", ");
             } else {

@@ -4,14 +4,14 @@
 //! of *h / t*, for all *t* from 1 to 64. The hazard *h* grows with a power of its length and differs by the kind of tool; it
 //! differs between sessions too, so each session's own rate is learnt as it goes.
 
-use std::collections::hash_map::Entry as Slot;
-
 use crate::file_access::{Access, file_access};
 use crate::message::{Message, Role, ToolCall};
-use crate::names::{self, Key, KeyMap, KeySet};
+use crate::names::{self, Key, KeySet};
 use crate::policy::Settle;
 use crate::said_once::SaidOnce;
 use crate::transcript::{Position, Transcript};
+
+use super::holders::{Holder, Holders};
 
 /// Tokens of a typical result, and the power of the length with which needs grow.
 ///
@@ -28,23 +28,14 @@ const PRIOR: f64 = 6.0;
 /// Measured on 28 recorded sessions of four agents: the hazard of such copies is .15, that of current ones .24.
 const SUPERSEDED: f64 = 0.6;
 
-/// The last places of a name or a run of words; there are as many as words, so a place takes four bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holder {
-    /// In this result, and in results before it only.
-    Result(u32),
-    /// In something that is never hidden.
-    Safe,
-}
-
 /// The facts about each message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Needs {
     messages: Vec<Known>,
-    names: KeyMap<Holder>,
-    runs: KeyMap<Holder>,
+    names: Holders,
+    runs: Holders,
     /// The newest message that has a line.
-    lines: KeyMap<u32>,
+    lines: Holders,
     /// Needs that the priors expected so far, and those that there were.
     expected: f64,
     met: f64,
@@ -88,9 +79,9 @@ impl Needs {
         let entry = &transcript.entries()[position];
         let message = &entry.message;
         let shown = message.shown();
-        let (names, runs) = (names::names(&shown), names::runs(&shown));
         let mut fetched = Vec::new();
         if message.role == Role::Assistant && position > 0 {
+            let (names, runs) = (names::names(&shown), names::runs(&shown));
             fetched = self.used(message, &names, &runs, entry.turn, settings);
         }
         let is_result = message.role == Role::Tool;
@@ -117,12 +108,11 @@ impl Needs {
         let file = access.filter(|(_, access)| *access != Access::Changes).map(|(file, _)| file);
         let used = entry.turn;
         self.messages.push(Known { is_result, hazard, tokens, file, used, shown: None });
-        let place = position as u32;
-        let holder = if is_result { Holder::Result(place) } else { Holder::Safe };
-        hold(&mut self.names, &names, holder);
-        hold(&mut self.runs, &runs, holder);
+        let holder = if is_result { Holder::Result(position) } else { Holder::Safe };
+        names::each_name(&shown, |name| self.names.hold(names::key(name), holder));
+        names::each_run(&shown, |run, _, _| self.runs.hold(run, holder));
         for line in shown.lines() {
-            self.lines.insert(line_key(line), place);
+            self.lines.put(line_key(line), holder);
         }
         fetched
     }
@@ -140,8 +130,7 @@ impl Needs {
         let mut fetched: Vec<Position> = Vec::new();
         for (keys, holders) in [(names, &self.names), (runs, &self.runs)] {
             for key in keys {
-                let Some(Holder::Result(place)) = holders.get(key) else { continue };
-                let position = *place as Position;
+                let Some(Holder::Result(position)) = holders.get(*key) else { continue };
                 used.push(position);
                 let shown = self.messages[position].shown.as_ref();
                 if shown.is_some_and(|shown| !shown.contains(key)) {
@@ -151,14 +140,11 @@ impl Needs {
         }
         for line in message.calls().filter_map(edited_line) {
             let key = line_key(&line);
-            let Some(&place) = self.lines.get(&key) else { continue };
-            let position = place as Position;
-            if self.messages[position].is_result {
-                used.push(position);
-                let shown = self.messages[position].shown.as_ref();
-                if shown.is_some_and(|shown| !shown.contains(&key)) {
-                    fetched.push(position);
-                }
+            let Some(Holder::Result(position)) = self.lines.get(key) else { continue };
+            used.push(position);
+            let shown = self.messages[position].shown.as_ref();
+            if shown.is_some_and(|shown| !shown.contains(&key)) {
+                fetched.push(position);
             }
         }
         used.sort_unstable();
@@ -197,7 +183,7 @@ impl Needs {
 
     /// Returns whether a name stands in another message than the one at `position`: there the model finds it first.
     pub(super) fn stands_elsewhere(&self, name: Key, position: Position) -> bool {
-        self.names.get(&name).is_some_and(|holder| *holder != Holder::Result(position as u32))
+        self.names.get(name).is_some_and(|holder| holder != Holder::Result(position))
     }
 
     /// Takes note that a message shows no more than `shown`.
@@ -217,20 +203,6 @@ impl Known {
         self.is_result
             && self.tokens >= f64::from(settings.least)
             && turn.saturating_sub(self.used) >= 2
-    }
-}
-
-fn hold(holders: &mut KeyMap<Holder>, keys: &KeySet, holder: Holder) {
-    for &key in keys {
-        match holders.entry(key) {
-            Slot::Occupied(mut known) if *known.get() != Holder::Safe => {
-                known.insert(holder);
-            }
-            Slot::Occupied(_) => {}
-            Slot::Vacant(new) => {
-                new.insert(holder);
-            }
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -45,13 +46,15 @@ struct Scenario {
     rate: f64,
     /// Straight and through the gateway, by round.
     rounds: Vec<[LoadRound; 2]>,
-    /// Milliseconds of the gateway's processor for a request.
-    processor: Option<f64>,
+    /// Milliseconds of the gateway's processor for a request, and with those of the past of new sessions.
+    processor: Option<[f64; 2]>,
 }
 
 struct LoadRound {
     total: Latencies,
     first: Latencies,
+    /// Of the process that is looked at, without the past of new sessions.
+    processor: Option<Duration>,
     good: usize,
     asked: usize,
 }
@@ -75,8 +78,10 @@ pub(crate) async fn run(arguments: &CompareArguments) -> Result<(String, Value),
             }
             let after = arguments.process.and_then(process::processor);
             let requests = rounds.iter().map(|[_, via]| via.asked).sum::<usize>();
-            let processor = before.zip(after).map(|(before, after)| {
-                after.saturating_sub(before).as_secs_f64() * 1000.0 / requests.max(1) as f64
+            let of_requests = rounds.iter().map(|[_, via]| via.processor).sum::<Option<Duration>>();
+            let processor = before.zip(after).zip(of_requests).map(|((before, after), time)| {
+                [time, after.saturating_sub(before)]
+                    .map(|time| time.as_secs_f64() * 1000.0 / requests.max(1) as f64)
             });
             scenarios.push(Scenario { shape, delivery, rate, rounds, processor });
         }
@@ -118,6 +123,7 @@ async fn round(
             .push(ask(client, conversation, delivery, words, Instant::now(), count).await.0);
     }
     let sessions = SessionQueue::new(conversations);
+    let before = arguments.process.and_then(process::processor);
     let mut arrivals = arrivals::arrivals(rate, arguments.seconds);
     let mut requests = JoinSet::new();
     while let Some(intended) = arrivals.recv().await {
@@ -131,10 +137,12 @@ async fn round(
         });
     }
     let outcomes: Vec<RequestOutcome> = requests.join_all().await.into_iter().flatten().collect();
+    let after = arguments.process.and_then(process::processor);
     let good: Vec<&RequestOutcome> = outcomes.iter().filter(|outcome| outcome.is_good()).collect();
     LoadRound {
         total: Latencies::new(good.iter().map(|outcome| outcome.total)),
         first: Latencies::new(good.iter().map(|outcome| outcome.first)),
+        processor: before.zip(after).map(|(before, after)| after.saturating_sub(before)),
         good: good.len(),
         asked: outcomes.len(),
     }
@@ -181,14 +189,14 @@ impl Scenario {
 
 fn table(scenarios: &[Scenario]) -> String {
     let mut out = String::from(
-        "| body | answer | rate /s | direct p50 / p99 | via p50 / p99 | added p50 | added p90 | added p99 | added to first byte p50 | processor a request | failed |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| body | answer | rate /s | direct p50 / p99 | via p50 / p99 | added p50 | added p90 | added p99 | added to first byte p50 | processor a request | with new sessions | failed |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for scenario in scenarios {
         let total = |share: f64| move |round: &LoadRound| round.total.percentile(share);
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {:.2} / {:.2} | {:.2} / {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {} | {} |",
+            "| {} | {} | {} | {:.2} / {:.2} | {:.2} / {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {} | {} | {} |",
             scenario.shape.name,
             scenario.delivery.name(),
             scenario.rate,
@@ -200,12 +208,17 @@ fn table(scenarios: &[Scenario]) -> String {
             scenario.added(total(0.9)),
             scenario.added(total(0.99)),
             scenario.added(|round| round.first.percentile(0.5)),
-            scenario.processor.map_or_else(|| "–".to_owned(), |millis| format!("{millis:.2}")),
+            millis(scenario.processor.map(|[requests, _]| requests)),
+            millis(scenario.processor.map(|[_, all]| all)),
             scenario.failed(),
         );
     }
     out.push_str("\nMilliseconds from the intended start; medians of the rounds.\n");
     out
+}
+
+fn millis(time: Option<f64>) -> String {
+    time.map_or_else(|| "–".to_owned(), |time| format!("{time:.2}"))
 }
 
 fn json(scenario: &Scenario) -> Value {
@@ -221,7 +234,8 @@ fn json(scenario: &Scenario) -> Value {
         "body": scenario.shape.name,
         "answer": scenario.delivery.name(),
         "rate": scenario.rate,
-        "processor_ms": scenario.processor,
+        "processor_ms": scenario.processor.map(|[requests, _]| requests),
+        "processor_with_new_sessions_ms": scenario.processor.map(|[_, all]| all),
         "rounds": rounds.collect::<Vec<_>>(),
     })
 }
