@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+mod ascii;
+
 /// A name or a run of words, hashed; equal text gives equal keys in every process.
 pub type Key = u64;
 
@@ -42,48 +44,45 @@ const SHORTEST_NAME: usize = 4;
 
 /// The alternatives in order: URL, path, hash, dotted name, snake case, constant, camel case, Pascal case, number.
 ///
-/// `{w}` is a word character and `{b}` a word boundary, in Unicode or in ASCII.
-const GRAMMAR: &str = r#"https?://[^\s"'<>)\]]+|[{w}.~-]*(?:/[{w}.@+-]+)+|{b}[0-9a-f]{7,40}{b}|{b}[A-Za-z_]{w}*(?:\.{w}+)+{b}|{b}[a-z]+(?:_[a-z0-9]+)+{b}|{b}[A-Z_]{2,}[A-Z0-9_]+{b}|{b}[a-z]+(?:[A-Z][a-z0-9]+)+{b}|{b}(?:[A-Z][a-z0-9]+){2,}{b}|{b}{d}{3,}{b}"#;
+/// An automaton for it takes ten times as long as [`ascii`], which finds the same where no letter is beyond ASCII.
+const GRAMMAR: &str = r#"https?://[^\s"'<>)\]]+|[\w.~-]*(?:/[\w.@+-]+)+|\b[0-9a-f]{7,40}\b|\b[A-Za-z_]\w*(?:\.\w+)+\b|\b[a-z]+(?:_[a-z0-9]+)+\b|\b[A-Z_]{2,}[A-Z0-9_]+\b|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b|\b(?:[A-Z][a-z0-9]+){2,}\b|\b\d{3,}\b"#;
 
-static UNICODE: LazyLock<Regex> = LazyLock::new(|| grammar(r"\w", r"\b", r"\d"));
-/// An automaton without look-around for Unicode is about ten times as fast, and equal where the text is ASCII.
-static ASCII: LazyLock<Regex> = LazyLock::new(|| grammar(r"0-9A-Za-z_", r"(?-u:\b)", r"[0-9]"));
-
-fn grammar(word: &str, boundary: &str, digit: &str) -> Regex {
-    let word_class = if word.starts_with('\\') { word.to_owned() } else { format!("[{word}]") };
-    let pattern = GRAMMAR
-        .replace("[{w}", &format!("[{word}"))
-        .replace("{w}", &word_class)
-        .replace("{b}", boundary)
-        .replace("{d}", digit);
-    Regex::new(&pattern).expect("the grammar of names is a valid expression")
-}
+static UNICODE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(GRAMMAR).expect("the grammar of names is a valid expression"));
+/// Letters and white space beyond ASCII.
+static BEYOND_ASCII: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[\w\s--\x00-\x7F]").expect("a valid expression"));
 
 /// Calls `found` with every name in `text`, in order, repeats included.
 pub fn each_name<'a>(text: &'a str, mut found: impl FnMut(&'a str)) {
-    // No name contains white space, so a text can be cut there without changing what is found.
-    let mut scan = |regex: &Regex, part: &'a str| {
-        for name in regex.find_iter(part) {
-            let name = name.as_str();
-            if name.len() >= SHORTEST_NAME
-                && (name.is_ascii() || name.chars().count() >= SHORTEST_NAME)
-            {
-                found(name.trim_end_matches(['.', ',', ':', ';']));
-            }
+    let mut long = |name: &'a str| {
+        if name.len() >= SHORTEST_NAME && (name.is_ascii() || name.chars().count() >= SHORTEST_NAME)
+        {
+            found(name.trim_end_matches(['.', ',', ':', ';']));
         }
     };
-    if text.is_ascii() {
-        return scan(&ASCII, text);
+    if is_like_ascii(text) {
+        return ascii::each_match(text, long);
     }
+    // No name contains white space, so a text can be cut there without changing what is found.
     for line in text.split('\n') {
-        if line.is_ascii() {
-            scan(&ASCII, line);
-        } else {
-            for part in line.split(|character: char| character.is_ascii_whitespace()) {
-                scan(if part.is_ascii() { &ASCII } else { &UNICODE }, part);
+        if is_like_ascii(line) {
+            ascii::each_match(line, &mut long);
+            continue;
+        }
+        for part in line.split(|character: char| character.is_ascii_whitespace()) {
+            if is_like_ascii(part) {
+                ascii::each_match(part, &mut long);
+            } else {
+                UNICODE.find_iter(part).for_each(|name| long(name.as_str()));
             }
         }
     }
+}
+
+/// Whether what is beyond ASCII in a text, as arrows and frames, ends every name but a URL, which goes on.
+fn is_like_ascii(text: &str) -> bool {
+    text.is_ascii() || !BEYOND_ASCII.is_match(text)
 }
 
 /// Returns the names of `text` as keys.
@@ -126,13 +125,12 @@ pub fn each_run(text: &str, mut found: impl FnMut(Key, usize, usize)) {
 
 /// Calls `found` with each word and the bytes where it begins and ends.
 fn each_word<'a>(text: &'a str, mut found: impl FnMut(&'a str, usize, usize)) {
+    if text.is_ascii() {
+        return ascii::each_word(text, found);
+    }
     let mut start = None;
     for (at, character) in text.char_indices() {
-        let in_word = if character.is_ascii() {
-            character.is_ascii_alphanumeric() || character == '_'
-        } else {
-            character.is_alphanumeric()
-        };
+        let in_word = character == '_' || character.is_alphanumeric();
         match (in_word, start) {
             (true, None) => start = Some(at),
             (false, Some(from)) => {
@@ -208,15 +206,106 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn cutting_at_white_space_changes_nothing(text in "[ a-zA-Z0-9_./:→ö\\n-]{0,80}") {
-            let mut whole = Vec::new();
-            for name in UNICODE.find_iter(&text) {
-                if name.as_str().chars().count() >= SHORTEST_NAME {
-                    whole.push(name.as_str().trim_end_matches(['.', ',', ':', ';']));
-                }
-            }
-            let mut parts = Vec::new();
-            each_name(&text, |name| parts.push(name));
-            proptest::prop_assert_eq!(whole, parts);
+            check_against_the_grammar(&text)?;
         }
+
+        #[test]
+        fn ascii_text_gives_what_the_grammar_gives(
+            parts in proptest::collection::vec(
+                proptest::sample::select(PARTS.as_slice()),
+                0..24,
+            )
+        ) {
+            check_against_the_grammar(&parts.concat())?;
+        }
+
+        #[test]
+        fn signs_beyond_ascii_give_what_the_grammar_gives(
+            parts in proptest::collection::vec(
+                proptest::sample::select([PARTS.as_slice(), &BEYOND].concat()),
+                0..24,
+            )
+        ) {
+            check_against_the_grammar(&parts.concat())?;
+        }
+
+        #[test]
+        fn words_of_ascii_are_those_of_any_text(text in "[a-zA-Z0-9_ .,\\n-]{0,40}") {
+            let (mut all, mut own) = (Vec::new(), Vec::new());
+            each_word(&text, |word, start, end| own.push((word.to_owned(), start, end)));
+            // A word beyond ASCII behind it.
+            let longer = format!("{text} ö");
+            each_word(&longer, |word, start, end| all.push((word.to_owned(), start, end)));
+            all.pop();
+            proptest::prop_assert_eq!(own, all);
+        }
+
+        #[test]
+        fn any_ascii_gives_what_the_grammar_gives(text in "[\\x00-\\x7F]{0,60}") {
+            check_against_the_grammar(&text)?;
+        }
+    }
+
+    /// What names are made of, and what ends them.
+    const PARTS: [&str; 40] = [
+        "http",
+        "https",
+        "://",
+        ":",
+        "/",
+        "//",
+        ".",
+        "..",
+        "~",
+        "-",
+        "@",
+        "+",
+        "_",
+        "__",
+        "a",
+        "f",
+        "g",
+        "deadbee",
+        "0123456",
+        "abcdef0123456789abcdef0123456789abcdef01",
+        "12",
+        "345",
+        "7",
+        "A",
+        "AB",
+        "Ab",
+        "aB",
+        "word",
+        "Word",
+        "WORD",
+        "snake_case",
+        "camelCase",
+        "lib.rs",
+        " ",
+        "\n",
+        "\"",
+        "(",
+        ")",
+        ",",
+        ";",
+    ];
+
+    /// Arrows, frames, dots, blanks, and letters, marks and signs that join words.
+    const BEYOND: [&str; 14] = [
+        "→", "│", "…", "–", "✓", "\u{a0}", "\u{3000}", "\u{2028}", "ö", "ß", "\u{301}", "‿",
+        "\u{200d}", "٣",
+    ];
+
+    fn check_against_the_grammar(text: &str) -> Result<(), proptest::test_runner::TestCaseError> {
+        let mut whole = Vec::new();
+        for name in UNICODE.find_iter(text) {
+            if name.as_str().chars().count() >= SHORTEST_NAME {
+                whole.push(name.as_str().trim_end_matches(['.', ',', ':', ';']));
+            }
+        }
+        let mut parts = Vec::new();
+        each_name(text, |name| parts.push(name));
+        proptest::prop_assert_eq!(whole, parts, "{:?}", text);
+        Ok(())
     }
 }
