@@ -1,6 +1,6 @@
 //! Copies of what a store has, in memory: each behind a lock of its own, and dropped when all are too large together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 
@@ -19,6 +19,8 @@ pub struct Copies<K, V> {
 #[derive(Debug)]
 struct All<K, V> {
     slots: HashMap<K, Slot<V>>,
+    /// The key of each slot by its last use.
+    order: BTreeMap<u64, K>,
     uses: u64,
     size: usize,
 }
@@ -33,7 +35,7 @@ struct Slot<V> {
 impl<K: Clone + Eq + Hash, V> Copies<K, V> {
     /// Makes room for copies of the size `most` together, as far as none of them is in use.
     pub fn new(most: usize) -> Self {
-        let all = All { slots: HashMap::new(), uses: 0, size: 0 };
+        let all = All { slots: HashMap::new(), order: BTreeMap::new(), uses: 0, size: 0 };
         Self { all: SyncMutex::new(all), most }
     }
 
@@ -55,15 +57,17 @@ impl<K: Clone + Eq + Hash, V> Copies<K, V> {
 
     /// Returns the copy of a key; `new` makes it where there is none.
     pub fn get(&self, key: &K, new: impl FnOnce() -> V) -> SharedCopy<V> {
-        let mut all = self.all();
+        let mut guard = self.all();
+        let all = &mut *guard;
         all.uses += 1;
-        let used = all.uses;
         let slot = all.slots.entry(key.clone()).or_insert_with(|| Slot {
             held: Arc::new(Mutex::new(new())),
-            used,
+            used: all.uses,
             size: 0,
         });
-        slot.used = used;
+        let before = std::mem::replace(&mut slot.used, all.uses);
+        all.order.remove(&before);
+        all.order.insert(all.uses, key.clone());
         slot.held.clone()
     }
 
@@ -73,27 +77,32 @@ impl<K: Clone + Eq + Hash, V> Copies<K, V> {
         let Some(slot) = all.slots.get_mut(key) else { return };
         let before = std::mem::replace(&mut slot.size, size);
         all.size = all.size - before + size;
+        let mut left = Vec::new();
         while all.size > self.most {
-            let idle = all.slots.iter().filter(|(_, slot)| Arc::strong_count(&slot.held) == 1);
-            let Some(oldest) = idle.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone())
-            else {
-                break;
+            let is_idle = |key: &&K| {
+                all.slots.get(*key).is_some_and(|slot| Arc::strong_count(&slot.held) == 1)
             };
-            all.remove(&oldest);
+            let Some(oldest) = all.order.values().find(is_idle).cloned() else { break };
+            left.extend(all.remove(&oldest));
         }
+        // Freeing a long session takes a while, in which others need theirs.
+        drop(all);
+        drop(left);
     }
 
     /// Drops a copy that is no longer what the store has.
     pub fn forget(&self, key: &K) {
-        self.all().remove(key);
+        let left = self.all().remove(key);
+        drop(left);
     }
 }
 
 impl<K: Eq + Hash, V> All<K, V> {
-    fn remove(&mut self, key: &K) {
-        if let Some(slot) = self.slots.remove(key) {
-            self.size -= slot.size;
-        }
+    fn remove(&mut self, key: &K) -> Option<Slot<V>> {
+        let slot = self.slots.remove(key)?;
+        self.order.remove(&slot.used);
+        self.size -= slot.size;
+        Some(slot)
     }
 }
 
@@ -120,5 +129,24 @@ mod tests {
         drop(in_use);
         copies.forget(&"c");
         assert_eq!(copies.size(), (0, 0));
+    }
+
+    #[test]
+    fn others_get_theirs_while_a_copy_is_freed() {
+        struct Freed(std::sync::Weak<Copies<u8, Self>>, std::sync::mpsc::Sender<bool>);
+        impl Drop for Freed {
+            fn drop(&mut self) {
+                let Some(copies) = self.0.upgrade() else { return };
+                let _ = self.1.send(copies.all.try_lock().is_ok());
+            }
+        }
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let copies = Arc::new(Copies::new(100));
+        for key in 0..3 {
+            drop(copies.get(&key, || Freed(Arc::downgrade(&copies), sender.clone())));
+            copies.resize(&key, 60);
+        }
+        copies.forget(&2);
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [true, true, true]);
     }
 }
