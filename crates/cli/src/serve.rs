@@ -118,7 +118,7 @@ pub(crate) async fn open_with(
     };
     let listen = settings.listen;
     let gateway = Gateway::new(settings, parts, &environment).map_err(CommandError::usage)?;
-    // The gateway would build the vocabulary's tables itself; built here, what that freed goes back to the system.
+    // The gateway would build the tables of the vocabulary itself. Here, the memory that this frees goes back to the system.
     Tokenizer::for_model("").count("a word");
     heaps::trim();
     let listener = TcpListener::bind(listen).await.map_err(|error| {

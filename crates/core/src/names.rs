@@ -80,7 +80,7 @@ pub fn each_name<'a>(text: &'a str, mut found: impl FnMut(&'a str)) {
     }
 }
 
-/// Whether what is beyond ASCII in a text, as arrows and frames, ends every name but a URL, which goes on.
+/// Returns whether no letter and no white space is beyond ASCII; other signs, as arrows and frames, end every name but a URL.
 fn is_like_ascii(text: &str) -> bool {
     text.is_ascii() || !BEYOND_ASCII.is_match(text)
 }
@@ -233,7 +233,7 @@ mod tests {
         fn words_of_ascii_are_those_of_any_text(text in "[a-zA-Z0-9_ .,\\n-]{0,40}") {
             let (mut all, mut own) = (Vec::new(), Vec::new());
             each_word(&text, |word, start, end| own.push((word.to_owned(), start, end)));
-            // A word beyond ASCII behind it.
+            // A word beyond ASCII takes the other way.
             let longer = format!("{text} ö");
             each_word(&longer, |word, start, end| all.push((word.to_owned(), start, end)));
             all.pop();
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// What names are made of, and what ends them.
+    /// Parts of names, and characters that end one.
     const PARTS: [&str; 40] = [
         "http",
         "https",

@@ -201,10 +201,7 @@ impl SaidOnce {
         let written = points.then(|| write(&text, &new, &segments));
         let Some(written) = written.filter(|written| written.len() + LEAST_SAVED < text.len())
         else {
-            for (at, (line, key)) in new.iter().zip(keys).enumerate() {
-                self.index.add(source, &text, line, key, at, 0);
-            }
-            self.index.add_gap();
+            self.index.add_lines(source, &text, new.into_iter().zip(keys));
             return None;
         };
         for segment in segments {

@@ -8,10 +8,10 @@ const DIGIT: u8 = 1 << 2;
 const UNDERSCORE: u8 = 1 << 3;
 const WORD: u8 = LOWER | UPPER | DIGIT | UNDERSCORE;
 const HEX: u8 = 1 << 4;
-/// Beside [`WORD`]: what may stand in a path before its first slash, and behind one.
+/// The bytes beside [`WORD`] that a path may have before its first slash, and behind one.
 const BEFORE_SLASH: u8 = 1 << 5;
 const BEHIND_SLASH: u8 = 1 << 6;
-/// What ends a URL.
+/// The bytes that end a URL.
 const URL_END: u8 = 1 << 7;
 
 /// The classes of each byte; those beyond ASCII have none.
@@ -72,7 +72,7 @@ pub(super) fn each_word<'a>(text: &'a str, mut found: impl FnMut(&'a str, usize,
         if end > at {
             found(&text[at..end], at, end);
         }
-        // What ends a word begins none.
+        // The byte that ends a word cannot begin one.
         at = end + 1;
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct ContextLine {
     pub(super) source: u32,
     /// Its number in its source, from 1.
     pub(super) number: u32,
-    /// Where it begins in its source, where its words begin, and where both end.
+    /// The bytes of its source at which the line begins, its words begin, and both end.
     start: u32,
     words: u32,
     end: u32,
@@ -133,8 +133,22 @@ impl LineIndex {
     /// Adds all lines of a source.
     pub(super) fn add_all(&mut self, source: u32) {
         let text = self.sources[source as usize].text.clone();
-        for (at, line) in line_texts(&text).enumerate() {
-            self.add(source, &text, &line, line.key(&text), at, 0);
+        let lines = line_texts(&text).map(|line| {
+            let key = line.key(&text);
+            (line, key)
+        });
+        self.add_lines(source, &text, lines);
+    }
+
+    /// Adds the lines of a source, each with its key.
+    pub(super) fn add_lines(
+        &mut self,
+        source: u32,
+        text: &str,
+        lines: impl IntoIterator<Item = (LineText, Key)>,
+    ) {
+        for (at, (line, key)) in lines.into_iter().enumerate() {
+            self.add(source, text, &line, key, at, 0);
         }
         self.add_gap();
     }
@@ -263,5 +277,19 @@ impl LineIndex {
             row.count += 1;
         }
         row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_whose_places_do_not_fit_is_a_gap() {
+        let line = |text| line_texts(text).next().expect("one line");
+        let fits = ContextLine::new(0, &line("4294967294→words of it"), 1, 0, 0);
+        assert_eq!(fits.and_then(|line| line.numbered()), Some(u32::MAX - 1));
+        assert!(ContextLine::new(0, &line("4294967295→words of it"), 1, 0, 0).is_none());
+        assert!(ContextLine::new(0, &line("words of it"), 1, u32::MAX as usize, 0).is_none());
     }
 }

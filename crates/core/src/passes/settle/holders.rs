@@ -1,4 +1,4 @@
-//! Which message holds a name, a run of words or a line: eight bytes each, for there are as many as a session has words.
+//! The message that holds a name, a run of words or a line: eight bytes each, for there are as many as a session has words.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -48,7 +48,7 @@ impl Holders {
         }
     }
 
-    /// Adds what holds a key too: what was safe stays so.
+    /// Adds a holder of a key; a key that is safe stays so.
     pub(super) fn hold(&mut self, key: Key, holder: Holder) {
         let new = slot(key, holder);
         match self.entry(key) {

@@ -46,14 +46,14 @@ struct Scenario {
     rate: f64,
     /// Straight and through the gateway, by round.
     rounds: Vec<[LoadRound; 2]>,
-    /// Milliseconds of the gateway's processor for a request, and with those of the past of new sessions.
+    /// Milliseconds of the gateway's processor for a request, without and with the past of new sessions.
     processor: Option<[f64; 2]>,
 }
 
 struct LoadRound {
     total: Latencies,
     first: Latencies,
-    /// Of the process that is looked at, without the past of new sessions.
+    /// The gateway's processor time, without the past of new sessions.
     processor: Option<Duration>,
     good: usize,
     asked: usize,
