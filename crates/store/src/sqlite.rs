@@ -7,6 +7,7 @@ mod answers;
 mod artefacts;
 mod branches;
 mod cards;
+mod checkpoint;
 mod connection;
 mod failure;
 mod file;

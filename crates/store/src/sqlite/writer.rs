@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
+use super::checkpoint::Checkpoints;
 use super::connection;
 use super::failure::SqliteFailure;
 use super::place::StoreFile;
@@ -77,11 +78,17 @@ fn ended() -> StoreError {
 
 impl Writer {
     /// Starts the thread, which owns `connection` and opens another of `file` after a failure.
-    pub(super) fn start(file: StoreFile, connection: Connection) -> Result<Self, StoreError> {
+    pub(super) fn start(file: StoreFile, mut connection: Connection) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(QUEUE);
+        let checkpoints = Checkpoints::start(file.clone())?;
+        checkpoints.follow(&mut connection)?;
         let thread = std::thread::Builder::new()
             .name("plimsoll-store".to_owned())
-            .spawn(move || run(&mut Database { file, connection: Some(connection) }, receiver))
+            .spawn(move || {
+                let mut database = Database { file, connection: Some(connection), checkpoints };
+                run(&mut database, receiver);
+                database.checkpoints.end(database.connection.as_mut());
+            })
             .map_err(|error| StoreError::Other(Box::new(error)))?;
         Ok(Self { sender: Some(sender), thread: Some(thread) })
     }
@@ -130,6 +137,7 @@ fn repeated(error: &StoreError) -> StoreError {
 struct Database {
     file: StoreFile,
     connection: Option<Connection>,
+    checkpoints: Checkpoints,
 }
 
 fn run(database: &mut Database, mut receiver: mpsc::Receiver<Box<dyn WriteRequest>>) {
@@ -237,14 +245,11 @@ impl Database {
 
     /// Adds words of messages to the text index; returns whether more are missing.
     ///
-    /// Nobody hears of a failure: a later attempt adds the words, and a search also reads the messages that miss them.
+    /// Nobody hears of a failure: a later attempt adds the words, and a search also reads the messages that miss them. The
+    /// connection closes then, since it may have a transaction open, or commit without a sync.
     fn index(&mut self) -> bool {
-        self.try_to_index().unwrap_or_else(|failure| {
-            let is_open =
-                self.connection.as_ref().is_some_and(|connection| !connection.is_autocommit());
-            if failure.is_fatal() || is_open {
-                self.connection = None;
-            }
+        self.try_to_index().unwrap_or_else(|_| {
+            self.connection = None;
             false
         })
     }
@@ -257,13 +262,11 @@ impl Database {
         }
         // Another process may write first.
         connection.busy_timeout(Duration::ZERO)?;
-        let begun = connection.execute_batch("BEGIN IMMEDIATE");
+        // Words that the power takes are added again, and the next turn's sync is also theirs.
+        connection.execute_batch("PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE")?;
+        let is_behind = word_index::add_group(connection)?;
+        connection.execute_batch("COMMIT; PRAGMA synchronous = FULL")?;
         connection.busy_timeout(connection::BUSY_TIMEOUT)?;
-        begun?;
-        let added = word_index::add_group(connection);
-        let ended = connection.execute_batch(if added.is_ok() { "COMMIT" } else { "ROLLBACK" });
-        let is_behind = added?;
-        ended?;
         Ok(is_behind)
     }
 
@@ -274,6 +277,7 @@ impl Database {
             empty => {
                 let mut connection = connection::open(&self.file.path)?;
                 connection::restrict(&mut connection)?;
+                self.checkpoints.follow(&mut connection)?;
                 empty.insert(connection)
             }
         };
