@@ -142,7 +142,7 @@ mod tests {
 
     /// Bytes of one insertion, and the pages that they take at least.
     const BYTES: i64 = 1 << 20;
-    const PAGES: u64 = 256;
+    const PAGES: c_int = 256;
 
     fn opened() -> (TempDir, Connection) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -206,12 +206,12 @@ mod tests {
         };
         reader.execute_batch("BEGIN").expect("begun");
         assert_eq!(counted(&reader), 1);
-        for _ in 0..=BEGIN as u64 / PAGES {
+        for _ in 0..=BEGIN / PAGES {
             insert(&connection, BYTES);
         }
         assert_eq!(counted(&reader), 1, "it reads what it began with");
         reader.execute_batch("COMMIT").expect("ended");
-        let after = i64::from(BEGIN) / PAGES as i64 + 2;
+        let after = i64::from(BEGIN / PAGES) + 2;
         assert_eq!(counted(&reader), after);
         checkpoints.end(Some(&mut connection));
         assert_eq!(checkpoint(&connection).map(|(pages, copied)| pages - copied), Ok(0));
@@ -222,9 +222,9 @@ mod tests {
         let (folder, mut connection) = opened();
         let (log, _receiver) = LogLength::new();
         log.follow(&mut connection).expect("a hook");
-        for _ in 0..=INLINE as u64 / PAGES {
+        for _ in 0..=INLINE / PAGES {
             insert(&connection, BYTES);
         }
-        assert!(length(&folder) > INLINE as u64 * 4096 * 9 / 10);
+        assert!(length(&folder) > u64::from(INLINE.unsigned_abs()) * 4096 * 9 / 10);
     }
 }
