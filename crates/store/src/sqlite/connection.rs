@@ -17,8 +17,8 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Prepared statements to keep; there are about a hundred different ones.
 const STATEMENTS: usize = 256;
 
-/// A checkpoint waits for 4,000 pages (16 MB), so that groups share its two syncs (the writer's are in [`super::checkpoint`]); the
-/// log shrinks to 64 MB after one that grew larger.
+/// A checkpoint waits for 4,000 pages (16 MB), so that groups share its two syncs (the writer's wait for fewer, see
+/// [`super::checkpoint`]); the log shrinks to 64 MB after one that grew larger.
 const SETTINGS: &str = "
     PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = ON;

@@ -210,7 +210,8 @@ fn traced(folder: &Path, path: &Path) -> Option<Vec<Event>> {
 
 /// Returns the last part of the name of the file that a call is about: its descriptor's, else its path's.
 fn file(arguments: &str) -> Option<String> {
-    let (first, _) = arguments.split_once([',', ')'])?;
+    // A call that another thread's stands in ends without a bracket.
+    let first = arguments.split([',', ')', ' ']).next()?;
     let name = match first.split_once('<') {
         Some((_, name)) => unescaped(name.split('>').next()?),
         None => quoted(first),
