@@ -125,7 +125,7 @@ pub(crate) fn builder(gateway: &Gateway) -> http1::Builder {
         .header_read_timeout(Timeouts::of(gateway.config.timeouts.headers))
         // hyper takes no less than this.
         .max_buf_size(gateway.config.limits.header_bytes.max(8192).min(BUFFER.max(8192)))
-        .max_headers(128)
+        // hyper's limit of 100 headers stays: for any other it allocates room for them at each request.
         .half_close(false);
     builder
 }

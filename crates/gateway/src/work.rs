@@ -8,6 +8,9 @@ use tokio::sync::Semaphore;
 /// Bodies up to this size are worked on where they came in (measured: 8 KiB take about as long as to hand them to a thread).
 const SMALL: usize = 8 << 10;
 
+/// Reading a body takes this part of the time that the decisions about it take (measured on bodies of 50 and 400 KB).
+const READING: usize = 8;
+
 /// The processors that work on requests, and the number of requests that wait for one.
 #[derive(Debug)]
 pub(crate) struct Work {
@@ -35,6 +38,15 @@ impl Work {
     /// Returns whether so many requests wait that one more would wait in vain.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) >= self.most
+    }
+
+    /// Reads so many bytes: the same as [`Work::run`], with less work for each.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        size: usize,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, BrokeOff> {
+        self.run(size / READING, read).await
     }
 
     /// Does work on so many bytes: here where it is little, else on another thread as soon as a processor is free.

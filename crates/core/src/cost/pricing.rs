@@ -1,5 +1,7 @@
 //! The table of prices: dated entries by name, and fallbacks for models that it does not list.
 
+use std::cell::LazyCell;
+
 use serde::{Deserialize, Serialize};
 
 use super::name::{self, Rest};
@@ -243,13 +245,14 @@ impl Pricing {
         at: Option<MillisSinceEpoch>,
         found: PriceMatch,
     ) -> ModelPrice<'_> {
-        let day = at.map(day);
-        let day = day.as_deref().unwrap_or(&self.date);
+        // Most entries hold for all days, and to write a day takes longer than all else here.
+        let on = LazyCell::new(|| at.map(day));
+        let has_begun = |from: &str| from <= on.as_deref().unwrap_or(&self.date);
         let entries = self.model.iter().filter(|entry| entry.name == listed);
         // The newest that holds already; of a time before all of them, the oldest.
         let held = entries
             .clone()
-            .filter(|entry| entry.from.as_deref().is_none_or(|from| from <= day))
+            .filter(|entry| entry.from.as_deref().is_none_or(has_begun))
             .max_by_key(|entry| &entry.from);
         let Some(entry) = held.or_else(|| entries.min_by_key(|entry| &entry.from)) else {
             return ModelPrice { name: "", from: None, prices: Prices::PLAIN, found };

@@ -57,7 +57,7 @@ async fn a_newer_version_is_refused() {
     database.execute_batch("PRAGMA user_version = 99").expect("set");
     drop(database);
     let StoreError::Unsupported { what } = refused(&path).await else { panic!("unsupported") };
-    assert!(what.contains("version 99") && what.contains("up to 8"), "{what}");
+    assert!(what.contains("version 99") && what.contains("up to 9"), "{what}");
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn an_earlier_version_is_copied_and_brought_up_to_date() {
         database.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("a version")
     };
     let backup = folder.path().join("store.db.v1.backup");
-    assert_eq!((version(&path), version(&backup)), (8, 1));
+    assert_eq!((version(&path), version(&backup)), (9, 1));
     let copied = rusqlite::Connection::open(&backup).expect("a database");
     let rows: i64 = copied
         .query_row("SELECT count(*) FROM unified_logs", [], |row| row.get(0))
