@@ -38,8 +38,6 @@ pub(crate) fn catch_up(gateway: &Arc<Gateway>) {
                 return;
             }
             if is_last {
-                let left = gateway.backlog.waiting();
-                tracing::error!(left, "the gateway stops, and the store lacks answered turns");
                 return;
             }
             pause = (pause * 2).min(LONGEST_PAUSE);

@@ -143,7 +143,7 @@ impl Outbound {
 
     /// Hands a response on unread, but an error without our key.
     async fn through(&self, response: reqwest::Response) -> Result<Response<Body>, RequestRefusal> {
-        let answer = answer_head(&response, true);
+        let answer = answer_head(&response, &self.request.upstream, true);
         if is_failure(&response) && self.request.upstream.has_key() {
             return failed(&self.gateway, &self.request, answer, response).await;
         }
@@ -249,7 +249,7 @@ impl Outbound {
         }
         trace.answered(response.status().as_u16());
         gateway.metrics.add(Counter::Outcomes, outcome);
-        let mut answer = answer_head(&response, false);
+        let mut answer = answer_head(&response, &self.request.upstream, false);
         if let Some(report) = &report {
             report.count(&gateway.metrics);
             report.log(outcome);
@@ -358,8 +358,10 @@ impl AnswerKind {
     }
 }
 
+/// Returns whether an upstream's answer is an error, or a redirect, which no API of a model gives.
 fn is_failure(response: &reqwest::Response) -> bool {
-    response.status().is_client_error() || response.status().is_server_error()
+    let status = response.status();
+    status.is_client_error() || status.is_server_error() || status.is_redirection()
 }
 
 /// The most bytes of an error of an upstream that has our key (chosen: such a text is read by people).
@@ -391,26 +393,18 @@ async fn failed(
         upstream.without_key(body)
     };
     head.headers.remove(CONTENT_LENGTH);
-    let shows_key = |value: &HeaderValue| {
-        let bytes = Bytes::copy_from_slice(value.as_bytes());
-        upstream.without_key(bytes.clone()) != bytes
-    };
-    let shown: Vec<_> = head
-        .headers
-        .iter()
-        .filter(|(_, value)| shows_key(value))
-        .map(|(name, _)| name.clone())
-        .collect();
-    for name in shown {
-        head.headers.remove(name);
-    }
     Ok(Response::from_parts(head, whole(body)))
 }
 
 /// Makes the head of the answer to the client of that of the upstream.
-fn answer_head(response: &reqwest::Response, is_untouched: bool) -> Response<()> {
+fn answer_head(
+    response: &reqwest::Response,
+    upstream: &Upstream,
+    is_untouched: bool,
+) -> Response<()> {
     let mut answer = Response::new(());
     *answer.status_mut() = response.status();
     *answer.headers_mut() = headers::for_client(response.headers(), is_untouched);
+    upstream.without_key_in(answer.headers_mut());
     answer
 }

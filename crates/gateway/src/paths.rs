@@ -39,6 +39,9 @@ pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
 
+/// Characters that end a segment of a path for some server, encoded or not.
+const ENDS_SEGMENT: [char; 5] = ['/', ';', '?', '#', ':'];
+
 /// Returns whether a path stays below the upstream's own, however a server decodes it.
 ///
 /// A path that does not is refused and not repaired: nobody sends one by accident.
@@ -48,9 +51,12 @@ pub(crate) fn stays_below(path_and_query: &str) -> bool {
     let once = decoded(path);
     let twice = decoded(&once);
     [path, &once, &twice].iter().all(|path| {
-        let is_plain = |character: char| character != '\\' && !character.is_control();
+        // Bytes that are no text, such as a slash written too long, are one to some servers.
+        let is_plain = |character: char| {
+            !matches!(character, '\\' | char::REPLACEMENT_CHARACTER) && !character.is_control()
+        };
         path.chars().all(is_plain)
-            && path.split(['/', ';']).all(|segment| !matches!(segment, "." | ".."))
+            && path.split(ENDS_SEGMENT).all(|segment| !matches!(segment, "." | ".."))
     })
 }
 
@@ -130,6 +136,9 @@ mod tests {
             "/v1\\..\\admin",
             "/v1/%5c..%5cadmin",
             "/v1/a%00b",
+            "/v1/batches/x/..%c0%afadmin",
+            "/v1/batches/x/%2e%2e%3f/admin",
+            "/v1beta/models/%2e%2e:generateContent",
         ] {
             assert!(!stays_below(bad), "{bad}");
         }

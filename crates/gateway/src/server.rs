@@ -22,6 +22,10 @@ use crate::metrics::{Counter, GaugeGuard};
 use crate::relay::until;
 use crate::timers::ServerTimer;
 
+/// The time in which waiting turns are given to the store once more when the gateway stops (chosen: twice what a store waits for
+/// another process).
+const LAST_ATTEMPT: Duration = Duration::from_secs(10);
+
 /// The response to a connection above the limit.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
     content-type: application/json\r\nx-plimsoll-refused: connections\r\ncontent-length: 75\r\n\r\n\
@@ -101,11 +105,16 @@ pub async fn serve(
             () = gateway.clock.sleep(Duration::from_secs(1)) => {}
         }
     }
-    // What works behind answers ends too, unless the store hangs.
+    // What works behind answers ends too, unless the store hangs; turns that wait for the store have more time.
+    let most = if gateway.backlog.is_behind() { LAST_ATTEMPT } else { Duration::from_secs(1) };
     tokio::select! {
         biased;
         () = gateway.behind.closed() => {}
-        () = gateway.clock.sleep(Duration::from_secs(1)) => {}
+        () = gateway.clock.sleep(most) => {}
+    }
+    let left = gateway.backlog.waiting();
+    if left > 0 {
+        tracing::error!(left, "the gateway stops, and the store lacks answered turns");
     }
     gateway.traces.close();
     // A collector that does not answer keeps nobody from stopping.

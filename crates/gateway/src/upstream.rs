@@ -196,6 +196,13 @@ impl Upstream {
         }
     }
 
+    /// Removes headers of an answer that show our key.
+    pub(crate) fn without_key_in(&self, headers: &mut HeaderMap) {
+        if let Some(key) = &self.key {
+            key.removed_from_headers(headers);
+        }
+    }
+
     fn url(&self, path_and_query: &str) -> String {
         let first = path_and_query[1..].split(['/', '?']).next().unwrap_or("");
         let path = if self.has_version && is_version(first) {

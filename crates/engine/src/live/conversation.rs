@@ -16,14 +16,15 @@ use crate::error::StoreError;
 use crate::history::{Appended, Bill, HistoryBatch, HistoryStore};
 use crate::id::{SessionId, TenantId};
 
-/// Branches that are looked at and kept in memory, the newest ones (chosen: who goes back, goes back to what is new).
+/// Branches that are looked at and kept in memory: the first, from which most others left, and the newest (chosen: who goes back,
+/// goes back to what is new).
 const BRANCHES: usize = 16;
 
 /// All branches of a conversation.
 #[derive(Debug)]
 pub struct Conversation {
     name: SessionId,
-    /// The newest ones, by their number.
+    /// The first and the newest ones, by their number.
     branches: BTreeMap<usize, Box<LiveSession>>,
     /// How many there are.
     count: usize,
@@ -68,7 +69,8 @@ impl Conversation {
     ) -> Result<Self, StoreError> {
         let mut conversation = Self::new(name);
         let count = conversation.counted(history, tenant).await?;
-        for number in count.saturating_sub(BRANCHES)..count {
+        let newest = count.saturating_sub(BRANCHES - 1).max(1)..count;
+        for number in (0..count.min(1)).chain(newest) {
             let Ok(id) = conversation.id(number) else { break };
             if let Some(session) = load(history, tenant, id).await? {
                 conversation.branches.insert(number, Box::new(session));
@@ -213,8 +215,10 @@ impl Conversation {
         let number = self.count;
         self.count += 1;
         self.branches.insert(number, Box::new(session));
-        if self.branches.len() > BRANCHES {
-            self.branches.pop_first();
+        if self.branches.len() > BRANCHES
+            && let Some(oldest) = self.branches.keys().copied().find(|one| *one > 0)
+        {
+            self.branches.remove(&oldest);
         }
         number
     }

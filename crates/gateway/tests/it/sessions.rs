@@ -221,6 +221,31 @@ async fn going_back_begins_a_branch_and_forgets_nothing() {
 }
 
 #[tokio::test]
+async fn the_first_branch_is_remembered_however_many_left_it() {
+    const EDITS: usize = 20;
+    let mut talk = Talk::new(Wire::AnthropicMessages, false, "Read.");
+    let script = (0..EDITS + 3).map(|turn| talk.answer("", &[call(turn.min(2))]));
+    let upstream = ScriptedServer::start(script).await;
+    let gateway = Running::start(upstream.address(), |_| {}).await;
+    let headers = [("x-claude-code-session-id", "s")];
+    let mut ids = Vec::new();
+    for turn in 0..2 {
+        ids.push(session(&gateway.post(talk.path(), &headers, &talk.body()).await));
+        talk.said("", &[call(turn)]);
+        talk.result(id(turn), &lines(turn));
+    }
+    let mut edited = talk.clone();
+    for edit in 0..EDITS {
+        edited.back_to(3);
+        edited.asks(&format!("Something else: {edit}."));
+        let branch = session(&gateway.post(talk.path(), &headers, &edited.body()).await);
+        assert_eq!(branch.as_str(), format!("{}.{}", ids[0], edit + 2));
+    }
+    let last = gateway.post(talk.path(), &headers, &talk.body()).await;
+    assert_eq!((last.status, session(&last)), (200, ids[0].clone()));
+}
+
+#[tokio::test]
 async fn the_same_asked_again_is_the_same() {
     let mut talk = Talk::new(Wire::ChatCompletions, false, "Read.");
     for turn in 0..4 {

@@ -265,6 +265,22 @@ async fn an_error_of_the_upstream_does_not_show_the_operators_key() {
 }
 
 #[tokio::test]
+async fn no_answer_of_the_upstream_has_the_operators_key_in_its_head() {
+    use base64::Engine as _;
+    let encoded = base64::engine::general_purpose::STANDARD.encode("Bearer the-real-key");
+    let moved = Scripted::body(302, "").header("location", "http://x/?key=the%2Dreal-key");
+    let fine = Scripted::body(200, "{}").header("x-echo", &encoded);
+    let upstream = ScriptedServer::start([moved, fine]).await;
+    let gateway = Running::start(upstream.address(), own_key).await;
+    for status in [302, 200] {
+        let answer = gateway.send("GET", "/v1/models", &[], b"").await;
+        assert_eq!(answer.status, status);
+        let named = [answer.header("location"), answer.header("x-echo")];
+        assert_eq!(named, [None, None]);
+    }
+}
+
+#[tokio::test]
 async fn metrics_are_for_the_operator() {
     let upstream = ScriptedServer::start([]).await;
     let gateway = Running::start(upstream.address(), |config| config.keys = keys("bob")).await;
