@@ -116,6 +116,20 @@ impl Outbound {
         request
     }
 
+    /// Returns the request without its body, for what is asked further: it has a copy of the headers, which would keep the buffer
+    /// in which they came as long as the answer.
+    fn further(&self) -> UpstreamRequest {
+        let mut request = self.with_body(Bytes::new());
+        for value in request.headers.values_mut() {
+            let is_sensitive = value.is_sensitive();
+            if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
+                *value = copy;
+                value.set_sensitive(is_sensitive);
+            }
+        }
+        request
+    }
+
     /// Sends a body, the client's own where none is given.
     async fn send(&self, body: Option<Bytes>) -> Result<reqwest::Response, RequestRefusal> {
         match body {
@@ -262,10 +276,11 @@ impl Outbound {
         if is_failure(&response) && self.request.upstream.has_key() {
             return failed(&gateway, &self.request, answer, response).await;
         }
-        let upstream = self.with_body(Bytes::new());
         let streams = asked.as_ref().is_some_and(|(request, _)| request.streams());
-        let follow_up = asked.zip(place).map(|((request, edits), place)| FollowUp {
-            upstream,
+        // Where nothing of ours is offered, nothing is looked up, and no request is kept for that.
+        let offers = asked.filter(|(_, edits)| !edits.add_tools.is_empty());
+        let follow_up = offers.zip(place).map(|((request, edits), place)| FollowUp {
+            upstream: self.further(),
             request,
             edits,
             place,

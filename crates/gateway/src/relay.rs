@@ -64,7 +64,8 @@ const WRITE: usize = 16 << 10;
 /// An answer that is coming in.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    response: reqwest::Response,
+    /// Without its head, whose headers keep the buffer of eight kilobytes in which they came.
+    body: reqwest::Body,
     is_begun: bool,
     /// The end that was read behind the last pieces: the proper one, or an error.
     last: Option<Result<(), RelayError>>,
@@ -84,7 +85,8 @@ impl Incoming {
         ending: watch::Receiver<bool>,
         share: BodyShare,
     ) -> Self {
-        Self { response, is_begun: false, last: None, clock, idle, ending, share, remembered: 0 }
+        let body = http::Response::from(response).into_body();
+        Self { body, is_begun: false, last: None, clock, idle, ending, share, remembered: 0 }
     }
 
     /// Counts bytes that are remembered, of at most `most` of this answer.
@@ -112,16 +114,16 @@ impl Incoming {
         }
         let first = tokio::select! {
             biased;
-            piece = self.response.chunk() => piece,
+            piece = piece(&mut self.body) => piece,
             () = self.clock.sleep(self.idle) => {
                 return Some(Err(RelayError::Silent { seconds: self.idle.as_secs() }));
             }
             () = until(&mut self.ending) => return Some(Err(RelayError::Stopping)),
         };
         let first = match first {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => return None,
-            Err(error) => return Some(Err(broke_off(error))),
+            Some(Ok(bytes)) => bytes,
+            None => return None,
+            Some(Err(error)) => return Some(Err(broke_off(error))),
         };
         if !std::mem::replace(&mut self.is_begun, true) {
             return Some(Ok(first));
@@ -130,19 +132,19 @@ impl Incoming {
         while first.len().max(more.len()) < WRITE && self.last.is_none() {
             let piece = tokio::select! {
                 biased;
-                piece = self.response.chunk() => piece,
+                piece = piece(&mut self.body) => piece,
                 // The connection's task has its turn, and what it has read already comes before this.
                 () = turn_of_others() => break,
             };
             match piece {
-                Ok(Some(bytes)) if more.is_empty() => {
+                Some(Ok(bytes)) if more.is_empty() => {
                     more.reserve(WRITE);
                     more.extend_from_slice(&first);
                     more.extend_from_slice(&bytes);
                 }
-                Ok(Some(bytes)) => more.extend_from_slice(&bytes),
-                Ok(None) => self.last = Some(Ok(())),
-                Err(error) => self.last = Some(Err(broke_off(error))),
+                Some(Ok(bytes)) => more.extend_from_slice(&bytes),
+                None => self.last = Some(Ok(())),
+                Some(Err(error)) => self.last = Some(Err(broke_off(error))),
             }
         }
         Some(Ok(if more.is_empty() { first } else { more.freeze() }))
@@ -168,6 +170,20 @@ impl Incoming {
     /// Passes everything on as it comes; `held` is dropped with the body.
     pub(crate) fn pass_on<T: Send + 'static>(self, held: T) -> Body {
         body(Through { incoming: self, _held: held })
+    }
+}
+
+/// Returns the next bytes of a body; trailers are passed over.
+async fn piece(body: &mut reqwest::Body) -> Option<Result<Bytes, reqwest::Error>> {
+    loop {
+        match body.frame().await? {
+            Ok(frame) => {
+                if let Ok(bytes) = frame.into_data() {
+                    return Some(Ok(bytes));
+                }
+            }
+            Err(error) => return Some(Err(error)),
+        }
     }
 }
 

@@ -173,6 +173,10 @@ impl LiveSession {
         {
             note.records.clone_from(&added.records);
         }
+        // A vector's first place would be four, and most sessions of a gateway are short.
+        if self.marks.len() == self.marks.capacity() {
+            self.marks.reserve_exact(self.marks.len() / 2 + 1);
+        }
         self.marks.push(Mark {
             position,
             policy: asked.policy.clone(),
