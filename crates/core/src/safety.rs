@@ -6,6 +6,7 @@
 mod address;
 mod anchors;
 mod assignment;
+mod boundary;
 mod encodings;
 mod entropy;
 mod numbers;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::boundary::{before, byte_at, follows_escape, is_word};
 use self::encodings::Decoded;
 use crate::message::{Block, Message, ToolCall, ToolResult};
 
@@ -154,8 +156,8 @@ impl Default for Safety {
 /// How often each kind was found.
 pub type Flags = BTreeMap<SensitiveKind, u32>;
 
-/// Encodings of encodings that are read (chosen: an address in a query of an address in a text).
-const ENCODINGS: usize = 3;
+/// Encodings of encodings that are read (chosen: an address in a query of an address in a text, and hidden characters in that).
+const ENCODINGS: usize = 4;
 
 /// Finds sensitive data in `text`, also where it is encoded, in order and without overlaps.
 pub fn find(text: &str) -> Vec<Finding> {
@@ -186,7 +188,7 @@ fn find_decoded(text: &str, encodings: usize) -> Vec<Finding> {
         && let Some(decoded) = Decoded::of(text)
     {
         let encoded = find_decoded(&decoded.text, encodings - 1);
-        found.extend(encoded.iter().filter_map(|finding| decoded.original(finding)));
+        found.extend(encoded.iter().map(|finding| decoded.original(finding)));
     }
     found
 }
@@ -332,21 +334,6 @@ pub fn told(flags: &Flags) -> String {
     let parts: Vec<String> =
         flags.iter().map(|(kind, count)| format!("{count} {}", kind.as_str())).collect();
     parts.join(", ")
-}
-
-/// Returns whether a byte continues a word.
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-/// Returns the byte before `at`, or a space at the beginning.
-fn before(bytes: &[u8], at: usize) -> u8 {
-    at.checked_sub(1).map_or(b' ', |at| bytes[at])
-}
-
-/// Returns the byte at `at`, or a space at the end.
-fn byte_at(bytes: &[u8], at: usize) -> u8 {
-    bytes.get(at).copied().unwrap_or(b' ')
 }
 
 #[cfg(test)]

@@ -217,6 +217,50 @@ fn a_number_that_the_text_cuts_off_is_read_to_its_end() {
     assert_eq!(find("Q%4111 1111 1111 1111").len(), 1);
 }
 
+#[test]
+fn what_stands_beside_a_secret_hides_nothing() {
+    let secrets = [
+        ("github_token", made("ghp_", 36)),
+        ("openai_key", made("sk-", 48)),
+        ("aws_key", made_of("AKIA", "QZ7XK2M4WBTR3NCH", 16)),
+        ("jwt", format!("{}.{}.{}", made("eyJ", 20), made("eyJ", 40), made("", 43))),
+        ("payment_card", "4111111111111111".to_owned()),
+        ("payment_card", "4111 1111 1111 1111".to_owned()),
+        ("iban", "DE89370400440532013000".to_owned()),
+        ("email", "ann@example.com".to_owned()),
+    ];
+    #[rustfmt::skip]
+    let signs = [
+        "“", "„", "’", "»", "—", "•", "→", "\u{a0}", "邮箱", "：", "ä", "é", "🔑", "\u{200b}", "\u{200e}",
+        "\u{85}", "\0", "\u{7}",
+    ];
+    for (kind, value) in &secrets {
+        for sign in signs {
+            let text = format!("a {sign}{value}{sign} b");
+            assert_eq!(kinds(&text), [(*kind, value.as_str())], "{text}");
+        }
+        for prefix in ["\u{1b}[31m", "\u{1b}[1;38;5;208m", "\u{1b}(B", "[0m", "\\n", "\\u001b[31m"]
+        {
+            let text = format!("a {prefix}{value}\u{1b}[0m b");
+            assert_eq!(kinds(&text), [(*kind, value.as_str())], "{text}");
+        }
+        let encoded = ["%20", "%0A", "%E2%80%9C", "\\u201c", "\\u90ae", "&#8220;", "&nbsp;"];
+        for prefix in encoded {
+            let text = format!("a {prefix}{value} b");
+            let redacted = redact(&text, Handling::REDACT).0.into_owned();
+            assert!(redacted.contains(&format!("[redacted:{kind}] b")), "{text}: {redacted}");
+        }
+        for prefix in ["-", ".", "x-", "_", "%20-"] {
+            if *kind != "email" {
+                let text = format!("a {prefix}{value} b");
+                assert_eq!(kinds(&text), [(*kind, value.as_str())], "{text}");
+            }
+        }
+    }
+    assert_eq!(kinds("“+44 20 7946 0958”"), [("phone", "+44 20 7946 0958")]);
+    assert_eq!(kinds("（078-05-1120）"), [("national_id", "078-05-1120")]);
+}
+
 proptest::proptest! {
     #[test]
     fn nothing_redacted_is_found_again(
