@@ -1,11 +1,13 @@
 //! Numbers of persons: cards, accounts, telephones, national ids, checked by checksum where they have one.
 
+mod decimal;
 mod iban;
 mod national;
 mod phone;
 
 use super::{Finding, SensitiveKind, before, byte_at, follows_escape, is_word};
 
+use decimal::whole_digits;
 use iban::iban;
 use national::{chinese_check, is_chinese, is_cpf, is_dni, is_nir, is_social_security, nie, nino};
 use phone::phone;
@@ -18,10 +20,10 @@ pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
         let byte = bytes[at];
         if byte.is_ascii_digit() {
             if !before(bytes, at).is_ascii_alphanumeric() || follows_escape(bytes, at) {
-                let group = Group::read(bytes, at);
-                if group.count >= 7
-                    && let Some(finding) = of_group(text, &group)
-                {
+                let group = Group::read(bytes, at, b" -.");
+                let finding = (group.count >= 7).then(|| of_group(text, &group)).flatten();
+                let finding = finding.or_else(|| columns(text, at));
+                if let Some(finding) = finding.or_else(|| written_card(bytes, at)) {
                     at = finding.bytes.end;
                     found.push(finding);
                     continue;
@@ -76,7 +78,8 @@ struct Group {
 const MOST_DIGITS: usize = 20;
 
 impl Group {
-    fn read(bytes: &[u8], start: usize) -> Self {
+    /// Reads from `start` on; one of `separators` may stand between two digits.
+    fn read(bytes: &[u8], start: usize, separators: &[u8]) -> Self {
         let mut group = Self {
             start,
             end: start,
@@ -102,7 +105,7 @@ impl Group {
                 group.end = at;
                 continue;
             }
-            if !b" -.".contains(&byte)
+            if !separators.contains(&byte)
                 || !byte_at(bytes, at + 1).is_ascii_digit()
                 || group.part_count == 7
             {
@@ -141,6 +144,27 @@ impl Group {
             .iter()
             .fold(0, |number, digit| number * 10 + u32::from(*digit))
     }
+}
+
+/// Reads a card whose groups of four stand behind tabs or `_`; other numbers are never printed so.
+fn columns(text: &str, at: usize) -> Option<Finding> {
+    let separator = byte_at(text.as_bytes(), at + 4);
+    if !b"\t_".contains(&separator) {
+        return None;
+    }
+    let group = Group::read(text.as_bytes(), at, &[separator]);
+    of_group(text, &group).filter(|finding| finding.kind == SensitiveKind::PaymentCard)
+}
+
+/// Reads a card that was written as a decimal number: `4111111111111111.0`, `4.111111111111111e15`.
+fn written_card(bytes: &[u8], at: usize) -> Option<Finding> {
+    let (digits, end) = whole_digits(bytes, at)?;
+    let mut group = Group::read(&digits, 0, b"");
+    (group.start, group.end) = (at, end);
+    let previous = before(bytes, at);
+    let within = b".-/".contains(&previous) && before(bytes, at - 1).is_ascii_alphanumeric();
+    (!within && is_card(&group))
+        .then_some(Finding { kind: SensitiveKind::PaymentCard, bytes: at..end })
 }
 
 fn of_group(text: &str, group: &Group) -> Option<Finding> {
@@ -208,7 +232,7 @@ fn luhn(digits: &[u8]) -> bool {
 /// Recognises cards by the number ranges of ISO/IEC 7812 that the networks publish, in printed groups or in none.
 fn is_card(group: &Group) -> bool {
     let length = group.count;
-    if !(14..=19).contains(&length) || group.mixed || group.separator == Some(b'.') {
+    if !(14..=19).contains(&length) || group.mixed {
         return false;
     }
     let grouped =

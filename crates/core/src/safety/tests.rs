@@ -30,6 +30,19 @@ fn personal_data_is_found() {
         ("payment_card", "5500-0000-0000-0004"),
         ("payment_card", "378282246310005"),
         ("payment_card", "6011111111111117"),
+        ("payment_card", "4111.1111.1111.1111"),
+        ("payment_card", "4111_1111_1111_1111"),
+        ("payment_card", "4111\t1111\t1111\t1111"),
+        ("payment_card", "4539148803436467.0"),
+        ("payment_card", "4539148803436467.000"),
+        ("payment_card", "4.539148803436467e15"),
+        ("payment_card", "4.539148803436467E+15"),
+        ("payment_card", "4539148803436467e0"),
+        ("payment_card", "45391488034364670e-1"),
+        ("payment_card", "3.78282246310005e14"),
+        ("iban", "DE89.3704.0044.0532.0130.00"),
+        ("iban", "DE89_3704_0044_0532_0130_00"),
+        ("iban", "DE89-3704-0044-0532-0130-00"),
         ("iban", "DE89370400440532013000"),
         ("iban", "GB29 NWBK 6016 1331 9268 19"),
         ("national_id", "078-05-1120"),
@@ -126,6 +139,8 @@ fn code_hashes_and_times_are_nothing() {
         "@app.route('/x')\n@pytest.mark.parametrize",
         "127.0.0.1:8080 192.168.100.200 10.0.0.1",
         "range(1000, 2000) 0.4111111111111111 1e-10 v1.22.333.4444",
+        "4.2e15 4.539148803436467e14 4539148803436467.25 0.4539148803436467 1.4539148803436467",
+        "1000\t2000\t3000\t4000 1_000_000 call 1_000_000 v4.539148803436467e15",
         "price 1,234,567.89 in 12-34-56",
         "+1734517230123\n-1734517230124\n",
         "01 02 03 04 05 06 07 08 09 10\n11 12",
@@ -204,6 +219,18 @@ fn arguments_stay_json() {
         changed.expect("a card").shown(),
         "\npay {\"card\":\"[redacted:payment_card]\",\"api_key\":\"[redacted:secret]\",\"n\":7}"
     );
+}
+
+#[test]
+fn numbers_of_arguments_are_read_however_they_are_written() {
+    use crate::message::{Role, ToolCall};
+    for number in ["4539148803436467.0", "-4539148803436467", "4.539148803436467e15"] {
+        let arguments = format!(r#"{{"card":{number},"n":7}}"#);
+        let call = ToolCall { id: "1".into(), name: "pay".into(), arguments: arguments.into() };
+        let message = Message::new(Role::Assistant, vec![Block::ToolCall(call)]);
+        let shown = handle_message(&message, Handling::REDACT).0.expect("a card").shown();
+        assert!(shown.contains("[redacted:payment_card]\",\"n\":7}"), "{shown}");
+    }
 }
 
 #[test]
