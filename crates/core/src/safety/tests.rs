@@ -208,6 +208,41 @@ fn messages_are_handled_in_texts_results_and_arguments() {
 }
 
 #[test]
+fn messages_are_handled_in_thinking_and_in_addresses_of_images() {
+    use crate::message::{Image, Role, Thinking, ToolResult};
+    let image = |data: &str| Image { media_type: "image/png".into(), data: data.into() };
+    let address = || image("https://example.org/x.png?user=jane@example.com");
+    let data = image("data:image/png;base64,aGVsbG8=");
+    let result = ToolResult {
+        call_id: "1".into(),
+        text: "seen".into(),
+        images: vec![address(), data.clone()],
+        is_error: false,
+    };
+    let thinking =
+        |text: &str| Block::Thinking(Thinking { text: text.into(), signature: "signed".into() });
+    let blocks = vec![
+        thinking("she is jane@example.com"),
+        thinking("nothing"),
+        Block::Image(address()),
+        Block::Image(data.clone()),
+        Block::ToolResult(result),
+    ];
+    let message = Message::new(Role::User, blocks);
+    let (changed, flags) = handle_message(&message, Handling::REDACT);
+    let changed = changed.expect("three addresses");
+    assert_eq!(flags[&SensitiveKind::Email], 3);
+    let written = serde_json::to_string(&changed).expect("JSON");
+    assert!(!written.contains("jane"), "{written}");
+    let redacted = Thinking { text: "she is [redacted:email]".into(), signature: "".into() };
+    assert_eq!(changed.blocks[0], Block::Thinking(redacted));
+    assert_eq!(changed.blocks[1], message.blocks[1]);
+    assert_eq!(changed.blocks[3], message.blocks[3]);
+    let Block::ToolResult(result) = &changed.blocks[4] else { panic!("a result") };
+    assert_eq!((&*result.text, &result.images[1]), ("seen", &data));
+}
+
+#[test]
 fn arguments_stay_json() {
     use crate::message::{Role, ToolCall};
     let secret = made("", 32);
