@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use crate::hash::Ref;
 use crate::recall::{IndexedMessage, RecallIndex, RecallSettings};
+use crate::safety::{Handling, redact};
 use crate::text::words;
 use crate::text::{Limit, head, left_out, push_shortened};
 use crate::tokens::Tokenizer;
-use crate::transcript::{Position, Transcript};
+use crate::transcript::{Entry, Position, Transcript};
 
 /// A tool as it is described to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,9 +95,20 @@ pub fn fit_answer(text: &str, tokenizer: Tokenizer, room: u64) -> Option<String>
 }
 
 /// Answers a search in the messages before `end`.
-pub fn search(transcript: &Transcript, end: Position, query: &str) -> String {
+///
+/// The messages are searched as `handling` leaves them: a line alone no longer shows that it is a part of a key.
+pub fn search(
+    transcript: &Transcript,
+    end: Position,
+    query: &str,
+    handling: Option<Handling>,
+) -> String {
     let entries = &transcript.entries()[..end.min(transcript.entries().len())];
-    let texts: Vec<String> = entries.iter().map(|entry| entry.message.shown()).collect();
+    let shown = |entry: &Entry| {
+        let text = entry.message.shown();
+        handling.map_or_else(|| text.clone(), |handling| redact(&text, handling).0.into_owned())
+    };
+    let texts: Vec<String> = entries.iter().map(shown).collect();
     let mut index = RecallIndex::new(RecallSettings::default(), None);
     index.add(entries.iter().zip(&texts).map(|(entry, text)| IndexedMessage {
         session: "",
@@ -145,10 +157,10 @@ mod tests {
         transcript.push(Message::text(Role::User, "harbour again, but too late to be found"));
         let hash = transcript.entries()[0].hash;
         assert_eq!(
-            search(&transcript, 2, "the harbour"),
+            search(&transcript, 2, "the harbour", None),
             format!("ref:message:{hash} (user, message 0)\n  into the harbour\n")
         );
-        assert!(search(&transcript, 3, "zebra").starts_with("Nothing"));
+        assert!(search(&transcript, 3, "zebra", None).starts_with("Nothing"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod address;
 mod anchors;
 mod assignment;
+mod boundary;
 mod encodings;
 mod entropy;
 mod numbers;
@@ -18,8 +19,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::boundary::{before, byte_at, follows_escape, is_word};
 use self::encodings::Decoded;
-use crate::message::{Block, Message, ToolCall, ToolResult};
+use crate::message::{Block, Image, Message, Thinking, ToolCall, ToolResult};
 
 /// The kind of a sensitive piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -154,8 +156,8 @@ impl Default for Safety {
 /// How often each kind was found.
 pub type Flags = BTreeMap<SensitiveKind, u32>;
 
-/// Encodings of encodings that are read (chosen: an address in a query of an address in a text).
-const ENCODINGS: usize = 3;
+/// Encodings of encodings that are read (chosen: an address in a query of an address in a text, and hidden characters in that).
+const ENCODINGS: usize = 4;
 
 /// Finds sensitive data in `text`, also where it is encoded, in order and without overlaps.
 pub fn find(text: &str) -> Vec<Finding> {
@@ -186,7 +188,7 @@ fn find_decoded(text: &str, encodings: usize) -> Vec<Finding> {
         && let Some(decoded) = Decoded::of(text)
     {
         let encoded = find_decoded(&decoded.text, encodings - 1);
-        found.extend(encoded.iter().filter_map(|finding| decoded.original(finding)));
+        found.extend(encoded.iter().map(|finding| decoded.original(finding)));
     }
     found
 }
@@ -227,8 +229,8 @@ pub fn redact(text: &str, handling: Handling) -> (Cow<'_, str>, Flags) {
 
 /// Returns `message` with redacted texts, or `None` if nothing changes; and the counts.
 ///
-/// It reads texts, results and the arguments of calls, but not thinking and opaque blocks, since providers refuse changed
-/// ones. A changed message has another content hash.
+/// It reads texts, results, the arguments of calls, thinking and the addresses of images, but not opaque blocks. Thinking that
+/// changes loses its signature, which no longer holds. A changed message has another content hash.
 pub fn handle_message(message: &Message, handling: Handling) -> (Option<Message>, Flags) {
     let mut flags = Flags::new();
     let mut redacted = |text: &str| -> Option<Arc<str>> {
@@ -243,18 +245,55 @@ pub fn handle_message(message: &Message, handling: Handling) -> (Option<Message>
         Some(match block {
             Block::Text(text) => Block::Text(redacted(text)?),
             Block::ToolResult(result) => {
-                Block::ToolResult(ToolResult { text: redacted(&result.text)?, ..result.clone() })
+                let text = redacted(&result.text);
+                let images = images(&result.images, &mut redacted);
+                if text.is_none() && images.is_none() {
+                    return None;
+                }
+                let text = text.unwrap_or_else(|| result.text.clone());
+                let images = images.unwrap_or_else(|| result.images.clone());
+                Block::ToolResult(ToolResult { text, images, ..result.clone() })
             }
+            Block::Thinking(thinking) => Block::Thinking(Thinking {
+                text: redacted(&thinking.text)?,
+                signature: Arc::from(""),
+            }),
+            Block::Image(shown) => Block::Image(image(shown, &mut redacted)?),
             Block::ToolCall(call) => {
                 let changed = redacted(&call.arguments)?.to_string();
                 let arguments = still_json(&call.arguments, changed, handling).into();
                 Block::ToolCall(ToolCall { arguments, ..call.clone() })
             }
-            _ => return None,
+            Block::Opaque(_) => return None,
         })
     });
     (changed, flags)
 }
+
+/// Returns images with redacted addresses, or `None` if nothing changes.
+fn images(
+    images: &[Image],
+    redacted: &mut impl FnMut(&str) -> Option<Arc<str>>,
+) -> Option<Vec<Image>> {
+    let new: Vec<_> = images.iter().map(|shown| image(shown, redacted)).collect();
+    new.iter().any(Option::is_some).then(|| {
+        let pairs = new.into_iter().zip(images);
+        pairs.map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect()
+    })
+}
+
+/// Returns an image with a redacted address; encoded data is not looked into.
+fn image(image: &Image, redacted: &mut impl FnMut(&str) -> Option<Arc<str>>) -> Option<Image> {
+    // A scheme ends in a colon, which base64 does not have.
+    let scheme =
+        image.data.as_bytes().iter().take(LONGEST_SCHEME).position(|byte| *byte == b':')?;
+    let is_data = image.data[..scheme].eq_ignore_ascii_case("data");
+    let data = if is_data { None } else { redacted(&image.data) };
+    data.map(|data| Image { data, ..image.clone() })
+}
+
+/// The most bytes of an address that are searched for the end of its scheme (chosen: registered ones have at most 36).
+const LONGEST_SCHEME: usize = 40;
 
 /// Returns the value of the field `name` without what `handling` redacts; `None` if nothing changes.
 ///
@@ -332,21 +371,6 @@ pub fn told(flags: &Flags) -> String {
     let parts: Vec<String> =
         flags.iter().map(|(kind, count)| format!("{count} {}", kind.as_str())).collect();
     parts.join(", ")
-}
-
-/// Returns whether a byte continues a word.
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-/// Returns the byte before `at`, or a space at the beginning.
-fn before(bytes: &[u8], at: usize) -> u8 {
-    at.checked_sub(1).map_or(b' ', |at| bytes[at])
-}
-
-/// Returns the byte at `at`, or a space at the end.
-fn byte_at(bytes: &[u8], at: usize) -> u8 {
-    bytes.get(at).copied().unwrap_or(b' ')
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use plimsoll_wire::{
     AnswerUsage, CacheQuestion, ProviderAnswer, ProviderRequest, SyntheticAnswer, Wire,
 };
 
+use crate::asked::may_be_stored;
 use crate::gateway::Gateway;
 use crate::headers;
 use crate::metrics::Counter;
@@ -47,7 +48,8 @@ impl Awaited {
         let Some(answers) = &gateway.answers else { return };
         let (text, facts) = (answer.text(), answer.facts(wire));
         let keep = answers.keep(&self.tenant, &self.question, &text, &facts);
-        let is_kept = in_time(gateway, keep).await == Some(true);
+        let is_kept =
+            may_be_stored(&text, gateway.ingestion) && in_time(gateway, keep).await == Some(true);
         gateway.metrics.add(Counter::Cached, if is_kept { "kept" } else { "not_kept" });
     }
 }

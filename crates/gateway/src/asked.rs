@@ -1,9 +1,10 @@
 //! A request as its session was asked it: kept until its answer is, in case another gateway went on with the session meanwhile.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use plimsoll_core::policy::Policy;
-use plimsoll_core::safety::{Action, Handling, handle_message};
+use plimsoll_core::safety::{Action, Handling, handle_message, redact};
 use plimsoll_core::terms::Surroundings;
 use plimsoll_core::{Message, MillisSinceEpoch};
 use plimsoll_engine::live::{AddedMemory, RequestPins, SessionRequest};
@@ -53,6 +54,11 @@ pub(crate) fn stored(messages: &[Arc<Message>], ingestion: Handling) -> Vec<Arc<
 }
 
 /// Returns whether anything is taken out of what is stored.
-pub(crate) fn redacts(ingestion: Handling) -> bool {
+fn redacts(ingestion: Handling) -> bool {
     ingestion.personal == Action::Redact || ingestion.secrets == Action::Redact
+}
+
+/// Returns whether the store may have a text as it is.
+pub(crate) fn may_be_stored(text: &str, ingestion: Handling) -> bool {
+    !redacts(ingestion) || matches!(redact(text, ingestion).0, Cow::Borrowed(_))
 }

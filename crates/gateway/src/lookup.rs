@@ -8,6 +8,7 @@ use plimsoll_core::lazy_tools::{
 use plimsoll_core::lookup::{
     DROP_FROM_CONTEXT, EXPAND_REF, LOOKUPS, SEARCH_CONTEXT, cut_answer, not_found, search,
 };
+use plimsoll_core::safety::{Handling, redact};
 use plimsoll_core::{Ref, ToolCall, ToolResult};
 use plimsoll_engine::expand::{
     self, ContentPart, ExpandError, ExpandOptions, Expansion, Originals, expand_text,
@@ -66,7 +67,7 @@ pub(crate) async fn answer(
     let answered = if *call.name == *EXPAND_REF.name {
         expand(gateway, place, &call.arguments).await
     } else if *call.name == *SEARCH_CONTEXT.name {
-        look(place, &call.arguments).await
+        look(gateway, place, &call.arguments).await
     } else if *call.name == *DROP_FROM_CONTEXT.name {
         pins::give_up(gateway, &place.branch, &call.arguments).await
     } else if *call.name == *DESCRIBE_TOOL {
@@ -127,17 +128,33 @@ async fn expanded(
     options: &ExpandOptions,
 ) -> Result<Expansion, ExpandError> {
     let original = place.branch.read(|session| session.original(&Ref::prefix(reference)?)).await;
-    if let Some(original) = original.flatten() {
+    let redacts = gateway.config.add.redact;
+    let original = match original.flatten() {
+        Some(original) => original,
+        None => {
+            let (tenant, history) = (&place.branch.key.0, &*gateway.history);
+            let originals = Originals { history, knowledge: None, tenant, asker: None };
+            let now = gateway.clock.now();
+            if !redacts {
+                return expand::expand(&originals, reference, options, now).await;
+            }
+            let whole = ExpandOptions::default();
+            expand::expand(&originals, reference, &whole, now).await?.text
+        }
+    };
+    if !redacts {
         return expand_text(&original, options);
     }
-    let (tenant, history) = (&place.branch.key.0, &*gateway.history);
-    let originals = Originals { history, knowledge: None, tenant, asker: None };
-    expand::expand(&originals, reference, options, gateway.clock.now()).await
+    // A part no longer shows what it is a part of: a key without its first line is only letters.
+    expand_text(&redact(&original, Handling::REDACT).0, options)
 }
 
-async fn look(place: &LookupPlace, arguments: &str) -> Result<String, String> {
+async fn look(gateway: &Gateway, place: &LookupPlace, arguments: &str) -> Result<String, String> {
     let asked: Search = serde_json::from_str(arguments)
         .map_err(|error| format!("the arguments cannot be read: {error}"))?;
-    let found = place.branch.read(|session| search(session.transcript(), place.end, &asked.query));
+    let handling = gateway.config.add.redact.then_some(Handling::REDACT);
+    let found = place
+        .branch
+        .read(|session| search(session.transcript(), place.end, &asked.query, handling));
     found.await.ok_or_else(|| "the session is not there".to_owned())
 }

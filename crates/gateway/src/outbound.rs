@@ -51,10 +51,13 @@ fn check_path(path_and_query: &str) -> Result<(), RequestRefusal> {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let holds = |text: &str| matches!(redact(text, Handling::REDACT).0, Cow::Owned(_));
     let in_query = query.split('&').any(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = value.replace('+', " ");
-        let (name, value) = (decoded(name), decoded(&value));
-        !KEYS.contains(&&*name) && redact_field(&name, &value, Handling::REDACT).is_some()
+        // A form writes a space as a plus; an address may hold one, so both are read.
+        [pair.to_owned(), pair.replace('+', " ")].iter().any(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) = (decoded(name), decoded(value));
+            let is_key = KEYS.contains(&&*name);
+            holds(&name) || (!is_key && redact_field(&name, &value, Handling::REDACT).is_some())
+        })
     });
     if holds(&decoded(path)) || in_query {
         let what = "the path holds personal data or a secret".to_owned();
@@ -84,11 +87,31 @@ mod tests {
 
     #[test]
     fn paths_and_headers_keep_nothing_but_credentials() {
-        for bad in ["/v1/models/ann%40example.com", "/v1/models?user=ann@example.com"] {
+        for bad in [
+            "/v1/models/ann%40example.com",
+            "/v1/models?user=ann@example.com",
+            "/v1/models?ann@example.com",
+            "/v1/models?a=1&ann%40example.com",
+            "/v1/models?ann%40example.com=1",
+            "/v1/models?key&ann@example.com",
+            "/v1/models?4111+1111+1111+1111",
+            "/v1/models?4111%201111%201111%201111=x",
+            "/v1/models?%2B44+20+7946+0958",
+            "/v1/models?q=4111+1111+1111+1111",
+            "/v1/models?user%3Dann@example.com",
+            "/v1/models?key%3Dann@example.com",
+        ] {
             assert!(check_path(bad).is_err(), "{bad}");
         }
         let key = "/v1beta/models/m:generateContent?key=AIzaSyA1234567890abcdefghijklmnopqrstuv";
         assert_eq!(check_path(key), Ok(()));
+        for good in [
+            "/v1/m?access_token=ya29.q7Zk2Vx9Lm4Tb8Rw1Ns5Hc3",
+            "/v1/m?beta",
+            "/v1/m?beta=true&alt=sse&limit=20",
+        ] {
+            assert_eq!(check_path(good), Ok(()), "{good}");
+        }
         let mut headers = HeaderMap::new();
         headers.insert("x-user", HeaderValue::from_static("ann@example.com"));
         headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer abcdefghijklmnop"));

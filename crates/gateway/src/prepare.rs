@@ -217,6 +217,10 @@ impl Preparation {
                 ProviderRequest::parse(self.wire, body, &self.path, depth).ok()?.question(&beside)
             }
         };
+        // The cache stores a question with its answer, and a redacted one would no longer ask the same.
+        if !asked::may_be_stored(&question.text, self.gateway.ingestion) {
+            return None;
+        }
         let awaited = Awaited { tenant: self.tenant.clone(), question };
         answers.takes(&awaited.question).then_some(awaited)
     }

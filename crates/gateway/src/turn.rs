@@ -1,10 +1,9 @@
 //! A turn: the part of one request in its session, from its arrival until its answer is kept.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use plimsoll_core::safety::{handle_message, redact};
+use plimsoll_core::safety::handle_message;
 use plimsoll_core::{Message, MillisSinceEpoch, Usage};
 use plimsoll_engine::assemble::AssemblyReceipt;
 use plimsoll_engine::live::{Bounded, Miss, Note};
@@ -12,7 +11,7 @@ use plimsoll_engine::{Appended, Bill, HistoryBatch, StoreError};
 use plimsoll_wire::AnswerUsage;
 
 use crate::append::append;
-use crate::asked::{Asked, redacts};
+use crate::asked::{Asked, may_be_stored};
 use crate::backlog::WaitingTurn;
 use crate::catch_up::catch_up;
 use crate::causes::causes;
@@ -141,10 +140,8 @@ impl OpenTurn {
         let ingestion = gateway.ingestion;
         let message = message.map(|answer| handle_message(&answer, ingestion).0.unwrap_or(answer));
         // A lookup that holds what may not be stored is forgotten: the next requests go without it.
-        let may_be_stored = |text: &Arc<str>| {
-            !redacts(ingestion) || matches!(redact(text, ingestion).0, Cow::Borrowed(_))
-        };
-        let carried = outcome.carried.into_iter().filter(may_be_stored).collect();
+        let carried = outcome.carried.into_iter();
+        let carried = carried.filter(|text| may_be_stored(text, ingestion)).collect();
         let bill = usage.map(|usage| {
             let priced = gateway.prices_now(bounded.note.model.as_deref());
             let bill = Bill::of(&priced, &bounded, &usage, outcome.rounds);

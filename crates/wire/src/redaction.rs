@@ -129,6 +129,28 @@ mod tests {
     const MAIL: &str = "ann@example.com";
 
     #[test]
+    fn numbers_are_redacted_however_they_are_written() {
+        for number in [
+            "4539148803436467",
+            "-4539148803436467",
+            "4539148803436467.0",
+            "-4539148803436467.0",
+            "4.539148803436467e15",
+            "4.539148803436467E+15",
+            "45391488034364670e-1",
+        ] {
+            let body = format!("{{\"card\": {number}, \"n\":[1.5e3,4539148803436468.0]}}");
+            let redacted = redact_body(body.as_bytes(), 64, Handling::REDACT).expect("JSON");
+            let redacted = String::from_utf8(redacted.expect("a card")).expect("UTF-8");
+            let sign = if number.starts_with('-') { "-" } else { "" };
+            let expected = format!(
+                "{{\"card\": \"{sign}[redacted:payment_card]\", \"n\":[1.5e3,4539148803436468.0]}}"
+            );
+            assert_eq!(redacted, expected, "{number}");
+        }
+    }
+
+    #[test]
     fn thinking_behind_thinking_that_is_left_out_goes_too() {
         let hidden = json!({"type": "redacted_thinking", "data": "d"});
         let call = json!({"type": "tool_use", "id": "t", "name": "n", "input": {}});

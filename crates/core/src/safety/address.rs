@@ -1,6 +1,6 @@
 //! E-mail addresses, and passwords in URLs.
 
-use super::{Finding, SensitiveKind, before, byte_at};
+use super::{Finding, SensitiveKind, before, byte_at, follows_escape};
 
 /// The longest local part and host name (RFC 5321, 4.5.3.1).
 const LONGEST_LOCAL: usize = 64;
@@ -29,11 +29,11 @@ pub(super) fn email(text: &str, at: usize) -> Option<Finding> {
     if start < at && before(bytes, start) == b'\\' && b"nrt".contains(&bytes[start]) {
         start += 1;
     }
-    if start == at
-        || at - start > LONGEST_LOCAL
-        || bytes[at - 1] == b'.'
-        || before(bytes, start) >= 0x80
-    {
+    // So does the end of a terminal's colour.
+    if b"[;(".contains(&before(bytes, start)) {
+        start = (start..at).find(|at| follows_escape(bytes, *at)).unwrap_or(start);
+    }
+    if start == at || at - start > LONGEST_LOCAL || bytes[at - 1] == b'.' {
         return None;
     }
     let most = (at + 1 + LONGEST_HOST).min(bytes.len());

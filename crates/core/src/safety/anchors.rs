@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
 use super::entropy::entropy;
-use super::{Finding, SensitiveKind, address, assignment, before, byte_at, is_word};
+use super::{Finding, SensitiveKind, address, assignment, before, byte_at, follows_escape};
 
 /// The bytes of a token.
 #[derive(Debug, Clone, Copy)]
@@ -231,19 +231,16 @@ fn of_prefix(text: &str, start: usize, token: &TokenPattern) -> Option<Finding> 
     let floor = if token.prefix == "sk-" { LEAST_ENTROPY_BARE } else { LEAST_ENTROPY };
     // AWS keys and some others may be letters alone; a bare `sk-` of letters alone is a name.
     let mixed = has_digit || (token.prefix != "sk-" && length >= 16);
-    (length >= least && mixed && !is_word(byte_at(bytes, end)) && entropy(value) >= floor)
+    (length >= least
+        && mixed
+        && !byte_at(bytes, end).is_ascii_alphanumeric()
+        && entropy(value) >= floor)
         .then_some(Finding { kind: token.kind, bytes: start..end })
 }
 
 /// Returns whether a token may begin at `start`: not within a word, but behind an escape such as `\n`.
 fn begins_token(bytes: &[u8], start: usize) -> bool {
-    let previous = before(bytes, start);
-    if previous == b'-' || previous == b'.' {
-        return false;
-    }
-    !is_word(previous)
-        || previous == b'_'
-        || (b"nrt".contains(&previous) && start >= 2 && bytes[start - 2] == b'\\')
+    !before(bytes, start).is_ascii_alphanumeric() || follows_escape(bytes, start)
 }
 
 fn jwt(text: &str, start: usize) -> Option<Finding> {
@@ -302,7 +299,7 @@ fn private_key(text: &str, at: usize) -> Option<Finding> {
 /// Reads the credentials behind `Bearer` or `Basic`.
 fn header(text: &str, start: usize, at: usize) -> Option<Finding> {
     let bytes = text.as_bytes();
-    if is_word(before(bytes, start)) {
+    if !begins_token(bytes, start) {
         return None;
     }
     let mut length = run(bytes, at, 4096, |byte| Alphabet::Base64.holds(byte) || byte == b'~');

@@ -1,34 +1,45 @@
-//! Text without the encodings in which an address or a token may stand: percent-encoding, HTML's entities, JSON's escapes, and
-//! characters without width between the letters.
+//! Text without the encodings in which an address or a token may stand: percent-encoding, HTML's entities, JSON's escapes, wide
+//! letters and spaces, and characters that nobody sees between the letters.
 //!
-//! Only printable ASCII is decoded, since nothing that is found has other characters.
+//! A character of any script is decoded, since a letter's code before a secret would otherwise look like a part of it.
+
+mod hidden;
 
 use std::ops::Range;
 
 use super::Finding;
+use super::boundary::terminal_sequence;
+
+use hidden::{is_hidden, may_be_hidden, plain};
 
 /// The entities by name that stand for characters of addresses, or begin another; the others are written by number.
-const NAMED: [(&str, u8); 7] = [
-    ("&amp;", b'&'),
-    ("&commat;", b'@'),
-    ("&period;", b'.'),
-    ("&lowbar;", b'_'),
-    ("&colon;", b':'),
-    ("&equals;", b'='),
-    ("&sol;", b'/'),
+#[rustfmt::skip]
+const NAMED: &[(&str, char)] = &[
+    ("&amp;", '&'), ("&commat;", '@'), ("&period;", '.'), ("&lowbar;", '_'), ("&UnderBar;", '_'),
+    ("&colon;", ':'), ("&equals;", '='), ("&sol;", '/'), ("&hyphen;", '-'), ("&dash;", '-'),
+    ("&plus;", '+'), ("&percnt;", '%'), ("&num;", '#'), ("&quot;", '"'), ("&apos;", '\''),
+    ("&Tab;", '\t'), ("&NewLine;", '\n'), ("&nbsp;", ' '), ("&ensp;", ' '), ("&emsp;", ' '),
+    ("&thinsp;", ' '), ("&shy;", '\u{ad}'), ("&shy", '\u{ad}'), ("&zwnj;", '\u{200c}'),
+    ("&zwj;", '\u{200d}'), ("&lrm;", '\u{200e}'), ("&rlm;", '\u{200f}'),
+    ("&ZeroWidthSpace;", '\u{200b}'), ("&NoBreak;", '\u{2060}'), ("&ApplyFunction;", '\u{2061}'),
+    ("&af;", '\u{2061}'), ("&InvisibleTimes;", '\u{2062}'), ("&it;", '\u{2062}'),
+    ("&InvisibleComma;", '\u{2063}'), ("&ic;", '\u{2063}'),
 ];
 
 /// The most digits of an entity's number, with zeros before it (chosen: writers pad to four).
-const LONGEST_NUMBER: usize = 7;
+const LONGEST_NUMBER: usize = 8;
+/// The most backslashes before an escape: JSON in JSON doubles them (chosen: four texts in one another).
+const MOST_BACKSLASHES: usize = 15;
 
 /// A character that was decoded, or left out.
 #[derive(Debug)]
 struct EncodedCharacter {
     /// Its place in the decoded text.
     at: usize,
+    /// Its bytes in the decoded text; none where it was left out.
+    length: usize,
     /// Its bytes in the original.
     original: Range<usize>,
-    is_hidden: bool,
 }
 
 /// A text with its encodings decoded.
@@ -52,11 +63,11 @@ impl Decoded {
             decoded.text.push_str(&text[copied..at]);
             let piece = EncodedCharacter {
                 at: decoded.text.len(),
+                length: character.map_or(0, char::len_utf8),
                 original: at..at + length,
-                is_hidden: character.is_none(),
             };
             decoded.pieces.push(piece);
-            decoded.text.extend(character.map(char::from));
+            decoded.text.extend(character);
             at += length;
             copied = at;
         }
@@ -64,43 +75,86 @@ impl Decoded {
         (!decoded.pieces.is_empty()).then_some(decoded)
     }
 
-    /// Returns a finding's place in the original; `None` where nothing of it was encoded, so that the original shows it.
-    pub(super) fn original(&self, finding: &Finding) -> Option<Finding> {
+    /// Returns a finding's place in the original.
+    pub(super) fn original(&self, finding: &Finding) -> Finding {
         let (start, end) = (finding.bytes.start, finding.bytes.end);
-        let first = self.pieces.partition_point(|piece| piece.at < start);
-        let inside = self.pieces[first..].iter().take_while(|piece| piece.at < end);
-        let mut inside = inside.filter(|piece| !piece.is_hidden || piece.at > start);
-        inside.next()?;
-        Some(Finding { kind: finding.kind, bytes: self.place(start)..self.place(end) })
+        let is_before = |piece: &EncodedCharacter| {
+            // What was left out directly before a finding is no part of it.
+            piece.at < start || (piece.at == start && piece.length == 0)
+        };
+        let first = self.pieces.partition_point(is_before);
+        let last = self.pieces.partition_point(|piece| piece.at < end);
+        Finding { kind: finding.kind, bytes: self.place(start, first)..self.place(end, last) }
     }
 
-    /// Returns the place in the original of one in the decoded text.
-    fn place(&self, at: usize) -> usize {
-        let before = self.pieces.partition_point(|piece| piece.at < at);
+    /// Returns the place in the original of one in the decoded text that has `before` pieces before it.
+    fn place(&self, at: usize, before: usize) -> usize {
         let Some(piece) = before.checked_sub(1).map(|last| &self.pieces[last]) else { return at };
-        let length = usize::from(!piece.is_hidden);
-        piece.original.end + (at - piece.at - length)
+        piece.original.end + (at - piece.at - piece.length)
     }
 }
 
-/// Reads what is encoded at a place: its length, and the character if it stands for one.
-fn encoded(text: &str, at: usize) -> Option<(usize, Option<u8>)> {
-    let rest = text.as_bytes().get(at..)?;
-    let (length, character) = match rest[0] {
-        b'%' => (3, hex(rest.get(1..3)?)?),
-        b'\\' if rest.starts_with(b"\\u00") => (6, hex(rest.get(4..6)?)?),
-        b'&' => entity(rest)?,
-        // U+00AD, U+200B to U+200D, U+2060 and U+FEFF.
-        0xC2 if rest.starts_with("\u{ad}".as_bytes()) => return Some((2, None)),
-        0xE2 | 0xEF => {
-            let hidden = ["\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}"];
-            let is_hidden = hidden.iter().any(|hidden| rest.starts_with(hidden.as_bytes()));
-            return is_hidden.then_some((3, None));
+/// Reads what is encoded at a place: its length, and the character if it stands for one that is seen.
+fn encoded(text: &str, at: usize) -> Option<(usize, Option<char>)> {
+    let bytes = text.as_bytes();
+    let rest = &bytes[at..];
+    match rest[0] {
+        b'%' => percent(rest),
+        b'\\' => escape(rest),
+        b'&' => entity(rest),
+        byte if may_be_hidden(byte) => {
+            let sequence = terminal_sequence(rest);
+            if sequence > 0 {
+                return Some((sequence, None));
+            }
+            let character = text[at..].chars().next()?;
+            let length = character.len_utf8();
+            if is_hidden(character) {
+                return Some((length, None));
+            }
+            let graphic = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
+            // Between words of prose a wide space is only that, and nothing is worth a second reading.
+            let inside =
+                graphic(at.checked_sub(1).map(|at| &bytes[at])) && graphic(rest.get(length));
+            plain(character, inside).map(|plain| (length, Some(plain)))
         }
+        _ => None,
+    }
+}
+
+/// Reads a percent-encoded character of one to four bytes; bytes that are none are unknown characters.
+fn percent(rest: &[u8]) -> Option<(usize, Option<char>)> {
+    let byte = |at: usize| (rest.get(at) == Some(&b'%')).then(|| hex(rest.get(at + 1..at + 3)?))?;
+    let first = byte(0)?;
+    let count = match first {
+        0..=0x7F => return Some((3, Some(char::from(first)))),
+        0xC2..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xF4 => 4,
+        _ => 1,
+    };
+    let mut sequence = [first, 0, 0, 0];
+    for (place, slot) in sequence.iter_mut().enumerate().take(count).skip(1) {
+        *slot = byte(place * 3).unwrap_or(0);
+    }
+    let read = str::from_utf8(&sequence[..count]).ok().and_then(|text| text.chars().next());
+    Some(read.map_or((3, Some(char::REPLACEMENT_CHARACTER)), |read| (count * 3, Some(read))))
+}
+
+/// Reads `\u0040` and `\x40`, behind as many backslashes as the texts around it have written.
+fn escape(rest: &[u8]) -> Option<(usize, Option<char>)> {
+    let slashes = rest.iter().take(MOST_BACKSLASHES).take_while(|byte| **byte == b'\\').count();
+    let digits = match rest.get(slashes)? {
+        b'u' => 4,
+        b'x' => 2,
         _ => return None,
     };
-    let is_printable = character.is_ascii_graphic() || character == b' ';
-    is_printable.then_some((length, Some(character)))
+    let written = rest.get(slashes + 1..slashes + 1 + digits)?;
+    let number = u32::from_str_radix(str::from_utf8(written).ok()?, 16).ok()?;
+    let signed = written.first() == Some(&b'+');
+    // Half of a pair is no character, but none of its digits are a part of what follows.
+    let read = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
+    (!signed).then_some((slashes + 1 + digits, Some(read)))
 }
 
 fn hex(digits: &[u8]) -> Option<u8> {
@@ -108,19 +162,25 @@ fn hex(digits: &[u8]) -> Option<u8> {
     u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()
 }
 
-fn entity(rest: &[u8]) -> Option<(usize, u8)> {
-    if let Some((name, byte)) = NAMED.iter().find(|(name, _)| rest.starts_with(name.as_bytes())) {
-        return Some((name.len(), *byte));
-    }
-    let number = rest.strip_prefix(b"&#")?;
+/// Reads an entity; browsers read its number also without the semicolon.
+fn entity(rest: &[u8]) -> Option<(usize, Option<char>)> {
+    let Some(number) = rest.strip_prefix(b"&#") else {
+        let (name, character) = NAMED.iter().find(|(name, _)| rest.starts_with(name.as_bytes()))?;
+        return Some((name.len(), Some(*character)));
+    };
     let (number, radix, prefix) = match number.first()? {
         b'x' | b'X' => (&number[1..], 16, 3),
         _ => (number, 10, 2),
     };
-    let length = number.iter().take(LONGEST_NUMBER + 1).position(|byte| *byte == b';')?;
-    let number = str::from_utf8(&number[..length]).ok()?;
-    let number = u8::from_str_radix(number, radix).ok()?;
-    Some((prefix + length + 1, number))
+    let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
+    let length = number.iter().take(LONGEST_NUMBER + 1).take_while(is_digit).count();
+    if !(1..=LONGEST_NUMBER).contains(&length) {
+        return None;
+    }
+    let value = u32::from_str_radix(str::from_utf8(&number[..length]).ok()?, radix).ok()?;
+    let closed = usize::from(number.get(length) == Some(&b';'));
+    let character = char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER);
+    Some((prefix + length + closed, Some(character)))
 }
 
 #[cfg(test)]
@@ -162,6 +222,75 @@ mod tests {
         assert_eq!(found(&escaped), [("github_token", escaped.as_str())]);
         let card = "4111%201111%201111%201111";
         assert_eq!(found(card), [("payment_card", card)]);
+    }
+
+    #[test]
+    fn unseen_characters_hide_nothing() {
+        let token = format!("ghp_{}", "q7Zk2Vx9Lm4Tb8Rw1Ns5".repeat(2));
+        #[rustfmt::skip]
+        let unseen = [
+            0, 7, 0x1b, 0x7f, 0x85, 0xad, 0x34f, 0x61c, 0x17b4, 0x17b5, 0x180b, 0x180e, 0x200b, 0x200e,
+            0x200f, 0x202a, 0x202e, 0x2060, 0x2061, 0x2064, 0x2066, 0x2069, 0x206a, 0x206f, 0xfe00,
+            0xfe0f, 0xfeff, 0xfff9, 0xfffb, 0x1bca0, 0x1bca3, 0x1d173, 0x1d17a, 0xe0001, 0xe007f,
+            0xe0100, 0xe01ef,
+        ];
+        for unseen in unseen {
+            let unseen = char::from_u32(unseen).expect("a character");
+            let number = u32::from(unseen);
+            let mut forms = vec![
+                unseen.to_string(),
+                unseen.to_string().repeat(3),
+                format!("&#{number};"),
+                format!("&#x{number:x};"),
+                unseen.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect(),
+            ];
+            if number <= 0xffff {
+                forms.push(format!("\\u{number:04x}"));
+            }
+            for form in forms {
+                let hidden = format!("{}{form}{}", &token[..2], &token[2..]);
+                assert_eq!(found(&hidden), [("github_token", hidden.as_str())], "{hidden:?}");
+                let card = format!("411111{form}1111111111");
+                assert_eq!(found(&card), [("payment_card", card.as_str())], "{card:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn codes_of_letters_hide_nothing() {
+        let token = "sk-q7Zk2Vx9Lm4Tb8Rw1Ns5q7Zk2Vx9";
+        for hidden in [
+            token.replacen("sk", "&#115&#107", 1),
+            token.replacen("sk-", "&#x73;&#107&hyphen;", 1),
+            token.replacen('k', "k&shy;", 1),
+            token.replacen('k', "&zwnj;k&zwj;", 1),
+            token.replacen('k', "k&#8203;", 1),
+            token.replacen('k', "\u{1b}[1mk\u{1b}[0m", 1),
+            token.replacen('k', "\\\\u006b", 1),
+            token.replacen('k', "\\x6b", 1),
+        ] {
+            assert_eq!(found(&hidden), [("openai_key", hidden.as_str())], "{hidden}");
+        }
+        let nested = r#"{"d":"{\"e\":\"a\\u0040b.com\"}"}"#;
+        assert_eq!(found(nested), [("email", r"a\\u0040b.com")]);
+    }
+
+    #[test]
+    fn wide_letters_and_spaces_hide_nothing() {
+        for (kind, text) in [
+            ("email", "ａｎｎ＠ｅｘａｍｐｌｅ．ｃｏｍ"),
+            ("payment_card", "４１１１１１１１１１１１１１１１"),
+            ("payment_card", "4111\u{a0}1111\u{a0}1111\u{a0}1111"),
+            ("payment_card", "4111\u{2009}1111\u{202f}1111\u{2009}1111"),
+            ("payment_card", "4111\u{2013}1111\u{2013}1111\u{2013}1111"),
+            ("iban", "DE89\u{a0}3704\u{a0}0044\u{a0}0532\u{a0}0130\u{a0}00"),
+            ("iban", "ＤＥ８９３７０４００４４０５３２０１３０００"),
+            ("phone", "+44\u{a0}20\u{a0}7946\u{a0}0958"),
+        ] {
+            assert_eq!(found(text), [(kind, text)]);
+            let prose = format!("他说：{text}，好。");
+            assert_eq!(found(&prose), [(kind, text)]);
+        }
     }
 
     #[test]

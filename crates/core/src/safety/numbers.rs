@@ -1,11 +1,13 @@
 //! Numbers of persons: cards, accounts, telephones, national ids, checked by checksum where they have one.
 
+mod decimal;
 mod iban;
 mod national;
 mod phone;
 
-use super::{Finding, SensitiveKind, before, byte_at, is_word};
+use super::{Finding, SensitiveKind, before, byte_at, follows_escape, is_word};
 
+use decimal::whole_digits;
 use iban::iban;
 use national::{chinese_check, is_chinese, is_cpf, is_dni, is_nir, is_social_security, nie, nino};
 use phone::phone;
@@ -17,11 +19,11 @@ pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
     while at < bytes.len() {
         let byte = bytes[at];
         if byte.is_ascii_digit() {
-            if !is_word(before(bytes, at)) || after_escape(bytes, at) {
-                let group = Group::read(bytes, at);
-                if group.count >= 7
-                    && let Some(finding) = of_group(text, &group)
-                {
+            if !before(bytes, at).is_ascii_alphanumeric() || follows_escape(bytes, at) {
+                let group = Group::read(bytes, at, b" -.");
+                let finding = (group.count >= 7).then(|| of_group(text, &group)).flatten();
+                let finding = finding.or_else(|| columns(text, at));
+                if let Some(finding) = finding.or_else(|| written_card(bytes, at)) {
                     at = finding.bytes.end;
                     found.push(finding);
                     continue;
@@ -33,11 +35,14 @@ pub(super) fn find(text: &str, found: &mut Vec<Finding>) {
             }
             continue;
         }
-        if byte.is_ascii_uppercase() && !is_word(before(bytes, at)) {
+        if byte.is_ascii_uppercase()
+            && (!before(bytes, at).is_ascii_alphanumeric() || follows_escape(bytes, at))
+        {
             let next = byte_at(bytes, at + 1);
+            let alone = before(bytes, at) != b'_';
             let finding = if next.is_ascii_uppercase() {
-                iban(bytes, at).or_else(|| nino(bytes, at))
-            } else if next.is_ascii_digit() {
+                iban(bytes, at).or_else(|| nino(bytes, at).filter(|_| alone))
+            } else if next.is_ascii_digit() && alone {
                 nie(bytes, at)
             } else {
                 None
@@ -73,7 +78,8 @@ struct Group {
 const MOST_DIGITS: usize = 20;
 
 impl Group {
-    fn read(bytes: &[u8], start: usize) -> Self {
+    /// Reads from `start` on; one of `separators` may stand between two digits.
+    fn read(bytes: &[u8], start: usize, separators: &[u8]) -> Self {
         let mut group = Self {
             start,
             end: start,
@@ -99,7 +105,7 @@ impl Group {
                 group.end = at;
                 continue;
             }
-            if !b" -.".contains(&byte)
+            if !separators.contains(&byte)
                 || !byte_at(bytes, at + 1).is_ascii_digit()
                 || group.part_count == 7
             {
@@ -140,21 +146,45 @@ impl Group {
     }
 }
 
+/// Reads a card whose groups of four stand behind tabs or `_`; other numbers are never printed so.
+fn columns(text: &str, at: usize) -> Option<Finding> {
+    let separator = byte_at(text.as_bytes(), at + 4);
+    if !b"\t_".contains(&separator) {
+        return None;
+    }
+    let group = Group::read(text.as_bytes(), at, &[separator]);
+    of_group(text, &group).filter(|finding| finding.kind == SensitiveKind::PaymentCard)
+}
+
+/// Reads a card that was written as a decimal number: `4111111111111111.0`, `4.111111111111111e15`.
+fn written_card(bytes: &[u8], at: usize) -> Option<Finding> {
+    let (digits, end) = whole_digits(bytes, at)?;
+    let mut group = Group::read(&digits, 0, b"");
+    (group.start, group.end) = (at, end);
+    let previous = before(bytes, at);
+    let within = b".-/".contains(&previous) && before(bytes, at - 1).is_ascii_alphanumeric();
+    (!within && is_card(&group))
+        .then_some(Finding { kind: SensitiveKind::PaymentCard, bytes: at..end })
+}
+
 fn of_group(text: &str, group: &Group) -> Option<Finding> {
     let bytes = text.as_bytes();
-    // It is not part of a longer number, name or version.
-    let stands_alone = {
-        let (previous, next) = (before(bytes, group.start), byte_at(bytes, group.end));
-        let dotted = previous == b'.' || previous == b'-' || previous == b'/';
-        let goes_on = is_word(next)
-            || (b".-".contains(&next) && byte_at(bytes, group.end + 1).is_ascii_alphanumeric());
-        !dotted && !goes_on && group.count <= MOST_DIGITS
+    let (previous, next) = (before(bytes, group.start), byte_at(bytes, group.end));
+    // It is not part of a longer number, name or version. A minus, a dash and the point of a sentence may stand before it.
+    let signed = b".-".contains(&previous).then(|| before(bytes, group.start - 1));
+    let goes_on = |next: u8| {
+        next.is_ascii_alphanumeric()
+            || (b".-".contains(&next) && byte_at(bytes, group.end + 1).is_ascii_alphanumeric())
     };
+    let is_whole = previous != b'/' && !goes_on(next) && group.count <= MOST_DIGITS;
+    let in_name = previous == b'_' || next == b'_';
+    let stands_alone = is_whole && !in_name && signed.is_none_or(|before| !is_word(before));
     let finding = |kind| Some(Finding { kind, bytes: group.start..group.end });
+    // Cards have the strongest form, so a name before them hides nothing.
+    if is_whole && !signed.is_some_and(|before| before.is_ascii_digit()) && is_card(group) {
+        return finding(SensitiveKind::PaymentCard);
+    }
     if stands_alone {
-        if is_card(group) {
-            return finding(SensitiveKind::PaymentCard);
-        }
         if is_social_security(group) || is_cpf(group) || is_nir(group) || is_chinese(group) {
             return finding(SensitiveKind::NationalId);
         }
@@ -163,6 +193,7 @@ fn of_group(text: &str, group: &Group) -> Option<Finding> {
         && group.is_plain()
         && byte_at(bytes, group.end).eq_ignore_ascii_case(&b'X')
         && chinese_check(group) == Some(10)
+        && !in_name
         && !is_word(byte_at(bytes, group.end + 1))
     {
         return Some(Finding {
@@ -174,14 +205,15 @@ fn of_group(text: &str, group: &Group) -> Option<Finding> {
         && group.is_plain()
         && is_dni(group, byte_at(bytes, group.end))
         && !is_word(byte_at(bytes, group.end + 1))
-        && !b"-./".contains(&before(bytes, group.start))
+        && !in_name
+        && !b"-./".contains(&previous)
     {
         return Some(Finding {
             kind: SensitiveKind::NationalId,
             bytes: group.start..group.end + 1,
         });
     }
-    if stands_alone { phone(text, group) } else { None }
+    if stands_alone && signed.is_none() { phone(text, group) } else { None }
 }
 
 fn luhn(digits: &[u8]) -> bool {
@@ -200,7 +232,7 @@ fn luhn(digits: &[u8]) -> bool {
 /// Recognises cards by the number ranges of ISO/IEC 7812 that the networks publish, in printed groups or in none.
 fn is_card(group: &Group) -> bool {
     let length = group.count;
-    if !(14..=19).contains(&length) || group.mixed || group.separator == Some(b'.') {
+    if !(14..=19).contains(&length) || group.mixed {
         return false;
     }
     let grouped =
@@ -226,8 +258,4 @@ fn is_card(group: &Group) -> bool {
     let digits = group.digits();
     let first = digits[0];
     network && grouped && luhn(digits) && digits.iter().any(|digit| *digit != first)
-}
-
-fn after_escape(bytes: &[u8], at: usize) -> bool {
-    at >= 2 && b"nrt".contains(&bytes[at - 1]) && bytes[at - 2] == b'\\'
 }

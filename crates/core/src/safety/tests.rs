@@ -30,6 +30,19 @@ fn personal_data_is_found() {
         ("payment_card", "5500-0000-0000-0004"),
         ("payment_card", "378282246310005"),
         ("payment_card", "6011111111111117"),
+        ("payment_card", "4111.1111.1111.1111"),
+        ("payment_card", "4111_1111_1111_1111"),
+        ("payment_card", "4111\t1111\t1111\t1111"),
+        ("payment_card", "4539148803436467.0"),
+        ("payment_card", "4539148803436467.000"),
+        ("payment_card", "4.539148803436467e15"),
+        ("payment_card", "4.539148803436467E+15"),
+        ("payment_card", "4539148803436467e0"),
+        ("payment_card", "45391488034364670e-1"),
+        ("payment_card", "3.78282246310005e14"),
+        ("iban", "DE89.3704.0044.0532.0130.00"),
+        ("iban", "DE89_3704_0044_0532_0130_00"),
+        ("iban", "DE89-3704-0044-0532-0130-00"),
         ("iban", "DE89370400440532013000"),
         ("iban", "GB29 NWBK 6016 1331 9268 19"),
         ("national_id", "078-05-1120"),
@@ -126,6 +139,8 @@ fn code_hashes_and_times_are_nothing() {
         "@app.route('/x')\n@pytest.mark.parametrize",
         "127.0.0.1:8080 192.168.100.200 10.0.0.1",
         "range(1000, 2000) 0.4111111111111111 1e-10 v1.22.333.4444",
+        "4.2e15 4.539148803436467e14 4539148803436467.25 0.4539148803436467 1.4539148803436467",
+        "1000\t2000\t3000\t4000 1_000_000 call 1_000_000 v4.539148803436467e15",
         "price 1,234,567.89 in 12-34-56",
         "+1734517230123\n-1734517230124\n",
         "01 02 03 04 05 06 07 08 09 10\n11 12",
@@ -193,6 +208,41 @@ fn messages_are_handled_in_texts_results_and_arguments() {
 }
 
 #[test]
+fn messages_are_handled_in_thinking_and_in_addresses_of_images() {
+    use crate::message::{Image, Role, Thinking, ToolResult};
+    let image = |data: &str| Image { media_type: "image/png".into(), data: data.into() };
+    let address = || image("https://example.org/x.png?user=jane@example.com");
+    let data = image("data:image/png;base64,aGVsbG8=");
+    let result = ToolResult {
+        call_id: "1".into(),
+        text: "seen".into(),
+        images: vec![address(), data.clone()],
+        is_error: false,
+    };
+    let thinking =
+        |text: &str| Block::Thinking(Thinking { text: text.into(), signature: "signed".into() });
+    let blocks = vec![
+        thinking("she is jane@example.com"),
+        thinking("nothing"),
+        Block::Image(address()),
+        Block::Image(data.clone()),
+        Block::ToolResult(result),
+    ];
+    let message = Message::new(Role::User, blocks);
+    let (changed, flags) = handle_message(&message, Handling::REDACT);
+    let changed = changed.expect("three addresses");
+    assert_eq!(flags[&SensitiveKind::Email], 3);
+    let written = serde_json::to_string(&changed).expect("JSON");
+    assert!(!written.contains("jane"), "{written}");
+    let redacted = Thinking { text: "she is [redacted:email]".into(), signature: "".into() };
+    assert_eq!(changed.blocks[0], Block::Thinking(redacted));
+    assert_eq!(changed.blocks[1], message.blocks[1]);
+    assert_eq!(changed.blocks[3], message.blocks[3]);
+    let Block::ToolResult(result) = &changed.blocks[4] else { panic!("a result") };
+    assert_eq!((&*result.text, &result.images[1]), ("seen", &data));
+}
+
+#[test]
 fn arguments_stay_json() {
     use crate::message::{Role, ToolCall};
     let secret = made("", 32);
@@ -207,6 +257,18 @@ fn arguments_stay_json() {
 }
 
 #[test]
+fn numbers_of_arguments_are_read_however_they_are_written() {
+    use crate::message::{Role, ToolCall};
+    for number in ["4539148803436467.0", "-4539148803436467", "4.539148803436467e15"] {
+        let arguments = format!(r#"{{"card":{number},"n":7}}"#);
+        let call = ToolCall { id: "1".into(), name: "pay".into(), arguments: arguments.into() };
+        let message = Message::new(Role::Assistant, vec![Block::ToolCall(call)]);
+        let shown = handle_message(&message, Handling::REDACT).0.expect("a card").shown();
+        assert!(shown.contains("[redacted:payment_card]\",\"n\":7}"), "{shown}");
+    }
+}
+
+#[test]
 fn a_number_that_the_text_cuts_off_is_read_to_its_end() {
     let whole = "DE89 3704 0044 0532 0130 00";
     assert_eq!(find(whole).len(), 1);
@@ -215,6 +277,50 @@ fn a_number_that_the_text_cuts_off_is_read_to_its_end() {
         assert!(!find(&whole[..end]).iter().any(is_account), "{}", &whole[..end]);
     }
     assert_eq!(find("Q%4111 1111 1111 1111").len(), 1);
+}
+
+#[test]
+fn what_stands_beside_a_secret_hides_nothing() {
+    let secrets = [
+        ("github_token", made("ghp_", 36)),
+        ("openai_key", made("sk-", 48)),
+        ("aws_key", made_of("AKIA", "QZ7XK2M4WBTR3NCH", 16)),
+        ("jwt", format!("{}.{}.{}", made("eyJ", 20), made("eyJ", 40), made("", 43))),
+        ("payment_card", "4111111111111111".to_owned()),
+        ("payment_card", "4111 1111 1111 1111".to_owned()),
+        ("iban", "DE89370400440532013000".to_owned()),
+        ("email", "ann@example.com".to_owned()),
+    ];
+    #[rustfmt::skip]
+    let signs = [
+        "“", "„", "’", "»", "—", "•", "→", "\u{a0}", "邮箱", "：", "ä", "é", "🔑", "\u{200b}", "\u{200e}",
+        "\u{85}", "\0", "\u{7}",
+    ];
+    for (kind, value) in &secrets {
+        for sign in signs {
+            let text = format!("a {sign}{value}{sign} b");
+            assert_eq!(kinds(&text), [(*kind, value.as_str())], "{text}");
+        }
+        for prefix in ["\u{1b}[31m", "\u{1b}[1;38;5;208m", "\u{1b}(B", "[0m", "\\n", "\\u001b[31m"]
+        {
+            let text = format!("a {prefix}{value}\u{1b}[0m b");
+            assert_eq!(kinds(&text), [(*kind, value.as_str())], "{text}");
+        }
+        let encoded = ["%20", "%0A", "%E2%80%9C", "\\u201c", "\\u90ae", "&#8220;", "&nbsp;"];
+        for prefix in encoded {
+            let text = format!("a {prefix}{value} b");
+            let redacted = redact(&text, Handling::REDACT).0.into_owned();
+            assert!(redacted.contains(&format!("[redacted:{kind}] b")), "{text}: {redacted}");
+        }
+        for prefix in ["-", ".", "x-", "_", "%20-"] {
+            if *kind != "email" {
+                let text = format!("a {prefix}{value} b");
+                assert_eq!(kinds(&text), [(*kind, value.as_str())], "{text}");
+            }
+        }
+    }
+    assert_eq!(kinds("“+44 20 7946 0958”"), [("phone", "+44 20 7946 0958")]);
+    assert_eq!(kinds("（078-05-1120）"), [("national_id", "078-05-1120")]);
 }
 
 proptest::proptest! {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use plimsoll_core::answer::{AnswerFacts, AnswerSettings, keepable, servable};
+use plimsoll_core::safety::Handling;
 use plimsoll_engine::{HistoryStore, SessionId, TenantId};
 use plimsoll_gateway::{Answers, KeptAnswer, KeyConfig, StoreFailure};
 use plimsoll_testkit::MemoryStore;
@@ -226,6 +227,29 @@ async fn a_question_is_asked_once() {
             ] {
                 assert!(metrics.contains(line), "{line}");
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_may_not_be_stored_is_kept() {
+    let wire = Wire::ChatCompletions;
+    let mail = "ann@example.com";
+    for (question, said, kept) in [
+        (format!("Is {mail} valid?"), "It is.".to_owned(), 0),
+        ("Name a mail address.".to_owned(), format!("{mail} is one."), 0),
+        ("Why is the sky blue?".to_owned(), SAID.to_owned(), 1),
+    ] {
+        for ingestion in [Handling::REDACT, Handling::default()] {
+            let upstream = ScriptedServer::start([answered(wire, false, &said)]).await;
+            let shelf = Arc::new(Shelf::default());
+            let address = upstream.address();
+            let gateway =
+                Running::with_ingestion_and_answers(address, ingestion, shelf.clone()).await;
+            let (path, body) = asked(wire, false, &question);
+            gateway.post(path, &[], body.as_bytes()).await;
+            let expected = if ingestion == Handling::REDACT { kept } else { 1 };
+            assert_eq!(shelf.size(), expected, "{question} {ingestion:?}");
         }
     }
 }

@@ -153,6 +153,16 @@ impl Running {
         .await
     }
 
+    pub(crate) async fn with_ingestion_and_answers(
+        upstream: &str,
+        ingestion: Handling,
+        answers: Arc<dyn Answers>,
+    ) -> Self {
+        let clock = Arc::new(ManualClock::new(MillisSinceEpoch(1_000_000), Duration::ZERO));
+        let store = Arc::new(MemoryStore::default());
+        Self::with_all(upstream, store, clock, Some(answers), None, None, ingestion, |_| {}).await
+    }
+
     pub(crate) async fn with_ingestion(
         upstream: &str,
         ingestion: Handling,

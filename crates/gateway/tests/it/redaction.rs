@@ -125,6 +125,38 @@ async fn answers_of_our_own_tools_are_redacted() {
 }
 
 #[tokio::test]
+async fn a_part_of_a_key_is_looked_up_as_a_part_of_a_key() {
+    let letters = "q7Zk2Vx9Lm4Tb8Rw1Ns5Hc3Jd6Pf0Gy".repeat(2);
+    let key = format!(
+        "before\n-----BEGIN RSA PRIVATE KEY-----\n{letters}\nharbour{letters}\n\
+         -----END RSA PRIVATE KEY-----\nafter",
+    );
+    let original = plimsoll_core::Message::result("call_0", &*key);
+    let reference = format!("ref:message:{}", plimsoll_core::ContentHash::of(&original));
+    for (tool, arguments) in [
+        ("expand_ref", json!({"ref": reference, "lines": "3-4"})),
+        ("expand_ref", json!({"ref": reference, "lines": "1-9"})),
+        ("expand_ref", json!({"ref": reference, "search": "q7Zk2"})),
+        ("search_context", json!({"query": letters})),
+        ("search_context", json!({"query": format!("harbour{letters}")})),
+    ] {
+        let wire = Wire::AnthropicMessages;
+        let mut talk = Talk::new(wire, false, "Read.");
+        talk.said("", &[("call_0", "read", json!({"path": "a"}))]);
+        talk.result("call_0", &key);
+        let called = talk.answer("", &[("own_1", tool, arguments.clone())]);
+        let upstream = ScriptedServer::start([called, talk.answer("Done.", &[])]).await;
+        let gateway = Running::start(upstream.address(), redacts).await;
+        gateway.post(talk.path(), &[], &talk.body()).await;
+        let sent = upstream.requests();
+        assert_eq!(sent.len(), 2, "{arguments}");
+        let sent: serde_json::Value = serde_json::from_str(&sent[1].text()).expect("JSON");
+        let answer = sent["messages"].as_array().expect("a list").last().expect("the answer");
+        assert!(!answer.to_string().contains("q7Zk2"), "{arguments}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_late_request_is_redacted() {
     let talk = Talk::new(Wire::AnthropicMessages, false, MAIL);
     let upstream = ScriptedServer::start([talk.answer("x", &[])]).await;

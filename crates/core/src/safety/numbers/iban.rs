@@ -1,6 +1,6 @@
 //! Account numbers: the country's length, and modulo 97.
 
-use super::super::{Finding, SensitiveKind, before, byte_at, is_word};
+use super::super::{Finding, SensitiveKind, before, byte_at};
 
 /// Countries of the IBAN registry (SWIFT, ISO 13616) and the lengths of their numbers.
 #[rustfmt::skip]
@@ -24,12 +24,14 @@ pub(super) fn iban(bytes: &[u8], at: usize) -> Option<Finding> {
     }
     let country = &bytes[at..at + 2];
     let (_, length) = IBAN_LENGTHS.iter().find(|(code, _)| *code == country)?;
-    let spaced = byte_at(bytes, at + 4) == b' ';
+    // The checksum makes a number in groups certain, whatever stands between them.
+    let separator = Some(byte_at(bytes, at + 4)).filter(|byte| b" \t-._".contains(byte));
     let mut characters = [0_u8; 34];
     let (mut count, mut end) = (0, at);
     while count < *length {
         let byte = *bytes.get(end)?;
-        if spaced && count > 0 && count % 4 == 0 && byte == b' ' && before(bytes, end) != b' ' {
+        let between = count > 0 && count % 4 == 0 && separator == Some(byte);
+        if between && before(bytes, end) != byte {
             end += 1;
             continue;
         }
@@ -40,7 +42,7 @@ pub(super) fn iban(bytes: &[u8], at: usize) -> Option<Finding> {
         count += 1;
         end += 1;
     }
-    if is_word(byte_at(bytes, end)) {
+    if byte_at(bytes, end).is_ascii_alphanumeric() {
         return None;
     }
     let value =
