@@ -420,6 +420,71 @@ fn what_serve_would_refuse_the_doctor_finds() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("budget of 10"));
 }
 
+#[cfg(unix)]
+#[test]
+fn the_doctor_finds_places_where_no_store_can_be_made() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, "http://127.0.0.1:9");
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("file"), "").expect("written");
+    std::os::unix::fs::symlink("loop.db", at("loop.db")).expect("a link");
+    std::os::unix::fs::symlink("nothing.db", at("dangling.db")).expect("a link");
+    let before = std::fs::read_dir(folder.path()).expect("a folder").count();
+    let missing = ["file/x.db", "file/deep/x.db", "loop.db", "dangling.db"];
+    for store in missing.into_iter().chain(cfg!(target_os = "linux").then_some("/proc/x.db")) {
+        for command in [&["doctor", "--offline"][..], &["serve"]] {
+            let output = plimsoll(&folder).args(command).args(["--store", store]).output();
+            let output = output.expect("it ends");
+            let all =
+                String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{command:?} {store}: {all}");
+        }
+    }
+    let doctor =
+        plimsoll(&folder).args(["doctor", "--offline", "--store", "new/deep/x.db"]).output();
+    assert!(doctor.expect("it ends").status.success(), "folders are made with the store");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_doctor_finds_a_store_that_cannot_be_written() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, "http://127.0.0.1:9");
+    let doctor = |before: &str| {
+        let command = plimsoll(&folder);
+        let program = command.get_program().to_owned();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{before} exec \"$0\" doctor --offline")]).arg(program);
+        shell.current_dir(folder.path());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let output = shell.output().expect("it ends");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    // A limit of files stands for a disk that is full.
+    let full = "trap '' XFSZ; ulimit -f 0;";
+    let (code, text) = doctor(full);
+    assert!(code == Some(1) && text.contains("cannot be written"), "{text}");
+    assert!(!folder.path().join("kept.db").exists(), "a check makes nothing");
+    drop(served(&folder, BODY));
+    assert_eq!(doctor("").0, Some(0));
+    let (code, text) = doctor(full);
+    assert!(code == Some(1) && text.contains("cannot be written"), "{text}");
+    let store = folder.path().join("kept.db");
+    std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o444)).expect("changed");
+    // The superuser may write it all the same.
+    if std::fs::OpenOptions::new().write(true).open(&store).is_err() {
+        let (code, text) = doctor("");
+        assert!(code == Some(1) && text.contains("kept.db"), "{text}");
+    }
+}
+
 #[test]
 fn a_foreign_folders_settings_are_refused_by_what_sends() {
     let folder = TempDir::new().expect("a folder");
