@@ -61,10 +61,11 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
             }
             for (name, upstream) in &config.gateway.upstreams {
                 if let Some(variable) = &upstream.key_env {
-                    let set = environment(variable).map(|_| format!("{variable} is set"));
+                    let set = environment(variable).filter(|key| !key.trim().is_empty());
+                    let set = set.map(|_| format!("{variable} is set"));
                     note(
                         &format!("key of {name}"),
-                        set.ok_or_else(|| format!("{variable} is not set")),
+                        set.ok_or_else(|| format!("{variable} is not set or empty")),
                     );
                 }
             }

@@ -41,7 +41,7 @@ pub(crate) struct Upstream {
 pub enum UpstreamError {
     #[error("the base_url of upstream `{name}` is no http or https address without query")]
     Url { name: String },
-    #[error("upstream `{name}` needs a key, and {variable} is not set")]
+    #[error("upstream `{name}` needs a key, and {variable} is not set or empty")]
     Key { name: String, variable: String },
     #[error("the key of upstream `{name}` holds characters that no header may")]
     KeyCharacters { name: String },
@@ -107,6 +107,7 @@ impl Upstreams {
             }
             let key = upstream.key_env.map(|variable| {
                 environment(&variable)
+                    .filter(|text| !text.trim().is_empty())
                     .map(|text| Secret::new(&text))
                     .ok_or_else(|| UpstreamError::Key { name: name.clone(), variable })
             });
@@ -338,6 +339,25 @@ mod tests {
         assert_eq!(name("/upstream/gemini/x", None), found("gemini", "/x"));
         assert_eq!(name("/upstream/nobody/x", None), Err(RequestRefusal::NoUpstream));
         assert_eq!(name("*", None), Err(RequestRefusal::Path));
+    }
+
+    #[test]
+    fn an_empty_key_is_no_key() {
+        let new = |key: &'static str| {
+            let upstream =
+                UpstreamConfig { key_env: Some("KEY".into()), ..UpstreamConfig::at("http://u") };
+            let config = GatewayConfig {
+                upstreams: [("x".to_owned(), upstream)].into(),
+                ..GatewayConfig::default()
+            };
+            let clock: Arc<dyn Clock> =
+                Arc::new(ManualClock::new(MillisSinceEpoch(0), Duration::ZERO));
+            Upstreams::new(&config, &clock, &move |_| Some(key.to_owned())).map(drop)
+        };
+        assert!(new("k").is_ok());
+        for empty in ["", " ", "\t "] {
+            assert!(matches!(new(empty), Err(UpstreamError::Key { .. })), "{empty:?}");
+        }
     }
 
     #[test]
