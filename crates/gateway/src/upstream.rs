@@ -41,6 +41,8 @@ pub(crate) struct Upstream {
 pub enum UpstreamError {
     #[error("the base_url of upstream `{name}` is no http or https address without query")]
     Url { name: String },
+    #[error("the base_url of upstream `{name}` has port 0, which no server has")]
+    Port { name: String },
     #[error("upstream `{name}` needs a key, and {variable} is not set or empty")]
     Key { name: String, variable: String },
     #[error("the key of upstream `{name}` holds characters that no header may")]
@@ -95,6 +97,9 @@ impl Upstreams {
                 && url.password().is_none();
             if !fits {
                 return Err(broken());
+            }
+            if url.port() == Some(0) {
+                return Err(UpstreamError::Port { name });
             }
             let api = upstream.api.unwrap_or(match name.as_str() {
                 "anthropic" => Api::Anthropic,
@@ -362,7 +367,9 @@ mod tests {
 
     #[test]
     fn addresses_that_could_be_another_host_are_refused() {
-        for bad in ["ftp://u", "u", "http://", "http://a@u", "http://u?x=1", "http://u#x"] {
+        for bad in
+            ["ftp://u", "u", "http://", "http://a@u", "http://u?x=1", "http://u#x", "http://u:0"]
+        {
             let upstream = UpstreamConfig::at(bad);
             let config = GatewayConfig {
                 upstreams: [("x".to_owned(), upstream)].into(),

@@ -403,12 +403,20 @@ fn what_serve_would_refuse_the_doctor_finds() {
         ("[gateway.upstreams.x]\nbase_url = \"ftp://u\"", "base_url"),
         ("[gateway.upstreams.x]\nbase_url = \"http://u\"\npaths = [\"files\"]", "is no path"),
         ("[gateway.keys.a]\nsha256 = \"abc\"", "SHA-256"),
+        ("[gateway.upstreams.x]\nbase_url = \"http://u\"\nkey_env = \"EMPTY\"", "EMPTY is not set"),
+        ("[gateway.upstreams.x]\nbase_url = \"http://127.0.0.1:0\"", "port 0"),
+        ("[gateway.limits]\nconnections = 0", "`gateway.limits.connections` is 0"),
+        ("[gateway.limits]\nheader_bytes = 0", "`gateway.limits.header_bytes` is 0"),
+        ("[gateway.keep_warm]\nreturn_chance = 7.0", "`gateway.keep_warm.return_chance` is 7"),
+        ("[gateway.keep_warm]\nmost_dollars = nan", "`gateway.keep_warm.most_dollars` is NaN"),
+        ("[gateway.add]\ntools = -7", "`tools` is true, false or"),
     ] {
         let folder = TempDir::new().expect("a folder");
         settings(&folder, "http://127.0.0.1:9");
         set(&folder, more);
         for command in [&["doctor", "--offline"][..], &["serve"]] {
-            let output = plimsoll(&folder).args(command).output().expect("it ends");
+            let output = plimsoll(&folder).args(command).env("EMPTY", " ").output();
+            let output = output.expect("it ends");
             assert!(!output.status.success(), "{more}");
             let all = [output.stdout, output.stderr].concat();
             assert!(String::from_utf8_lossy(&all).contains(told), "{command:?} {more}");
