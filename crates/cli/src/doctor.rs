@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
     if arguments.running {
         return running(arguments);
     }
+    let runtime = runtime()?;
     let mut findings = Vec::new();
     let mut note = |what: &str, found: Result<String, String>| {
         let fine = found.is_ok();
@@ -80,17 +81,15 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
         }
         Ok(Addresses { store, history }) => {
             let found = store_file::check(&store).and_then(|()| {
-                let opened = runtime().and_then(|runtime| {
-                    runtime.block_on(keeps(&store, async || {
-                        Ok(plimsoll_store::open(&store).await.map_err(store::failure)?.0)
-                    }))
-                });
+                let opened = runtime.block_on(keeps(&store, async || {
+                    Ok(plimsoll_store::open(&store).await.map_err(store::failure)?.0)
+                }));
                 opened.map_err(|error| error.to_string())
             });
             note("store", found);
             if let Some(history) = &history {
                 let opened = store::open_history(history);
-                let opened = runtime()?.block_on(keeps(history, async || opened.await));
+                let opened = runtime.block_on(keeps(history, async || opened.await));
                 note("history", opened.map_err(|error| error.to_string()));
             }
         }

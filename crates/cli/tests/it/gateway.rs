@@ -14,6 +14,22 @@ fn plimsoll(folder: &TempDir) -> Command {
     command
 }
 
+/// The same behind commands of a shell.
+#[cfg(unix)]
+fn shell(folder: &TempDir, before: &str, arguments: &str) -> Command {
+    let command = plimsoll(folder);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{before} exec \"$0\" {arguments}")]).arg(command.get_program());
+    shell.current_dir(folder.path());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
 /// An upstream that answers every request of chat completions alike.
 fn upstream() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -84,7 +100,13 @@ impl Served {
     /// Starts a gateway.
     fn start(folder: &TempDir, told: Stdio) -> Self {
         let mut command = plimsoll(folder);
-        let child = command.arg("serve").stdout(Stdio::piped()).stderr(told).spawn();
+        command.arg("serve").stderr(told);
+        Self::run(command)
+    }
+
+    /// Starts a gateway by a command of its own.
+    fn run(mut command: Command) -> Self {
+        let child = command.stdout(Stdio::piped()).spawn();
         let mut served = Self { child: child.expect("it starts"), address: String::new() };
         let mut line = String::new();
         let out = served.child.stdout.take().expect("piped");
@@ -461,22 +483,11 @@ fn the_doctor_finds_a_store_that_cannot_be_written() {
     let folder = TempDir::new().expect("a folder");
     settings(&folder, "http://127.0.0.1:9");
     let doctor = |before: &str| {
-        let command = plimsoll(&folder);
-        let program = command.get_program().to_owned();
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("{before} exec \"$0\" doctor --offline")]).arg(program);
-        shell.current_dir(folder.path());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
-        }
-        let output = shell.output().expect("it ends");
+        let output = shell(&folder, before, "doctor --offline").output().expect("it ends");
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     // A limit of files stands for a disk that is full.
-    let full = "trap '' XFSZ; ulimit -f 0;";
+    let full = "ulimit -f 0;";
     let (code, text) = doctor(full);
     assert!(code == Some(1) && text.contains("cannot be written"), "{text}");
     assert!(!folder.path().join("kept.db").exists(), "a check makes nothing");
@@ -514,4 +525,23 @@ fn the_sdks_have_their_variables() {
         let output = plimsoll(&folder).args(["env", client]).output().expect("it runs");
         assert!(String::from_utf8_lossy(&output.stdout).contains(variable), "{client}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_limit_of_file_sizes_is_a_store_that_takes_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    drop(served(&folder, BODY));
+    let mut command = shell(&folder, "ulimit -f 128;", "serve");
+    command.stderr(Stdio::null());
+    let gateway = Served::run(command);
+    // Texts are stored compressed, so these are digits that repeat nothing.
+    let digits = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string();
+    let long = BODY.replace("hi", &(1..50_000).map(digits).collect::<String>());
+    let answer = gateway.ask(&long);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("hello"), "{answer}");
+    assert!(gateway.text("/healthz").starts_with("HTTP/1.1 200"), "it still serves");
+    let ready = gateway.text("/readyz");
+    assert!(ready.contains("the history is behind"), "{answer:.800} {ready}");
 }
