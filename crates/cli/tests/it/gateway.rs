@@ -545,3 +545,33 @@ fn a_limit_of_file_sizes_is_a_store_that_takes_nothing() {
     let ready = gateway.text("/readyz");
     assert!(ready.contains("the history is behind"), "{answer:.800} {ready}");
 }
+
+#[cfg(unix)]
+#[test]
+fn signals_to_run_agent_end_the_client_and_then_itself() {
+    use std::os::unix::process::CommandExt as _;
+
+    use rustix::process::{Pid, Signal, kill_process};
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, "http://127.0.0.1:9");
+    for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {
+        let mut command = plimsoll(&folder);
+        command.args(["run-agent", "--", "sh", "-c", "echo ready; exec cat"]);
+        // A group that is not in the foreground: no key of a terminal reaches it.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");
+        let input = child.stdin.take();
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        assert_eq!(line, "ready\n");
+        let id = Pid::from_raw(child.id().try_into().expect("an id")).expect("an id");
+        kill_process(id, signal).expect("sent");
+        // The client has it closed only when it has ended.
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).expect("its end");
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(128 + signal.as_raw()), "{signal:?}");
+        drop(input);
+    }
+}
