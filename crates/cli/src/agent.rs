@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::forward::Forwarding;
+use self::signals::Signals;
 use crate::arguments::{RunAgentArguments, StorePlaceArguments};
 use crate::client::{Client, usual_variables};
 use crate::config::{self, Config, environment};
@@ -60,8 +61,13 @@ pub(crate) fn run(arguments: &RunAgentArguments) -> Result<u8, CommandError> {
         let error = anyhow::Error::new(error).context(format!("cannot run {program}"));
         CommandError::failure(error)
     };
+    // Before there is a client: a signal that comes while it starts is passed on too.
+    let signals = own.as_ref().and_then(|own| {
+        let _inside = own.runtime.enter();
+        Some((own, Signals::take().ok()?))
+    });
     let mut child = command.spawn().map_err(failed)?;
-    let signals = own.as_ref().map(|own| own.runtime.spawn(signals::pass_on(child.id())));
+    let signals = signals.map(|(own, signals)| own.runtime.spawn(signals.pass_on(child.id())));
     let status = child.wait().map_err(failed)?;
     if let Some(signals) = signals {
         signals.abort();

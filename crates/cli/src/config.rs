@@ -110,7 +110,11 @@ impl Default for Newest {
 pub(crate) fn for_sending(named: Option<&Path>) -> Result<Config, CommandError> {
     let project = files::project();
     if named.is_none() && files::in_force(None).as_ref() == Some(&project) {
-        trust::refuse_unsent(&project, &files::read(&project)?)?;
+        let text = files::read(&project)?;
+        // A mistyped key is told as one below, not as a key that needs trust.
+        if toml::from_str::<Config>(&text).is_ok() {
+            trust::refuse_unsent(&project, &text)?;
+        }
     }
     read(named)
 }

@@ -1,5 +1,7 @@
 //! `plimsoll doctor`: checks whether a gateway would work here.
 
+mod store_file;
+
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
     if arguments.running {
         return running(arguments);
     }
+    let runtime = runtime()?;
     let mut findings = Vec::new();
     let mut note = |what: &str, found: Result<String, String>| {
         let fine = found.is_ok();
@@ -59,10 +62,11 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
             }
             for (name, upstream) in &config.gateway.upstreams {
                 if let Some(variable) = &upstream.key_env {
-                    let set = environment(variable).map(|_| format!("{variable} is set"));
+                    let set = environment(variable).filter(|key| !key.trim().is_empty());
+                    let set = set.map(|_| format!("{variable} is set"));
                     note(
                         &format!("key of {name}"),
-                        set.ok_or_else(|| format!("{variable} is not set")),
+                        set.ok_or_else(|| format!("{variable} is not set or empty")),
                     );
                 }
             }
@@ -70,18 +74,22 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandError> {
         Err(error) => note("settings", Err(error.to_string())),
     }
     match addresses {
-        // A check makes nothing.
+        // A check makes nothing that stays.
         Ok(Addresses { store, history: None }) if !plimsoll_store::exists(&store) => {
-            note("store", Ok(format!("{store} is not there yet; the first answer makes it")));
+            let told = format!("{store} is not there yet; the first answer makes it");
+            note("store", store_file::check(&store).map(|()| told));
         }
         Ok(Addresses { store, history }) => {
-            let opened = runtime()?.block_on(keeps(&store, async || {
-                Ok(plimsoll_store::open(&store).await.map_err(store::failure)?.0)
-            }));
-            note("store", opened.map_err(|error| error.to_string()));
+            let found = store_file::check(&store).and_then(|()| {
+                let opened = runtime.block_on(keeps(&store, async || {
+                    Ok(plimsoll_store::open(&store).await.map_err(store::failure)?.0)
+                }));
+                opened.map_err(|error| error.to_string())
+            });
+            note("store", found);
             if let Some(history) = &history {
                 let opened = store::open_history(history);
-                let opened = runtime()?.block_on(keeps(history, async || opened.await));
+                let opened = runtime.block_on(keeps(history, async || opened.await));
                 note("history", opened.map_err(|error| error.to_string()));
             }
         }

@@ -40,6 +40,12 @@ impl CommandError {
         Self::usage(anyhow::Error::new(error).context(format!("cannot read {}", path.display())))
     }
 
+    /// Names the file that the error is about.
+    pub(crate) fn in_file(mut self, path: &Path) -> Self {
+        self.error = self.error.context(path.display().to_string());
+        self
+    }
+
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

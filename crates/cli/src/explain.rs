@@ -19,7 +19,12 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), CommandError> {
     let policy = config(&arguments.settings)?.policy(&arguments.policy)?;
     let reading = &arguments.session.reading;
     let loaded = load(&arguments.session.file, reading, compaction(arguments.no_compaction))?;
-    crate::store::record(reading, arguments.settings.config.as_deref(), &loaded)?;
+    crate::store::record(
+        reading,
+        arguments.settings.config.as_deref(),
+        &arguments.session.file,
+        &loaded,
+    )?;
     let wishes = wishes(arguments)?;
     let mut state = State::default();
     let mut found: Option<(Context, Receipt)> = None;

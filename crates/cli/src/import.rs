@@ -162,28 +162,16 @@ fn add_session(read: &mut Read, session: &Session) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Gives a recorded session that is another than the one of its name in the store a name of its own.
-///
-/// Agents write files of sub-agents, of other machines and of rewound conversations under one id; merged, they would be a conversation
-/// that nobody had. A file that ends earlier or goes on further is of the same session.
+/// Gives recorded sessions that are others than the ones of their names in the store names of their own.
 fn apart(store: &Store, messages: &mut [(SessionId, Message)]) -> Result<(), CommandError> {
-    for own in messages.chunk_by_mut(|(a, _), (b, _)| a == b) {
-        apart_one(store, own)?;
-    }
-    Ok(())
-}
-
-fn apart_one(store: &Store, messages: &mut [(SessionId, Message)]) -> Result<(), CommandError> {
-    let Some((id, _)) = messages.first() else { return Ok(()) };
-    let most = messages.len();
-    let kept =
-        store.history(async |history, tenant| history.messages(tenant, id, 0, most).await)?;
-    let new = messages.iter().map(|(_, message)| ContentHash::of(message));
-    let other = new.zip(kept).find(|(hash, kept)| *hash != kept.hash);
-    let Some((hash, _)) = other else { return Ok(()) };
-    let own = session_id(&format!("{id}:{}", hash.short()))?;
-    for (id, _) in messages {
-        id.clone_from(&own);
+    for one in messages.chunk_by_mut(|(a, _), (b, _)| a == b) {
+        let Some((id, _)) = one.first() else { continue };
+        let hashes: Vec<ContentHash> =
+            one.iter().map(|(_, message)| ContentHash::of(message)).collect();
+        let own = store.own_session(id, &hashes)?;
+        for (id, _) in one {
+            id.clone_from(&own);
+        }
     }
     Ok(())
 }

@@ -81,8 +81,19 @@ pub(crate) fn load_bytes(
     compaction: Compaction,
     bytes: &[u8],
 ) -> Result<Loaded, CommandError> {
+    load_part(path, arguments, compaction, bytes, part_of(path).1)
+}
+
+/// As [`load_bytes`], for the conversation of this number in the file.
+pub(crate) fn load_part(
+    path: &Path,
+    arguments: &ReadingArguments,
+    compaction: Compaction,
+    bytes: &[u8],
+    part: usize,
+) -> Result<Loaded, CommandError> {
     let pricing = pricing(arguments.pricing.as_deref())?;
-    let session = read_session(path, bytes, ReadOptions { compaction, ..ReadOptions::default() })?;
+    let session = read_part(path, bytes, ReadOptions { part, compaction })?;
     let model = arguments.model.clone().or_else(|| session.header.model.clone());
     let priced = pricing.of(model.as_deref(), session.header.started);
     Unlisted::default().warn(model.as_deref(), &priced);
@@ -150,7 +161,10 @@ pub(crate) fn read_session(
     bytes: &[u8],
     options: ReadOptions,
 ) -> Result<Session, CommandError> {
-    let options = ReadOptions { part: part_of(path).1, ..options };
+    read_part(path, bytes, ReadOptions { part: part_of(path).1, ..options })
+}
+
+fn read_part(path: &Path, bytes: &[u8], options: ReadOptions) -> Result<Session, CommandError> {
     plimsoll_formats::read(bytes, &options).map_err(|error| {
         let hint = error.hint();
         let error = anyhow::Error::new(error).context(path.display().to_string());

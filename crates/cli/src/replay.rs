@@ -20,11 +20,11 @@ use sum::SessionFigures;
 use crate::arguments::ReplayArguments;
 use crate::config::config;
 use crate::error::CommandError;
-use crate::load::{Loaded, compaction, load};
+use crate::load::{Loaded, compaction, load_bytes, load_part, part_of, read_file, warn};
 use crate::output;
 use crate::progress::Progress;
 use crate::sessions::{self, ENDINGS};
-use crate::store;
+use crate::store::{Recorder, Recording, recorder};
 
 /// A policy's name and what it gave.
 #[derive(Debug)]
@@ -47,9 +47,12 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandError> {
     if let Some(path) = &arguments.picture {
         crate::write_file::refuse(path, crate::write_file::Existing::Replace)?;
     }
-    match files(arguments)?.as_slice() {
-        [file] if arguments.by.is_none() => one(arguments, file, &policies),
-        files => several(arguments, files, &policies),
+    let files = files(arguments)?;
+    // A store that cannot be opened ends the command before it replays anything.
+    let recorder = recorder(&arguments.reading, arguments.settings.config.as_deref())?;
+    match files.as_slice() {
+        [file] if arguments.by.is_none() => one(arguments, file, &policies, recorder.as_ref()),
+        files => several(arguments, files, &policies, recorder.as_ref()),
     }
 }
 
@@ -84,15 +87,55 @@ fn files(arguments: &ReplayArguments) -> Result<Vec<PathBuf>, CommandError> {
 
 /// Reads a session with the rules that the arguments give.
 fn session(arguments: &ReplayArguments, path: &Path) -> Result<Loaded, CommandError> {
-    let mut loaded = load(path, &arguments.reading, compaction(arguments.no_compaction))?;
+    session_in(arguments, path, &read_file(path)?)
+}
+
+/// As [`session`], from the file's bytes.
+fn session_in(
+    arguments: &ReplayArguments,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<Loaded, CommandError> {
+    let compaction = compaction(arguments.no_compaction);
+    let mut loaded = load_bytes(path, &arguments.reading, compaction, bytes)?;
+    warn(path, &loaded.session.notes, arguments.reading.verbose);
     loaded.set_rules(arguments.prices, arguments.append_only);
     Ok(loaded)
 }
 
+/// Stores the messages of the session that is replayed, and of the others in its file; a number stands for one.
+fn record<'r>(
+    arguments: &ReplayArguments,
+    recorder: &'r Recorder,
+    path: &Path,
+    bytes: &[u8],
+    loaded: &Loaded,
+) -> Result<Recording<'r>, CommandError> {
+    let recording = recorder.record(loaded).map_err(|error| error.in_file(path))?;
+    let parts = if part_of(path).1 == 0 { loaded.session.parts.len() } else { 0 };
+    for part in 1..parts {
+        let compaction = compaction(arguments.no_compaction);
+        let other = load_part(path, &arguments.reading, compaction, bytes, part);
+        if let Err(error) = other.and_then(|other| recorder.record(&other).map(drop)) {
+            let path = output::plain(&path.display().to_string());
+            output::warning(&format!("{path}: conversation {part} is not stored: {error}"));
+        }
+    }
+    Ok(recording)
+}
+
 /// Replays one session, and tells all of it.
-fn one(arguments: &ReplayArguments, path: &Path, policies: &[Named]) -> Result<(), CommandError> {
-    let loaded = session(arguments, path)?;
-    let (full, runs) = replayed(arguments, &loaded, policies)?;
+fn one(
+    arguments: &ReplayArguments,
+    path: &Path,
+    policies: &[Named],
+    recorder: Option<&Recorder>,
+) -> Result<(), CommandError> {
+    let bytes = read_file(path)?;
+    let loaded = session_in(arguments, path, &bytes)?;
+    let stored = |recorder| record(arguments, recorder, path, &bytes, &loaded);
+    let recording = recorder.map(stored).transpose()?;
+    let (full, runs) = replayed(arguments, &loaded, policies, recording.as_ref())?;
     if let Some(path) = &arguments.html {
         html::write(path, &arguments.files[0], &loaded, &full, &runs)?;
     }
@@ -119,6 +162,7 @@ fn several(
     arguments: &ReplayArguments,
     files: &[PathBuf],
     policies: &[Named],
+    recorder: Option<&Recorder>,
 ) -> Result<(), CommandError> {
     for (given, flag) in [
         (arguments.contexts.is_some(), "--contexts"),
@@ -135,9 +179,14 @@ fn several(
     let mut sum = ReplaySum::new(policies.iter().map(|(name, _)| name.clone()));
     let mut each = Vec::new();
     let mut groups = arguments.by.map(ReplayGroups::new);
+    let mut unstored = 0;
     for path in files {
-        let loaded = match session(arguments, path) {
-            Ok(loaded) => loaded,
+        let read = || {
+            let bytes = read_file(path)?;
+            Ok::<_, CommandError>((session_in(arguments, path, &bytes)?, bytes))
+        };
+        let (loaded, bytes) = match read() {
+            Ok(read) => read,
             // Much in a folder is no session; a file that was named should be one.
             Err(error) if !arguments.files.contains(path) => {
                 output::warning(&error.to_string());
@@ -145,7 +194,16 @@ fn several(
             }
             Err(error) => return Err(error),
         };
-        let (full, runs) = replayed(arguments, &loaded, policies)?;
+        let stored = |recorder| record(arguments, recorder, path, &bytes, &loaded);
+        // The figures of a session do not depend on the store, and the other sessions may still go in.
+        let recording = recorder.map(stored).transpose().unwrap_or_else(|error| {
+            output::warning(&error.to_string());
+            unstored += 1;
+            None
+        });
+        drop(bytes);
+        let (full, runs) = replayed(arguments, &loaded, policies, recording.as_ref())
+            .map_err(|error| error.in_file(path))?;
         if arguments.each && !arguments.json {
             let name = output::plain(&path.display().to_string());
             output::page(&format!("{name}\n{}\n", report::text(&loaded, &full, &runs)))?;
@@ -160,7 +218,12 @@ fn several(
     }
     output::show(arguments.json, &sum::document(&sum, &each, groups.as_ref()), || {
         sum::text(&sum) + &groups.as_ref().map_or_else(String::new, ReplayGroups::text)
-    })
+    })?;
+    if unstored > 0 {
+        let error = anyhow::anyhow!("{unstored} of {} sessions are not stored", files.len());
+        return Err(CommandError::failure(error));
+    }
+    Ok(())
 }
 
 /// Replays a session under each policy, with the full history beside them on a thread of its own.
@@ -168,17 +231,15 @@ fn replayed(
     arguments: &ReplayArguments,
     loaded: &Loaded,
     policies: &[Named],
+    recording: Option<&Recording<'_>>,
 ) -> Result<(Replay, Vec<Run>), CommandError> {
-    // A store that cannot be opened ends the command before it replays anything.
-    let recording =
-        store::record(&arguments.reading, arguments.settings.config.as_deref(), loaded)?;
     std::thread::scope(|scope| {
         let full = scope.spawn(|| {
             let terms = |message: &plimsoll_core::Message| loaded.terms_of(message);
             let (stretches, shared) = (loaded.counted.stretches(), loaded.counted.overhead.shared);
             replay_stretches(stretches, &Policy::Full, shared, terms, |_| {})
         });
-        let runs = runs(arguments, loaded, policies, recording.as_ref())?;
+        let runs = runs(arguments, loaded, policies, recording)?;
         // A panic there is a panic here.
         Ok((full.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), runs))
     })
@@ -188,7 +249,7 @@ fn runs(
     arguments: &ReplayArguments,
     loaded: &Loaded,
     policies: &[Named],
-    recording: Option<&store::Recording>,
+    recording: Option<&Recording<'_>>,
 ) -> Result<Vec<Run>, CommandError> {
     let turns = loaded.counted.turns() * policies.len() as u64;
     let mut progress = Progress::new("replaying", turns);

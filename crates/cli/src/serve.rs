@@ -57,7 +57,25 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
 
 /// Makes the runtime that a gateway serves on.
 pub(crate) fn runtime() -> Result<Runtime, CommandError> {
-    Builder::new_multi_thread().enable_all().build().map_err(CommandError::failure)
+    let runtime =
+        Builder::new_multi_thread().enable_all().build().map_err(CommandError::failure)?;
+    outlive_file_limits(&runtime);
+    Ok(runtime)
+}
+
+/// Has a write beyond a limit of file sizes fail, as on a full disk, where the signal would end the process.
+fn outlive_file_limits(runtime: &Runtime) {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let _inside = runtime.enter();
+        // The handler outlives what is returned.
+        if signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).is_err() {
+            tracing::warn!("a limit of file sizes ends the process");
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = runtime;
 }
 
 /// Opens the store and the port.

@@ -166,6 +166,27 @@ impl Store {
         }
     }
 
+    /// Returns `session`, or a name of its own for messages that differ from those that the store has under that id.
+    ///
+    /// Agents write files of sub-agents, of other machines and of rewound conversations under one id; merged, they would be a
+    /// conversation that nobody had. A file that ends earlier or goes on further is of the same session.
+    pub(crate) fn own_session(
+        &self,
+        session: &SessionId,
+        messages: &[ContentHash],
+    ) -> Result<SessionId, CommandError> {
+        let mut own = session.clone();
+        // It ends: each turn makes the name longer, and a name that is too long is refused.
+        loop {
+            let kept = self.history(async |history, tenant| {
+                history.messages(tenant, &own, 0, messages.len()).await
+            })?;
+            let other = messages.iter().zip(kept).find(|(hash, kept)| **hash != kept.hash);
+            let Some((hash, _)) = other else { return Ok(own) };
+            own = session_id(&format!("{own}:{}", hash.short()))?;
+        }
+    }
+
     /// Gives both ports to work of its own.
     pub(crate) fn with<T>(
         &self,
@@ -260,22 +281,25 @@ fn usual_file() -> Result<PathBuf, CommandError> {
     Ok(folder.join("plimsoll.db"))
 }
 
+/// A store that sessions are recorded in.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    store: Store,
+    ingestion: Handling,
+}
+
 /// A session whose receipts are recorded in a store.
 #[derive(Debug)]
-pub(crate) struct Recording {
-    store: Store,
+pub(crate) struct Recording<'r> {
+    store: &'r Store,
     session: SessionId,
 }
 
-/// Stores a session's messages where a flag or the environment names a store.
-///
-/// `[safety.ingestion]` of the settings decides about personal data and secrets in them. A redacted message is
-/// another message: the original is not stored.
-pub(crate) fn record(
+/// Opens the store that a flag or the environment names; `None` where neither does.
+pub(crate) fn recorder(
     reading: &ReadingArguments,
     settings: Option<&Path>,
-    loaded: &Loaded,
-) -> Result<Option<Recording>, CommandError> {
+) -> Result<Option<Recorder>, CommandError> {
     let (store, history) = (reading.store.clone(), reading.history.clone());
     let config = config::read(settings)?;
     let asked = [&store, &history].iter().any(|flag| flag.is_some())
@@ -285,19 +309,47 @@ pub(crate) fn record(
     }
     let addresses = Addresses::new(&StorePlaceArguments { store, history }, &config.store)?;
     let store = Store::at(&addresses, TenantId::default())?;
-    let session = id_of(&loaded.session)?;
-    let mut messages = message_records(&session, &loaded.counted.history(), clock::now());
-    let flags = handle(&mut messages, config.safety.ingestion);
-    if !flags.is_empty() {
-        output::warning(&format!(
-            "session {session} holds {}; `[safety.ingestion]` of the settings redacts",
-            told(&flags)
-        ));
+    Ok(Some(Recorder { store, ingestion: config.safety.ingestion }))
+}
+
+impl Recorder {
+    /// Stores a session's messages.
+    ///
+    /// `[safety.ingestion]` of the settings decides about personal data and secrets in them. A redacted message is
+    /// another message: the original is not stored.
+    pub(crate) fn record(&self, loaded: &Loaded) -> Result<Recording<'_>, CommandError> {
+        let named = id_of(&loaded.session)?;
+        let mut messages = message_records(&named, &loaded.counted.history(), clock::now());
+        let flags = handle(&mut messages, self.ingestion);
+        if !flags.is_empty() {
+            output::warning(&format!(
+                "session {named} holds {}; `[safety.ingestion]` of the settings redacts",
+                told(&flags)
+            ));
+        }
+        let hashes: Vec<ContentHash> = messages.iter().map(|record| record.hash).collect();
+        let session = self.store.own_session(&named, &hashes)?;
+        for record in &mut messages {
+            record.session.clone_from(&session);
+        }
+        self.store.history(async |history, tenant| {
+            history.append(tenant, HistoryBatch { messages, ..HistoryBatch::default() }).await
+        })?;
+        Ok(Recording { store: &self.store, session })
     }
-    store.history(async |history, tenant| {
-        history.append(tenant, HistoryBatch { messages, ..HistoryBatch::default() }).await
-    })?;
-    Ok(Some(Recording { store, session }))
+}
+
+/// Stores a session's messages where a flag or the environment names a store.
+pub(crate) fn record(
+    reading: &ReadingArguments,
+    settings: Option<&Path>,
+    file: &Path,
+    loaded: &Loaded,
+) -> Result<(), CommandError> {
+    if let Some(recorder) = recorder(reading, settings)? {
+        recorder.record(loaded).map_err(|error| error.in_file(file))?;
+    }
+    Ok(())
 }
 
 /// Redacts or flags personal data and secrets in records before they are stored.
@@ -327,7 +379,7 @@ pub(crate) fn id_of(session: &Session) -> Result<SessionId, CommandError> {
     session_id(first.as_deref().unwrap_or("empty"))
 }
 
-impl Recording {
+impl Recording<'_> {
     /// Makes the record of one turn.
     pub(crate) fn receipt(&self, policy: &str, turn: &Turn<'_>) -> ReceiptRecord {
         let plan = turn.state.plan();

@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &TrimArguments) -> Result<(), CommandError> {
     crate::store::record(
         &arguments.session.reading,
         arguments.settings.config.as_deref(),
+        &arguments.session.file,
         &loaded,
     )?;
     load::warn(&arguments.session.file, &loaded.session.notes, arguments.session.reading.verbose);

@@ -1,4 +1,4 @@
-//! `plimsoll trust`: allows a project's settings to name upstreams, keys, commands and stores.
+//! `plimsoll trust`: allows a project's settings beyond the harmless ones, such as models, upstreams, commands and stores.
 
 use std::path::PathBuf;
 

@@ -8,17 +8,20 @@ use serde::{Deserialize, Serialize};
 pub enum ValueOrWord<T> {
     Value(T),
     Word(String),
+    /// Anything else; it is read so that the error can say what is expected.
+    Other(serde_json::Value),
 }
 
 impl<T> ValueOrWord<T> {
     /// Returns the value, or `None` for the one `word` that is allowed.
     ///
-    /// Errors: a text that begins with `what`, such as "`budget` is a number of tokens", for any other word.
+    /// Errors: a text that begins with `what`, such as "`budget` is a number of tokens", for anything else.
     pub fn value_unless(self, word: &str, what: &str) -> Result<Option<T>, String> {
         match self {
             Self::Value(value) => Ok(Some(value)),
             Self::Word(other) if other == word => Ok(None),
             Self::Word(other) => Err(format!("{what} or \"{word}\", not \"{other}\"")),
+            Self::Other(other) => Err(format!("{what} or \"{word}\", not {other}")),
         }
     }
 }
@@ -41,5 +44,7 @@ mod tests {
         assert_eq!(value("\"auto\""), Ok(None));
         let refused = "`budget` is a number of tokens or \"auto\", not \"lots\"";
         assert_eq!(value("\"lots\""), Err(refused.to_owned()));
+        let refused = "`budget` is a number of tokens or \"auto\", not -7";
+        assert_eq!(value("-7"), Err(refused.to_owned()));
     }
 }

@@ -1,16 +1,18 @@
 //! Settings of the gateway: `[gateway]` of `plimsoll.toml`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use plimsoll_core::ValueOrWord;
 use plimsoll_core::keep_warm::KeepWarm;
 use plimsoll_wire::Wire;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The handling of requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Forward untouched, and record what would have been done.
@@ -35,6 +37,27 @@ impl Mode {
     /// Reads a name; `None` for anything else.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Observe, Self::On, Self::Off].into_iter().find(|mode| mode.as_str() == name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Mode {
+    /// Written out, since the derived one says "wanted string or table" for anything but a text.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ModeName;
+
+        impl Visitor<'_> for ModeName {
+            type Value = Mode;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("\"observe\", \"on\" or \"off\"")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Mode, E> {
+                Mode::parse(name).ok_or_else(|| E::unknown_variant(name, &["observe", "on", "off"]))
+            }
+        }
+
+        deserializer.deserialize_str(ModeName)
     }
 }
 

@@ -22,6 +22,7 @@ use crate::ports::{Answers, Memory, Observation, Pages, Parts, Policies};
 use crate::refusal::RequestRefusal;
 use crate::relay::Incoming;
 use crate::sessions::Sessions;
+use crate::setting_fault::SettingFault;
 use crate::traces::{CollectorError, Traces};
 use crate::upstream::{UpstreamError, UpstreamRequest, Upstreams};
 use crate::work::Work;
@@ -37,6 +38,8 @@ pub enum ConfigError {
     Policy(String),
     #[error(transparent)]
     Otlp(#[from] CollectorError),
+    #[error(transparent)]
+    Setting(#[from] SettingFault),
 }
 
 /// A gateway, ready to serve.
@@ -86,6 +89,9 @@ impl Gateway {
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy.clone()));
         }
+        if let Some(fault) = config.faults().into_iter().next() {
+            return Err(fault.into());
+        }
         Upstreams::new(config, clock, environment)?;
         Keys::new(config)?;
         Traces::new(config, environment, clock, &Arc::default())?;
@@ -112,6 +118,9 @@ impl Gateway {
         } = parts;
         if policies.policy(&config.policy, None).is_none() {
             return Err(ConfigError::Policy(config.policy));
+        }
+        if let Some(fault) = config.faults().into_iter().next() {
+            return Err(fault.into());
         }
         let metrics = Arc::new(Metrics::default());
         Ok(Self {

@@ -1,5 +1,7 @@
 //! The gateway's own keys: each names a tenant, and is compared by its digest in constant time.
 
+use std::collections::HashMap;
+
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 use plimsoll_engine::{InvalidId, TenantId};
@@ -31,6 +33,8 @@ pub(crate) struct KeyHolder {
 pub enum KeyError {
     #[error("the key `{name}` has no SHA-256 of 64 hex digits")]
     Digest { name: String },
+    #[error("the keys `{first}` and `{name}` have the same SHA-256")]
+    Twice { first: String, name: String },
     #[error("the key `{name}` names no tenant")]
     Tenant { name: String, source: InvalidId },
 }
@@ -38,9 +42,14 @@ pub enum KeyError {
 impl Keys {
     pub(crate) fn new(config: &GatewayConfig) -> Result<Self, KeyError> {
         let mut keys = Vec::new();
+        let mut names: HashMap<[u8; 32], &str> = HashMap::new();
         for (name, key) in &config.keys {
             let digest = plimsoll_core::ContentHash::from_full(&key.sha256);
             let digest = digest.ok_or_else(|| KeyError::Digest { name: name.clone() })?.0;
+            // Only one of the two tenants would ever be found.
+            if let Some(first) = names.insert(digest, name) {
+                return Err(KeyError::Twice { first: first.to_owned(), name: name.clone() });
+            }
             let tenant = TenantId::new(key.tenant.as_deref().unwrap_or(name));
             let tenant =
                 tenant.map_err(|source| KeyError::Tenant { name: name.clone(), source })?;
@@ -124,5 +133,18 @@ mod tests {
         let config =
             GatewayConfig { keys: [("first".into(), key)].into(), ..GatewayConfig::default() };
         assert!(matches!(Keys::new(&config), Err(KeyError::Digest { .. })));
+    }
+
+    #[test]
+    fn two_keys_with_one_digest_are_refused() {
+        let sha256 = plimsoll_engine::digest(b"opens");
+        let key = |tenant: &str| KeyConfig {
+            sha256: sha256.clone(),
+            tenant: Some(tenant.into()),
+            operator: false,
+        };
+        let keys = [("first".into(), key("ann")), ("second".into(), key("bob"))].into();
+        let config = GatewayConfig { keys, ..GatewayConfig::default() };
+        assert!(matches!(Keys::new(&config), Err(KeyError::Twice { .. })));
     }
 }

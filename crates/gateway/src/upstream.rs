@@ -41,7 +41,9 @@ pub(crate) struct Upstream {
 pub enum UpstreamError {
     #[error("the base_url of upstream `{name}` is no http or https address without query")]
     Url { name: String },
-    #[error("upstream `{name}` needs a key, and {variable} is not set")]
+    #[error("the base_url of upstream `{name}` has port 0, which no server has")]
+    Port { name: String },
+    #[error("upstream `{name}` needs a key, and {variable} is not set or empty")]
     Key { name: String, variable: String },
     #[error("the key of upstream `{name}` holds characters that no header may")]
     KeyCharacters { name: String },
@@ -96,6 +98,9 @@ impl Upstreams {
             if !fits {
                 return Err(broken());
             }
+            if url.port() == Some(0) {
+                return Err(UpstreamError::Port { name });
+            }
             let api = upstream.api.unwrap_or(match name.as_str() {
                 "anthropic" => Api::Anthropic,
                 "gemini" => Api::Gemini,
@@ -107,6 +112,7 @@ impl Upstreams {
             }
             let key = upstream.key_env.map(|variable| {
                 environment(&variable)
+                    .filter(|text| !text.trim().is_empty())
                     .map(|text| Secret::new(&text))
                     .ok_or_else(|| UpstreamError::Key { name: name.clone(), variable })
             });
@@ -348,8 +354,29 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_key_is_no_key() {
+        let new = |key: &'static str| {
+            let upstream =
+                UpstreamConfig { key_env: Some("KEY".into()), ..UpstreamConfig::at("http://u") };
+            let config = GatewayConfig {
+                upstreams: [("x".to_owned(), upstream)].into(),
+                ..GatewayConfig::default()
+            };
+            let clock: Arc<dyn Clock> =
+                Arc::new(ManualClock::new(MillisSinceEpoch(0), Duration::ZERO));
+            Upstreams::new(&config, &clock, &move |_| Some(key.to_owned())).map(drop)
+        };
+        assert!(new("k").is_ok());
+        for empty in ["", " ", "\t "] {
+            assert!(matches!(new(empty), Err(UpstreamError::Key { .. })), "{empty:?}");
+        }
+    }
+
+    #[test]
     fn addresses_that_could_be_another_host_are_refused() {
-        for bad in ["ftp://u", "u", "http://", "http://a@u", "http://u?x=1", "http://u#x"] {
+        for bad in
+            ["ftp://u", "u", "http://", "http://a@u", "http://u?x=1", "http://u#x", "http://u:0"]
+        {
             let upstream = UpstreamConfig::at(bad);
             let config = GatewayConfig {
                 upstreams: [("x".to_owned(), upstream)].into(),

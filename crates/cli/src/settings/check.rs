@@ -122,6 +122,10 @@ fn faults(config: &Config) -> Vec<(Vec<String>, String)> {
         );
         faults.push((at(&["gateway", "listen"]), message));
     }
+    for fault in config.gateway.faults() {
+        let path = [&["gateway"], fault.key.as_slice()].concat();
+        faults.push((at(&path), fault.to_string()));
+    }
     if let Err(error) = config.frames() {
         faults.push((at(&["memory", "frames"]), error.to_string()));
     }
@@ -165,6 +169,23 @@ mod tests {
         let found = lines(text);
         let at: Vec<_> = found.iter().map(|(line, _)| line.unwrap_or(0)).collect();
         assert_eq!(at, [2, 4, 6], "{found:?}");
+    }
+
+    #[test]
+    fn settings_of_the_gateway_that_cannot_be_meant_have_a_line() {
+        let text = "[gateway]\nhosts = [\"http://foo\"]\norigins = [\"foo\"]\n\n[gateway.limits]\ndepth = 0\n\n[gateway.keep_warm]\nmost_dollars = -1.0\n";
+        let found = lines(text);
+        let at: Vec<_> = found.iter().map(|(line, _)| line.unwrap_or(0)).collect();
+        assert_eq!(at, [2, 3, 6, 9], "{found:?}");
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_told_what_is_expected() {
+        let told = |text: &str| lines(text).into_iter().map(|(_, told)| told).collect::<Vec<_>>();
+        let found = told("[gateway]\nmode = -7\n");
+        assert!(found[0].contains("expected \"observe\", \"on\" or \"off\""), "{found:?}");
+        let found = told("[gateway.add]\ntools = -7\n");
+        assert_eq!(found, ["`tools` is true, false or \"auto\", not -7"]);
     }
 
     #[test]

@@ -14,6 +14,22 @@ fn plimsoll(folder: &TempDir) -> Command {
     command
 }
 
+/// The same behind commands of a shell.
+#[cfg(unix)]
+fn shell(folder: &TempDir, before: &str, arguments: &str) -> Command {
+    let command = plimsoll(folder);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{before} exec \"$0\" {arguments}")]).arg(command.get_program());
+    shell.current_dir(folder.path());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
 /// An upstream that answers every request of chat completions alike.
 fn upstream() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -84,7 +100,13 @@ impl Served {
     /// Starts a gateway.
     fn start(folder: &TempDir, told: Stdio) -> Self {
         let mut command = plimsoll(folder);
-        let child = command.arg("serve").stdout(Stdio::piped()).stderr(told).spawn();
+        command.arg("serve").stderr(told);
+        Self::run(command)
+    }
+
+    /// Starts a gateway by a command of its own.
+    fn run(mut command: Command) -> Self {
+        let child = command.stdout(Stdio::piped()).spawn();
         let mut served = Self { child: child.expect("it starts"), address: String::new() };
         let mut line = String::new();
         let out = served.child.stdout.take().expect("piped");
@@ -403,12 +425,20 @@ fn what_serve_would_refuse_the_doctor_finds() {
         ("[gateway.upstreams.x]\nbase_url = \"ftp://u\"", "base_url"),
         ("[gateway.upstreams.x]\nbase_url = \"http://u\"\npaths = [\"files\"]", "is no path"),
         ("[gateway.keys.a]\nsha256 = \"abc\"", "SHA-256"),
+        ("[gateway.upstreams.x]\nbase_url = \"http://u\"\nkey_env = \"EMPTY\"", "EMPTY is not set"),
+        ("[gateway.upstreams.x]\nbase_url = \"http://127.0.0.1:0\"", "port 0"),
+        ("[gateway.limits]\nconnections = 0", "`gateway.limits.connections` is 0"),
+        ("[gateway.limits]\nheader_bytes = 0", "`gateway.limits.header_bytes` is 0"),
+        ("[gateway.keep_warm]\nreturn_chance = 7.0", "`gateway.keep_warm.return_chance` is 7"),
+        ("[gateway.keep_warm]\nmost_dollars = nan", "`gateway.keep_warm.most_dollars` is NaN"),
+        ("[gateway.add]\ntools = -7", "`tools` is true, false or"),
     ] {
         let folder = TempDir::new().expect("a folder");
         settings(&folder, "http://127.0.0.1:9");
         set(&folder, more);
         for command in [&["doctor", "--offline"][..], &["serve"]] {
-            let output = plimsoll(&folder).args(command).output().expect("it ends");
+            let output = plimsoll(&folder).args(command).env("EMPTY", " ").output();
+            let output = output.expect("it ends");
             assert!(!output.status.success(), "{more}");
             let all = [output.stdout, output.stderr].concat();
             assert!(String::from_utf8_lossy(&all).contains(told), "{command:?} {more}");
@@ -418,6 +448,60 @@ fn what_serve_would_refuse_the_doctor_finds() {
     std::fs::write(folder.path().join("plimsoll.toml"), "budget = 10\n").expect("written");
     let output = plimsoll(&folder).arg("serve").output().expect("it ends");
     assert!(String::from_utf8_lossy(&output.stderr).contains("budget of 10"));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_doctor_finds_places_where_no_store_can_be_made() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, "http://127.0.0.1:9");
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("file"), "").expect("written");
+    std::os::unix::fs::symlink("loop.db", at("loop.db")).expect("a link");
+    std::os::unix::fs::symlink("nothing.db", at("dangling.db")).expect("a link");
+    let before = std::fs::read_dir(folder.path()).expect("a folder").count();
+    let missing = ["file/x.db", "file/deep/x.db", "loop.db", "dangling.db"];
+    for store in missing.into_iter().chain(cfg!(target_os = "linux").then_some("/proc/x.db")) {
+        for command in [&["doctor", "--offline"][..], &["serve"]] {
+            let output = plimsoll(&folder).args(command).args(["--store", store]).output();
+            let output = output.expect("it ends");
+            let all =
+                String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{command:?} {store}: {all}");
+        }
+    }
+    let doctor =
+        plimsoll(&folder).args(["doctor", "--offline", "--store", "new/deep/x.db"]).output();
+    assert!(doctor.expect("it ends").status.success(), "folders are made with the store");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_doctor_finds_a_store_that_cannot_be_written() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, "http://127.0.0.1:9");
+    let doctor = |before: &str| {
+        let output = shell(&folder, before, "doctor --offline").output().expect("it ends");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    // A limit of files stands for a disk that is full.
+    let full = "ulimit -f 0;";
+    let (code, text) = doctor(full);
+    assert!(code == Some(1) && text.contains("cannot be written"), "{text}");
+    assert!(!folder.path().join("kept.db").exists(), "a check makes nothing");
+    drop(served(&folder, BODY));
+    assert_eq!(doctor("").0, Some(0));
+    let (code, text) = doctor(full);
+    assert!(code == Some(1) && text.contains("cannot be written"), "{text}");
+    let store = folder.path().join("kept.db");
+    std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o444)).expect("changed");
+    // The superuser may write it all the same.
+    if std::fs::OpenOptions::new().write(true).open(&store).is_err() {
+        let (code, text) = doctor("");
+        assert!(code == Some(1) && text.contains("kept.db"), "{text}");
+    }
 }
 
 #[test]
@@ -440,5 +524,54 @@ fn the_sdks_have_their_variables() {
     for (client, variable) in [("openai", "OPENAI_BASE_URL"), ("anthropic", "ANTHROPIC_BASE_URL")] {
         let output = plimsoll(&folder).args(["env", client]).output().expect("it runs");
         assert!(String::from_utf8_lossy(&output.stdout).contains(variable), "{client}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_limit_of_file_sizes_is_a_store_that_takes_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, &upstream());
+    drop(served(&folder, BODY));
+    let mut command = shell(&folder, "ulimit -f 128;", "serve");
+    command.stderr(Stdio::null());
+    let gateway = Served::run(command);
+    // Texts are stored compressed, so these are digits that repeat nothing.
+    let digits = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string();
+    let long = BODY.replace("hi", &(1..50_000).map(digits).collect::<String>());
+    let answer = gateway.ask(&long);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("hello"), "{answer}");
+    assert!(gateway.text("/healthz").starts_with("HTTP/1.1 200"), "it still serves");
+    let ready = gateway.text("/readyz");
+    assert!(ready.contains("the history is behind"), "{answer:.800} {ready}");
+}
+
+#[cfg(unix)]
+#[test]
+fn signals_to_run_agent_end_the_client_and_then_itself() {
+    use std::os::unix::process::CommandExt as _;
+
+    use rustix::process::{Pid, Signal, kill_process};
+    let folder = TempDir::new().expect("a folder");
+    settings(&folder, "http://127.0.0.1:9");
+    for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {
+        let mut command = plimsoll(&folder);
+        command.args(["run-agent", "--", "sh", "-c", "echo ready; exec cat"]);
+        // A group that is not in the foreground: no key of a terminal reaches it.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");
+        let input = child.stdin.take();
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        assert_eq!(line, "ready\n");
+        let id = Pid::from_raw(child.id().try_into().expect("an id")).expect("an id");
+        kill_process(id, signal).expect("sent");
+        // The client has it closed only when it has ended.
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).expect("its end");
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(128 + signal.as_raw()), "{signal:?}");
+        drop(input);
     }
 }

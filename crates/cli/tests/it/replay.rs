@@ -323,3 +323,62 @@ fn many_sessions_are_added_up() {
         assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
     }
 }
+
+/// Returns the ids of a store's sessions, sorted.
+fn kept_ids(environment: &Environment, store: &str) -> Vec<String> {
+    let kept = environment.json(&["sessions", "--store", store]);
+    let id = |session: &Value| session["session"].as_str().unwrap_or_default().to_owned();
+    let mut ids: Vec<String> = kept.as_array().expect("rows").iter().map(id).collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn other_text_under_the_same_id_is_stored_under_a_name_of_its_own() {
+    let environment = Environment::new();
+    environment.write("all/a.jsonl", sessions::pi(3, 5));
+    environment.write("all/b.jsonl", sessions::pi(3, 5).replace("Rename every", "Paint every"));
+    environment.write("all/c.jsonl", sessions::claude_code());
+    for _ in 0..2 {
+        let ran = environment.run(&["replay", "all", "--store", "s.db"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let ids = kept_ids(&environment, "s.db");
+        assert!(ids[0] == "5eb1" && ids[1].starts_with("5eb1:") && ids[2] == "c1a0de", "{ids:?}");
+        assert_eq!(ids.len(), 3);
+    }
+    // `import` gives the same names, so it adds nothing.
+    let imported = environment.run(&["import", "all/a.jsonl", "all/b.jsonl", "--store", "s.db"]);
+    assert_eq!(imported.code, 0, "{}", imported.stderr);
+    assert_eq!(kept_ids(&environment, "s.db").len(), 3);
+}
+
+#[test]
+fn three_sessions_of_a_file_are_three_in_the_store() {
+    let environment = Environment::new();
+    let others =
+        ["c1a0de", "c1a0df", "c1a0e0"].map(|id| sessions::claude_code().replace("c1a0de", id));
+    environment.write("s.jsonl", others.concat());
+    let ran = environment.run(&["replay", "s.jsonl", "--store", "s.db"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(kept_ids(&environment, "s.db"), ["c1a0de", "c1a0df", "c1a0e0"]);
+    environment.run(&["replay", "s.jsonl#1", "--store", "one.db"]);
+    assert_eq!(kept_ids(&environment, "one.db"), ["c1a0df"], "a number stands for one");
+}
+
+#[test]
+fn a_session_that_cannot_be_stored_is_named_and_the_others_go_in() {
+    let environment = Environment::new();
+    // No longer id is allowed, so there is no room for a name of its own.
+    let long = "i".repeat(128);
+    let session = sessions::pi(3, 5).replace("5eb1", &long);
+    environment.write("all/a.jsonl", &session);
+    environment.write("all/b.jsonl", session.replace("Rename every", "Paint every"));
+    environment.write("all/c.jsonl", sessions::claude_code());
+    let ran = environment.run(&["replay", "all", "--store", "s.db"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("all/b.jsonl: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 of 3 sessions are not stored"), "{}", ran.stderr);
+    assert_eq!(kept_ids(&environment, "s.db"), ["c1a0de", long.as_str()]);
+    let ran = environment.run(&["replay", "all/b.jsonl", "--store", "s.db"]);
+    assert!(ran.code != 0 && ran.stderr.contains("all/b.jsonl: "), "{}", ran.stderr);
+}
