@@ -184,10 +184,10 @@ fn of_group(text: &str, group: &Group) -> Option<Finding> {
     if is_whole && !signed.is_some_and(|before| before.is_ascii_digit()) && is_card(group) {
         return finding(SensitiveKind::PaymentCard);
     }
-    if stands_alone {
-        if is_social_security(group) || is_cpf(group) || is_nir(group) || is_chinese(group) {
-            return finding(SensitiveKind::NationalId);
-        }
+    if stands_alone
+        && (is_social_security(group) || is_cpf(group) || is_nir(group) || is_chinese(group))
+    {
+        return finding(SensitiveKind::NationalId);
     }
     if group.count == 17
         && group.is_plain()
