@@ -14,9 +14,11 @@ mod file;
 mod forget;
 mod jobs;
 mod log;
+mod log_file;
 mod memories;
 mod memory_search;
 mod messages;
+mod others;
 mod place;
 mod query;
 mod readers;
@@ -44,6 +46,7 @@ use plimsoll_engine::StoreError;
 use rusqlite::Connection;
 
 use self::failure::SqliteFailure;
+use self::log_file::LogState;
 use self::place::{OpenMode, StoreFile};
 use self::readers::Readers;
 pub use self::repair::{Repair, RepairedTable};
@@ -187,6 +190,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
+        self.take_up_log().await;
         self.outcome(self.readers.read(act).await)
     }
 
@@ -196,7 +200,19 @@ impl SqliteStore {
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
+        self.take_up_log().await;
         self.outcome(self.readers.look_up(act).await)
+    }
+
+    /// Has the writer begin another log if the one that was opened is gone; a reader alone would begin an empty one.
+    async fn take_up_log(&self) {
+        let is_lost = || self.file.log.state(&self.file.path) != LogState::Ours;
+        if let Some(writer) = &self.writer
+            && is_lost()
+        {
+            // If it fails, the reader is refused for the same reason.
+            let _refused = writer.write(|_| Ok(())).await;
+        }
     }
 
     fn outcome<T>(&self, result: Result<T, SqliteFailure>) -> Result<T, StoreError> {

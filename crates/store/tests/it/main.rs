@@ -12,6 +12,8 @@ mod full_disk;
 mod isolation;
 mod join;
 mod kill;
+#[cfg(unix)]
+mod lost_log;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod power_cut;
