@@ -187,6 +187,13 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
         Err(StoreError::Unsupported { what })
     }
 
+    /// Removes the last copies of what was erased or forgotten from the store's own files; returns whether none is left in them.
+    ///
+    /// A copy may stay while others use the store, such as in a log that is still read; it goes when the store is next tidied.
+    async fn purge(&self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
     /// Removes what was taken from a source, from every table and index, in one transaction; its tombstone stays.
     ///
     /// Records whose `source_ref` is `source_ref` go with their earlier states, the artefacts of that printed ref in all their

@@ -42,7 +42,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_engine::StoreError;
+use plimsoll_engine::{Forgotten, StoreError};
 use rusqlite::Connection;
 
 use self::failure::SqliteFailure;
@@ -182,6 +182,30 @@ impl SqliteStore {
             return Err(StoreError::Unsupported { what });
         };
         writer.write(act).await.map_err(|error| self.file.named(error))
+    }
+
+    /// Forgets something. Its text is overwritten in the database, but stays in the log until that is emptied.
+    async fn forget_with<F>(&self, act: F) -> Result<Forgotten, StoreError>
+    where
+        F: Fn(&Connection) -> Result<Forgotten, SqliteFailure> + Send + 'static,
+    {
+        let forgotten = self.write(act).await?;
+        if forgotten != Forgotten::default() {
+            // What is forgotten is so in any case; who must know whether a copy is left asks for a purge.
+            let _is_empty = self.clear_log().await;
+        }
+        Ok(forgotten)
+    }
+
+    /// Empties the log; returns whether nobody was in the way.
+    async fn clear_log(&self) -> Result<bool, StoreError> {
+        let file = self.file.clone();
+        let cleared = blocking(move || {
+            let _using = file.others.using();
+            file.check()?;
+            Ok(checkpoint::clear(&connection::open(&file.path)?)?)
+        });
+        cleared.await.map_err(|error| self.file.named(error))
     }
 
     /// Reads something, in one transaction.

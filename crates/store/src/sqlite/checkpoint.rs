@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use plimsoll_engine::StoreError;
 use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
-use rusqlite::{Connection, MAIN_DB};
+use rusqlite::{Connection, ErrorCode, MAIN_DB};
 
 use super::connection;
 use super::failure::SqliteFailure;
@@ -137,6 +137,15 @@ pub(super) fn copy_all(connection: &Connection) -> Result<(), SqliteFailure> {
     }
     let why = format!("only {copied} of {pages} pages of the log could be copied");
     Err(StoreError::Unavailable { why, retry_after: None }.into())
+}
+
+/// Copies the whole log and empties it; returns false if somebody who reads or writes was in the way for too long.
+pub(super) fn clear(connection: &Connection) -> Result<bool, SqliteFailure> {
+    match connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::TRUNCATE) {
+        Ok(_) => Ok(true),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Copies what no reader of an older state needs; returns the pages of the log, and how many of them are copied.

@@ -151,7 +151,8 @@ impl HistoryStore for SqliteStore {
         session: &SessionId,
     ) -> Result<Forgotten, StoreError> {
         let (tenant, session) = (tenant.clone(), session.clone());
-        self.write(move |connection| forget::forget_session(connection, &tenant, &session)).await
+        self.forget_with(move |connection| forget::forget_session(connection, &tenant, &session))
+            .await
     }
 
     async fn tenants(&self) -> Result<Vec<TenantId>, StoreError> {

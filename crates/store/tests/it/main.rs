@@ -6,6 +6,7 @@ mod branches;
 mod clickhouse;
 mod conformance;
 mod damage;
+mod erasure;
 mod failed_sync;
 mod file;
 mod full_disk;
