@@ -89,7 +89,8 @@ impl SqliteStore {
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         check_library()?;
         let owned = path.to_owned();
-        let connection = blocking(move || file::open(&owned)).await?;
+        let opened = blocking(move || file::open(&owned)).await;
+        let connection = opened.map_err(|error| place::named(path, error))?;
         let file = StoreFile::new(path, OpenMode::Write);
         let writer = Writer::start(file.clone(), connection)?;
         Ok(Self::of(file, Some(writer)))
@@ -101,7 +102,8 @@ impl SqliteStore {
     pub async fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         check_library()?;
         let owned = path.to_owned();
-        let file = blocking(move || file::open_to_read(&owned)).await?;
+        let opened = blocking(move || file::open_to_read(&owned)).await;
+        let file = opened.map_err(|error| place::named(path, error))?;
         Ok(Self::of(file, None))
     }
 
@@ -156,14 +158,16 @@ impl SqliteStore {
     /// [`StoreError::Unsupported`] where the file of an earlier repair still lies beside it, or for another version.
     pub async fn repair(path: &Path) -> Result<Repair, StoreError> {
         check_library()?;
-        let path = path.to_owned();
-        blocking(move || repair::repair(&path)).await
+        let owned = path.to_owned();
+        let repaired = blocking(move || repair::repair(&owned)).await;
+        repaired.map_err(|error| place::named(path, error))
     }
 
     /// Copies the store, as it is at this moment, to a file that is not there yet.
     pub async fn back_up(&self, to: &Path) -> Result<(), StoreError> {
         let (from, to) = (self.file.clone(), to.to_owned());
-        blocking(move || file::copy(&from, &to)).await
+        let copied = blocking(move || file::copy(&from, &to)).await;
+        copied.map_err(|error| self.file.named(error))
     }
 
     /// Returns how many contents were read since the store was opened that no longer have their hash.

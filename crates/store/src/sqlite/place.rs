@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_engine::StoreError;
 
+use super::failure::{CANNOT_OPEN, CANNOT_WRITE};
 use super::log_file::{LogFile, LogState};
 use super::others::OtherConnections;
 
@@ -92,13 +93,39 @@ impl StoreFile {
 
     /// Names the file in an error that says what is wrong with it.
     pub(super) fn named(&self, error: StoreError) -> StoreError {
-        let path = self.path.display();
-        match error {
-            StoreError::Unavailable { why, retry_after } => {
-                StoreError::Unavailable { why: format!("{path}: {why}"), retry_after }
-            }
-            StoreError::Corrupt { what } => StoreError::Corrupt { what: format!("{path}: {what}") },
-            error => error,
+        named(&self.path, error)
+    }
+}
+
+/// Names the file at `path` in an error that says what is wrong with it and does not name it yet.
+pub(super) fn named(path: &Path, error: StoreError) -> StoreError {
+    let name = path.display().to_string();
+    let with_name = |text: String| {
+        if text.contains(&name) { text } else { format!("{name}: {text}{}", cause(path, &text)) }
+    };
+    match error {
+        StoreError::Unavailable { why, retry_after } => {
+            StoreError::Unavailable { why: with_name(why), retry_after }
+        }
+        StoreError::Corrupt { what } => StoreError::Corrupt { what: with_name(what) },
+        error => error,
+    }
+}
+
+/// Returns why a file cannot be opened or written, which SQLite does not say.
+///
+/// The file is looked at and not opened: to close it again would take away the locks that this process has on it.
+fn cause(path: &Path, what: &str) -> String {
+    if what != CANNOT_OPEN && what != CANNOT_WRITE {
+        return String::new();
+    }
+    match std::fs::metadata(path) {
+        Err(error) => format!(": {error}"),
+        Ok(found) if !found.is_file() => ": it is no file".to_owned(),
+        Ok(found) if found.permissions().readonly() => ": it may only be read".to_owned(),
+        Ok(_) => {
+            ": this user may not write it or in its folder, or the file system is full or read-only"
+                .to_owned()
         }
     }
 }

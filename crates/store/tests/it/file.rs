@@ -73,6 +73,8 @@ async fn what_is_no_store_is_refused_and_left_alone() {
     drop(database);
     let StoreError::Corrupt { what } = refused(&other).await else { panic!("corrupt") };
     assert!(what.contains("not a store"), "{what}");
+    let text_error = refused(&text).await.to_string();
+    assert!(text_error.contains(&text.display().to_string()), "{text_error}");
     assert!(matches!(refused(folder.path()).await, StoreError::Unavailable { .. }));
 }
 
