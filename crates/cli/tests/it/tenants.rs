@@ -74,6 +74,15 @@ fn commands_that_read_make_no_store() {
     }
     assert!(environment.files().is_empty());
     assert!(!environment.home().join(".local").exists());
+    environment.write("empty.db", "");
+    for command in [&["search", "x"][..], &["sessions"], &["tenant", "list"], &["store", "check"]] {
+        let all: Vec<&str> = command.iter().copied().chain(["--store", "empty.db"]).collect();
+        let ran = environment.run(&all);
+        assert_eq!(ran.code, 2, "{command:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("empty.db: the file is empty"), "{command:?}: {}", ran.stderr);
+    }
+    assert_eq!(environment.files(), ["empty.db"]);
+    assert_eq!(environment.read("empty.db"), "");
 }
 
 #[test]
