@@ -159,6 +159,10 @@ impl HistoryStore for SqliteStore {
         self.read(tenants::all).await
     }
 
+    fn mismatches(&self) -> u64 {
+        Self::mismatches(self)
+    }
+
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {
         let tenant = tenant.clone();
         let rebuilt = self.read(move |connection| messages::verify(connection, &tenant)).await?;
