@@ -207,7 +207,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Refuses a device, a pipe and a folder before anything is done to it.
-fn regular(path: &Path) -> io::Result<()> {
+pub(super) fn regular(path: &Path) -> io::Result<()> {
     if std::fs::metadata(path)?.is_file() {
         return Ok(());
     }
