@@ -147,6 +147,17 @@ impl SqliteStore {
                     }
                 }
             }
+            match verify::wrong_tools(connection) {
+                Ok(wrong) => faults.extend(wrong.into_iter().map(|(tenant, server, tool)| {
+                    format!(
+                        "tenant {tenant}: the schema of {tool} of {server} is no longer as stored"
+                    )
+                })),
+                Err(failure) => {
+                    let error = StoreError::from(failure);
+                    faults.push(format!("tool schemas cannot be read: {error}"));
+                }
+            }
             Ok(faults)
         })
         .await

@@ -122,6 +122,13 @@ fn fill(old: &Connection, new: &mut Connection) -> Result<Vec<RepairedTable>, Sq
         }
         drop_rows(table.name(), wrong.len() as u64);
     }
+    let tools = verify::wrong_tools(&transaction)?;
+    for key in &tools {
+        let sql = "DELETE FROM tool_schemas
+             WHERE tenant = ?1 AND server_name = ?2 AND tool_name = ?3";
+        transaction.execute(sql, (&key.0, &key.1, &key.2))?;
+    }
+    drop_rows("tool_schemas", tools.len() as u64);
     for (name, without) in ORPHANS {
         drop_rows(name, change(&transaction, without, [])?);
     }

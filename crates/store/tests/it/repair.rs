@@ -263,3 +263,36 @@ async fn what_is_no_file_is_named_and_nothing_is_made_beside_it() {
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
 }
+
+#[tokio::test]
+async fn a_tool_s_schema_that_was_changed_is_not_returned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).await.expect("a store");
+    let definition = plimsoll_core::lazy_tools::ToolDefinition {
+        name: "read_file".into(),
+        description: "Reads a file.".into(),
+        schema: "{}".into(),
+    };
+    let tools = [definition];
+    let a = tenant("a");
+    let tokenizer = plimsoll_core::Tokenizer::O200k { factor: 1.0 };
+    plimsoll_engine::tool_registry::register_tools(&store, &a, "files", &tools, tokenizer, NOW)
+        .await
+        .expect("registered");
+    assert_eq!(store.tool_schemas(&a).await.expect("schemas").len(), 1);
+    drop(store);
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    let sql = "UPDATE tool_schemas SET schema_json = replace(schema_json, 'Reads', 'Erases')";
+    assert_eq!(database.execute(sql, []).expect("changed"), 1);
+    drop(database);
+    let store = SqliteStore::open(&path).await.expect("a store");
+    let read = store.tool_schemas(&a).await;
+    assert!(matches!(read, Err(StoreError::Corrupt { .. })), "{read:?}");
+    let faults = store.check().await.expect("checked");
+    assert!(faults.iter().any(|fault| fault.contains("schema of read_file")), "{faults:?}");
+    drop(store);
+    let repair = SqliteStore::repair(&path).await.expect("repaired");
+    let table = repair.tables.iter().find(|table| table.table == "tool_schemas").expect("a table");
+    assert_eq!((table.kept, table.dropped), (0, 1));
+}
