@@ -62,14 +62,14 @@ struct Previous {
 
 pub(crate) fn run(arguments: &AssembleArguments) -> Result<(), CommandError> {
     let tokenizer = tokenizer(&arguments.tokens)?;
-    let desk = Desk::open(&arguments.plain)?;
-    let began = clock::stopwatch();
     let scope = scope(&arguments.scope)?;
     if arguments.turn.trim().is_empty() && scope.session.is_none() {
         return Err(CommandError::usage(anyhow::anyhow!("there is no turn to assemble for")).hint(
             "say `--turn TEXT`, or name a session whose next step is meant with `--session`",
         ));
     }
+    let desk = Desk::open_existing(&arguments.plain)?;
+    let began = clock::stopwatch();
     let previous = arguments.previous.as_deref().map(read_previous).transpose()?;
     let turn = AssemblyTurn {
         scope: &scope,

@@ -27,6 +27,7 @@ use crate::figures::thousands;
 use crate::models::{self, embedder};
 use crate::output;
 use crate::store::{Store, session_id};
+use crate::tenant::still_in_log;
 
 use crate::arguments::{
     EditArguments, ExtractArguments, ForgetArguments, MemoryArguments, MemoryCommand,
@@ -271,6 +272,11 @@ fn forget(arguments: &ForgetArguments) -> Result<(), CommandError> {
             plimsoll_engine::forget(history, knowledge, tenant, &scope).await
         })?,
     };
+    let is_purged = gone == Forgotten::default()
+        || desk.store.knowledge(async |knowledge, _| knowledge.purge().await)?;
+    if !is_purged {
+        output::warning(&format!("removed, {}", still_in_log()));
+    }
     let Forgotten { messages, cards, artefacts, memories, answers, jobs } = gone;
     if arguments.plain.json {
         return output::json(&serde_json::json!({

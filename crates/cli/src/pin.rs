@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &PinArguments, kind: WishKind) -> Result<(), Comman
         CommandError::usage(anyhow::anyhow!("`{}` is no ref", arguments.reference))
             .hint("give ref:message: and 16 hex digits, or at least 8 of them")
     })?;
-    let store = Store::open(&arguments.store, arguments.config.as_deref())?;
+    let store = Store::open_existing(&arguments.store, arguments.config.as_deref())?;
     let session = store.session_named(&arguments.session)?;
     let (session, reference) = store.history(async |history, tenant| {
         let message = history.message_by_hash(tenant, &wish.prefix).await?;

@@ -17,8 +17,20 @@ pub(crate) fn run(arguments: &SearchArguments) -> Result<(), CommandError> {
         embedding: None,
         limit: arguments.limit,
     };
-    let hits = store
-        .history(async |history, tenant| history.search(tenant, session.as_ref(), &query).await)?;
+    let (hits, left_out) = store.history(async |history, tenant| {
+        let hits = history.search(tenant, session.as_ref(), &query).await?;
+        Ok((hits, history.mismatches()))
+    })?;
+    if left_out > 0 {
+        output::warning(&format!(
+            "{} no longer as stored and left out; `plimsoll store check` lists the faults",
+            if left_out == 1 {
+                "1 message is".to_owned()
+            } else {
+                format!("{left_out} messages are")
+            }
+        ));
+    }
     if arguments.json {
         let mut text = serde_json::to_string_pretty(&hits).map_err(CommandError::failure)?;
         text.push('\n');

@@ -110,8 +110,7 @@ impl Store {
     ) -> Result<Self, CommandError> {
         let addresses = Addresses::new(&arguments.place, &config::read(settings)?.store)?;
         if !plimsoll_store::exists(&addresses.store) {
-            let error = anyhow::anyhow!("there is no store at {}", addresses.store);
-            return Err(CommandError::usage(error).hint(
+            return Err(missing(&addresses.store).hint(
                 "`plimsoll import` makes one, and so does a gateway; `--store` names another",
             ));
         }
@@ -247,6 +246,13 @@ impl Store {
 pub(crate) fn tenant(arguments: &StoreArguments) -> Result<TenantId, CommandError> {
     let named = arguments.tenant.as_deref().map(TenantId::new).transpose();
     named.map(Option::unwrap_or_default).map_err(CommandError::usage)
+}
+
+/// Makes the error of a command that reads where no store is.
+pub(crate) fn missing(address: &StoreAddress) -> CommandError {
+    let is_empty = plimsoll_store::is_empty_file(address);
+    let why = if is_empty { ": the file is empty" } else { "" };
+    CommandError::usage(anyhow::anyhow!("there is no store at {address}{why}"))
 }
 
 /// Makes the error of a store that cannot be opened.

@@ -113,11 +113,19 @@ fn erase(name: &str, place: &StorePlaceArguments, yes: bool) -> Result<(), Comma
         return Err(CommandError::usage(error).hint("`--yes` does it"));
     }
     let store = open(place, Some(name))?;
-    let rows = store.both(async |history, knowledge, tenant| {
+    let (rows, is_purged) = store.both(async |history, knowledge, tenant| {
         known(&history.tenants().await?, tenant)?;
-        knowledge.erase_tenant(tenant).await
+        let rows = knowledge.erase_tenant(tenant).await?;
+        Ok((rows, knowledge.purge().await?))
     })?;
-    output::data(&format!("{} rows erased, none is left\n", thousands(rows)))
+    let left = if is_purged { "none is left".to_owned() } else { still_in_log() };
+    output::data(&format!("{} rows erased, {left}\n", thousands(rows)))
+}
+
+/// Says that what was removed is not yet out of every file.
+pub(crate) fn still_in_log() -> String {
+    "but the log beside the store still holds them while another process uses it; they go with its next checkpoint"
+        .to_owned()
 }
 
 fn known(all: &[TenantId], tenant: &TenantId) -> Result<(), StoreError> {

@@ -12,7 +12,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::figures::counted;
 use crate::output;
-use crate::store::{Addresses, failure, unanswered};
+use crate::store::{Addresses, failure, missing, unanswered};
 
 pub(crate) fn run(arguments: &StoreCommandArguments) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -29,7 +29,7 @@ fn address(place: &StorePlaceArguments) -> Result<StoreAddress, CommandError> {
     if plimsoll_store::exists(&address) {
         return Ok(address);
     }
-    Err(CommandError::usage(anyhow::anyhow!("there is no store at {address}")))
+    Err(missing(&address))
 }
 
 async fn open(place: &StorePlaceArguments) -> Result<SqliteStore, CommandError> {

@@ -31,7 +31,7 @@ const PARKED: usize = 20;
 
 pub(crate) fn run(arguments: &WorkArguments) -> Result<(), CommandError> {
     let config = config::for_sending(arguments.config.as_deref())?;
-    let store = Store::open(&arguments.store, arguments.config.as_deref())?;
+    let store = Store::open_existing(&arguments.store, arguments.config.as_deref())?;
     let staff = Staff::hire(&config)?;
     loop {
         let report = staff.work(&store, None)?;

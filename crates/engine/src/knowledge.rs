@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use plimsoll_core::MillisSinceEpoch;
+use plimsoll_core::lazy_tools::ToolDefinition;
+use plimsoll_core::{ContentHash, MillisSinceEpoch};
 use serde::{Deserialize, Serialize};
 
 use crate::artefact::{Artefact, ArtefactRef, RefQuery};
@@ -26,6 +27,19 @@ pub struct ToolSchema {
     pub schema_hash: String,
     pub token_count: u32,
     pub updated_at: MillisSinceEpoch,
+}
+
+impl ToolSchema {
+    /// Returns whether the schema is the one that its hash is of; a row of another program may have a hash of its own.
+    pub fn has_its_hash(&self) -> bool {
+        match serde_json::from_str::<ToolDefinition>(&self.schema_json) {
+            Ok(definition) => {
+                definition.name == self.tool_name
+                    && definition.hash().is_ok_and(|hash| hash == self.schema_hash)
+            }
+            Err(_) => ContentHash::from_full(&self.schema_hash).is_none(),
+        }
+    }
 }
 
 /// A cached answer: a row of `semantic_cache`.
@@ -185,6 +199,13 @@ pub trait KnowledgeStore: Send + Sync + std::fmt::Debug {
     async fn erase_tenant(&self, tenant: &TenantId) -> Result<u64, StoreError> {
         let what = format!("erasing the tenant {tenant} whole, on this store");
         Err(StoreError::Unsupported { what })
+    }
+
+    /// Removes the last copies of what was erased or forgotten from the store's own files; returns whether none is left in them.
+    ///
+    /// A copy may stay while others use the store, such as in a log that is still read; it goes when the store is next tidied.
+    async fn purge(&self) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     /// Removes what was taken from a source, from every table and index, in one transaction; its tombstone stays.

@@ -59,6 +59,9 @@ fn file_of(address: &StoreAddress) -> Option<&Path> {
 }
 
 async fn open_existing_file(path: &Path) -> Result<SqliteStore, StoreError> {
+    if !path.exists() || is_empty(path) {
+        return Err(StoreError::NotFound { what: format!("a store at {}", path.display()) });
+    }
     match SqliteStore::open(path).await {
         // Whatever keeps it from being changed, it may be possible to read it.
         Err(error @ StoreError::Unavailable { .. }) => {
@@ -138,8 +141,19 @@ pub async fn repair(address: &StoreAddress) -> Result<Repair, StoreError> {
 }
 
 /// Returns whether a store is there already; of one that is reached over a network, only opening it tells.
+///
+/// An empty file is no store yet: who reads leaves it empty.
 pub fn exists(address: &StoreAddress) -> bool {
-    file_of(address).is_none_or(Path::exists)
+    file_of(address).is_none_or(|path| path.exists() && !is_empty(path))
+}
+
+/// Returns whether the address names a file that is there and empty.
+pub fn is_empty_file(address: &StoreAddress) -> bool {
+    file_of(address).is_some_and(is_empty)
+}
+
+fn is_empty(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
 }
 
 fn unsupported<T>(what: &str) -> Result<T, StoreError> {

@@ -14,9 +14,11 @@ mod file;
 mod forget;
 mod jobs;
 mod log;
+mod log_file;
 mod memories;
 mod memory_search;
 mod messages;
+mod others;
 mod place;
 mod query;
 mod readers;
@@ -40,10 +42,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_engine::StoreError;
+use plimsoll_engine::{Forgotten, StoreError};
 use rusqlite::Connection;
 
 use self::failure::SqliteFailure;
+use self::log_file::LogState;
 use self::place::{OpenMode, StoreFile};
 use self::readers::Readers;
 pub use self::repair::{Repair, RepairedTable};
@@ -86,7 +89,8 @@ impl SqliteStore {
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         check_library()?;
         let owned = path.to_owned();
-        let connection = blocking(move || file::open(&owned)).await?;
+        let opened = blocking(move || file::open(&owned)).await;
+        let connection = opened.map_err(|error| place::named(path, error))?;
         let file = StoreFile::new(path, OpenMode::Write);
         let writer = Writer::start(file.clone(), connection)?;
         Ok(Self::of(file, Some(writer)))
@@ -98,7 +102,8 @@ impl SqliteStore {
     pub async fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         check_library()?;
         let owned = path.to_owned();
-        let file = blocking(move || file::open_to_read(&owned)).await?;
+        let opened = blocking(move || file::open_to_read(&owned)).await;
+        let file = opened.map_err(|error| place::named(path, error))?;
         Ok(Self::of(file, None))
     }
 
@@ -142,6 +147,17 @@ impl SqliteStore {
                     }
                 }
             }
+            match verify::wrong_tools(connection) {
+                Ok(wrong) => faults.extend(wrong.into_iter().map(|(tenant, server, tool)| {
+                    format!(
+                        "tenant {tenant}: the schema of {tool} of {server} is no longer as stored"
+                    )
+                })),
+                Err(failure) => {
+                    let error = StoreError::from(failure);
+                    faults.push(format!("tool schemas cannot be read: {error}"));
+                }
+            }
             Ok(faults)
         })
         .await
@@ -153,14 +169,16 @@ impl SqliteStore {
     /// [`StoreError::Unsupported`] where the file of an earlier repair still lies beside it, or for another version.
     pub async fn repair(path: &Path) -> Result<Repair, StoreError> {
         check_library()?;
-        let path = path.to_owned();
-        blocking(move || repair::repair(&path)).await
+        let owned = path.to_owned();
+        let repaired = blocking(move || repair::repair(&owned)).await;
+        repaired.map_err(|error| place::named(path, error))
     }
 
     /// Copies the store, as it is at this moment, to a file that is not there yet.
     pub async fn back_up(&self, to: &Path) -> Result<(), StoreError> {
         let (from, to) = (self.file.clone(), to.to_owned());
-        blocking(move || file::copy(&from, &to)).await
+        let copied = blocking(move || file::copy(&from, &to)).await;
+        copied.map_err(|error| self.file.named(error))
     }
 
     /// Returns how many contents were read since the store was opened that no longer have their hash.
@@ -181,12 +199,37 @@ impl SqliteStore {
         writer.write(act).await.map_err(|error| self.file.named(error))
     }
 
+    /// Forgets something. Its text is overwritten in the database, but stays in the log until that is emptied.
+    async fn forget_with<F>(&self, act: F) -> Result<Forgotten, StoreError>
+    where
+        F: Fn(&Connection) -> Result<Forgotten, SqliteFailure> + Send + 'static,
+    {
+        let forgotten = self.write(act).await?;
+        if forgotten != Forgotten::default() {
+            // What is forgotten is so in any case; who must know whether a copy is left asks for a purge.
+            let _is_empty = self.clear_log().await;
+        }
+        Ok(forgotten)
+    }
+
+    /// Empties the log; returns whether nobody was in the way.
+    async fn clear_log(&self) -> Result<bool, StoreError> {
+        let file = self.file.clone();
+        let cleared = blocking(move || {
+            let _using = file.others.using();
+            file.check()?;
+            Ok(checkpoint::clear(&connection::open(&file.path)?)?)
+        });
+        cleared.await.map_err(|error| self.file.named(error))
+    }
+
     /// Reads something, in one transaction.
     async fn read<T, F>(&self, act: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
+        self.take_up_log().await;
         self.outcome(self.readers.read(act).await)
     }
 
@@ -196,7 +239,19 @@ impl SqliteStore {
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, SqliteFailure> + Send + 'static,
     {
+        self.take_up_log().await;
         self.outcome(self.readers.look_up(act).await)
+    }
+
+    /// Has the writer begin another log if the one that was opened is gone; a reader alone would begin an empty one.
+    async fn take_up_log(&self) {
+        let is_lost = || self.file.log.state(&self.file.path) != LogState::Ours;
+        if let Some(writer) = &self.writer
+            && is_lost()
+        {
+            // If it fails, the reader is refused for the same reason.
+            let _refused = writer.write(|_| Ok(())).await;
+        }
     }
 
     fn outcome<T>(&self, result: Result<T, SqliteFailure>) -> Result<T, StoreError> {

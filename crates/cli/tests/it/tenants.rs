@@ -72,8 +72,22 @@ fn commands_that_read_make_no_store() {
         assert!(ran.stderr.contains("there is no store"), "{command:?}: {}", ran.stderr);
         assert_eq!(environment.run(command).code, 2, "{command:?}");
     }
+    for command in [&["assemble", "--turn", "x"][..], &["work", "--once"]] {
+        let all: Vec<&str> = command.iter().copied().chain(["--store", "none/kept.db"]).collect();
+        let ran = environment.run(&all);
+        assert!(ran.stderr.contains("there is no store"), "{command:?}: {}", ran.stderr);
+    }
     assert!(environment.files().is_empty());
     assert!(!environment.home().join(".local").exists());
+    environment.write("empty.db", "");
+    for command in [&["search", "x"][..], &["sessions"], &["tenant", "list"], &["store", "check"]] {
+        let all: Vec<&str> = command.iter().copied().chain(["--store", "empty.db"]).collect();
+        let ran = environment.run(&all);
+        assert_eq!(ran.code, 2, "{command:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("empty.db: the file is empty"), "{command:?}: {}", ran.stderr);
+    }
+    assert_eq!(environment.files(), ["empty.db"]);
+    assert_eq!(environment.read("empty.db"), "");
 }
 
 #[test]
@@ -111,6 +125,11 @@ fn a_store_is_checked_and_copied() {
     let at = bytes.windows(word.len()).position(|part| part == word).expect("a message");
     bytes[at] = b'T';
     environment.write("copy.db", bytes);
+    let found = environment.run(&["search", "fourteen", "--tenant", "ann", "--store", "copy.db"]);
+    let of_bob = environment.run(&["search", "fourteen", "--tenant", "bob", "--store", "copy.db"]);
+    let told = format!("{}{}", found.stderr, of_bob.stderr);
+    assert!(told.contains("1 message is no longer as stored and left out"), "{told}");
+    assert!(told.contains("plimsoll store check"), "{told}");
     let ran = environment.run(&["store", "check", "--store", "copy.db"]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     assert!(ran.stdout.contains("1 message no longer as stored"), "{}", ran.stdout);

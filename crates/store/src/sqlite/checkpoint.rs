@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use plimsoll_engine::StoreError;
 use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
-use rusqlite::{Connection, MAIN_DB};
+use rusqlite::{Connection, ErrorCode, MAIN_DB};
 
 use super::connection;
 use super::failure::SqliteFailure;
@@ -108,14 +108,16 @@ impl LogLength {
 fn run(file: &StoreFile, receiver: &Receiver<()>, copied: &AtomicI32) {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, NICENESS);
-    let mut connection = None;
     while receiver.recv().is_ok() {
+        let _using = file.others.using();
+        let mut connection = file.others.checkpoints();
         match checkpoints(file, &mut connection) {
             Ok(pages) => copied.store(pages, Ordering::Relaxed),
             // Nobody hears of it: the log stays, and a later commit begins another one.
-            Err(_) => connection = None,
+            Err(_) => *connection = None,
         }
     }
+    *file.others.checkpoints() = None;
 }
 
 fn checkpoints(file: &StoreFile, kept: &mut Option<Connection>) -> Result<c_int, SqliteFailure> {
@@ -125,6 +127,25 @@ fn checkpoints(file: &StoreFile, kept: &mut Option<Connection>) -> Result<c_int,
         None => kept.insert(connection::open(&file.path)?),
     };
     (0..IN_A_ROW).try_fold(0, |_, _| Ok(checkpoint(connection)?.1))
+}
+
+/// Copies the whole log; fails if a reader of an older state, or another process, is in the way for too long.
+pub(super) fn copy_all(connection: &Connection) -> Result<(), SqliteFailure> {
+    let (pages, copied) = connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::FULL)?;
+    if pages == copied {
+        return Ok(());
+    }
+    let why = format!("only {copied} of {pages} pages of the log could be copied");
+    Err(StoreError::Unavailable { why, retry_after: None }.into())
+}
+
+/// Copies the whole log and empties it; returns false if somebody who reads or writes was in the way for too long.
+pub(super) fn clear(connection: &Connection) -> Result<bool, SqliteFailure> {
+    match connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::TRUNCATE) {
+        Ok(_) => Ok(true),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Copies what no reader of an older state needs; returns the pages of the log, and how many of them are copied.

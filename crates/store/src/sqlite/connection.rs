@@ -37,10 +37,23 @@ pub(super) fn open(path: &Path) -> Result<Connection, SqliteFailure> {
     )?)
 }
 
+/// Opens a file to save what can be read of it.
+pub(super) fn open_damaged(path: &Path) -> Result<Connection, SqliteFailure> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    // Only so does SQLite read a file that is shorter than its header says, and before its first statement.
+    connection.execute_batch("PRAGMA writable_schema = ON")?;
+    configure(connection)
+}
+
 fn set_up(connection: Connection) -> Result<Connection, SqliteFailure> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    configure(connection)
+}
+
+fn configure(connection: Connection) -> Result<Connection, SqliteFailure> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     // Without it, statements on tables with partial indexes are prepared again whenever a value is bound: a tenth of a turn's time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

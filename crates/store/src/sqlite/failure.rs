@@ -8,6 +8,10 @@ use rusqlite::ErrorCode;
 /// The pause before another attempt after a full disk or a locked file; chosen.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// Of these SQLite gives no cause.
+pub(super) const CANNOT_OPEN: &str = "the file cannot be opened";
+pub(super) const CANNOT_WRITE: &str = "the file cannot be written";
+
 /// Why a request was not done.
 #[derive(Debug)]
 pub(super) enum SqliteFailure {
@@ -70,8 +74,8 @@ fn of_sql(error: rusqlite::Error) -> StoreError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             unavailable("another process has been writing for too long")
         }
-        Some(ErrorCode::CannotOpen) => unavailable("the file cannot be opened"),
-        Some(ErrorCode::ReadOnly) => unavailable("the file cannot be written"),
+        Some(ErrorCode::CannotOpen) => unavailable(CANNOT_OPEN),
+        Some(ErrorCode::ReadOnly) => unavailable(CANNOT_WRITE),
         Some(ErrorCode::DatabaseCorrupt) => {
             StoreError::Corrupt { what: "the store's file is damaged".to_owned() }
         }

@@ -130,6 +130,7 @@ fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<(), Sto
 /// Copies the store to a new file, which is for its owner alone.
 pub(super) fn copy(from: &StoreFile, to: &Path) -> Result<(), StoreError> {
     create(to).map_err(|error| of_io(to, &error))?;
+    let _using = from.others.using();
     let connection = connection::open_file(from)?;
     let target = to.to_str().ok_or_else(|| StoreError::Unsupported {
         what: format!("the path {}, which is not Unicode", to.display()),
@@ -206,7 +207,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Refuses a device, a pipe and a folder before anything is done to it.
-fn regular(path: &Path) -> io::Result<()> {
+pub(super) fn regular(path: &Path) -> io::Result<()> {
     if std::fs::metadata(path)?.is_file() {
         return Ok(());
     }

@@ -151,11 +151,16 @@ impl HistoryStore for SqliteStore {
         session: &SessionId,
     ) -> Result<Forgotten, StoreError> {
         let (tenant, session) = (tenant.clone(), session.clone());
-        self.write(move |connection| forget::forget_session(connection, &tenant, &session)).await
+        self.forget_with(move |connection| forget::forget_session(connection, &tenant, &session))
+            .await
     }
 
     async fn tenants(&self) -> Result<Vec<TenantId>, StoreError> {
         self.read(tenants::all).await
+    }
+
+    fn mismatches(&self) -> u64 {
+        Self::mismatches(self)
     }
 
     async fn verify(&self, tenant: &TenantId) -> Result<Rebuilt, StoreError> {

@@ -95,7 +95,7 @@ impl KnowledgeStore for SqliteStore {
         ids: &[MemoryId],
     ) -> Result<Forgotten, StoreError> {
         let (tenant, ids) = (tenant.clone(), ids.to_vec());
-        self.write(move |connection| forget::forget_memories(connection, &tenant, &ids)).await
+        self.forget_with(move |connection| forget::forget_memories(connection, &tenant, &ids)).await
     }
 
     async fn memory(
@@ -133,19 +133,24 @@ impl KnowledgeStore for SqliteStore {
         self.write(move |connection| tenants::erase(connection, &tenant)).await
     }
 
+    async fn purge(&self) -> Result<bool, StoreError> {
+        self.clear_log().await
+    }
+
     async fn forget_source(
         &self,
         tenant: &TenantId,
         source_ref: &str,
     ) -> Result<Forgotten, StoreError> {
         let (tenant, source) = (tenant.clone(), source_ref.to_owned());
-        self.write(move |connection| forget::forget_source(connection, &tenant, &source)).await
+        self.forget_with(move |connection| forget::forget_source(connection, &tenant, &source))
+            .await
     }
 
     async fn forget(&self, tenant: &TenantId, scope: &Scope) -> Result<Forgotten, StoreError> {
         scope.check_narrow()?;
         let (tenant, scope) = (tenant.clone(), scope.clone());
-        self.write(move |connection| forget::forget(connection, &tenant, &scope)).await
+        self.forget_with(move |connection| forget::forget(connection, &tenant, &scope)).await
     }
 
     async fn queue_job(

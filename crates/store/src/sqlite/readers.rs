@@ -1,6 +1,6 @@
 //! The readers: a few connections on the blocking threads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::StoreError;
@@ -18,13 +18,12 @@ const READERS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Readers {
     file: StoreFile,
-    idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
 }
 
 impl Readers {
     pub(super) fn new(file: StoreFile) -> Self {
-        Self { file, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS)) }
+        Self { file, permits: Arc::new(Semaphore::new(READERS)) }
     }
 
     /// Has `act` done within one reading transaction, on a thread that may wait.
@@ -36,10 +35,11 @@ impl Readers {
         let other = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Other(error);
         let permit =
             self.permits.clone().acquire_owned().await.map_err(|error| other(error.into()))?;
-        let (file, idle) = (self.file.clone(), self.idle.clone());
+        let file = self.file.clone();
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let waiting = taken(&idle);
+            let _using = file.others.using();
+            let waiting = file.others.take();
             file.check()?;
             let connection = match waiting {
                 Some(connection) => connection,
@@ -47,7 +47,7 @@ impl Readers {
             };
             let (result, is_fit) = in_transaction(&connection, act);
             if is_fit {
-                give_back(&idle, connection);
+                file.others.give_back(connection);
             }
             result
         });
@@ -70,24 +70,18 @@ impl Readers {
 
     fn at_once<T>(&self, act: impl Fn(&Connection) -> Result<T, SqliteFailure>) -> Option<T> {
         let _permit = self.permits.try_acquire().ok()?;
-        let connection = taken(&self.idle)?;
+        let others = &self.file.others;
+        let _using = others.try_using()?;
+        let connection = others.take()?;
         self.file.check().ok()?;
         connection.busy_timeout(Duration::ZERO).ok()?;
         let (result, is_fit) = in_transaction(&connection, act);
         connection.busy_timeout(connection::BUSY_TIMEOUT).ok()?;
         if is_fit {
-            give_back(&self.idle, connection);
+            others.give_back(connection);
         }
         result.ok()
     }
-}
-
-fn taken(idle: &Mutex<Vec<Connection>>) -> Option<Connection> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
-}
-
-fn give_back(idle: &Mutex<Vec<Connection>>, connection: Connection) {
-    idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
 }
 
 /// Has `act` done in a transaction; returns whether the connection can be used again.

@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 
 use super::failure::SqliteFailure;
-use super::place::{OpenMode, StoreFile, beside};
+use super::place::beside;
 use super::query::{change, rows, session};
 use super::verify::{self, HashedTable};
 use super::{branches, connection, file, schema, tenants, word_index};
@@ -40,6 +40,8 @@ pub struct Repair {
 
 /// Makes a new file of what can be read of the one at `path`, and puts it in its place.
 pub(super) fn repair(path: &Path) -> Result<Repair, StoreError> {
+    // Before anything is opened: SQLite makes a journal beside whatever it is.
+    file::regular(path).map_err(|error| file::of_io(path, &error))?;
     let (damaged, new) = (beside(path, ".damaged"), beside(path, ".repair"));
     let old = open_alone(path)?;
     if damaged.exists() {
@@ -87,9 +89,10 @@ fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
 
 /// Opens a file that no other process has open: one that writes on would write to the damaged file.
 fn open_alone(path: &Path) -> Result<Connection, StoreError> {
-    let connection = connection::open_file(&StoreFile::new(path, OpenMode::Write))?;
+    let connection = connection::open_damaged(path)?;
+    // Rolled back: where the file is shorter than its header says, SQLite corrects the header when it begins.
     let alone =
-        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT");
+        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; ROLLBACK");
     let busy = alone.as_ref().err().and_then(rusqlite::Error::sqlite_error_code);
     if matches!(busy, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
         let why = format!("another process uses {}; end it first", path.display());
@@ -119,6 +122,13 @@ fn fill(old: &Connection, new: &mut Connection) -> Result<Vec<RepairedTable>, Sq
         }
         drop_rows(table.name(), wrong.len() as u64);
     }
+    let tools = verify::wrong_tools(&transaction)?;
+    for key in &tools {
+        let sql = "DELETE FROM tool_schemas
+             WHERE tenant = ?1 AND server_name = ?2 AND tool_name = ?3";
+        transaction.execute(sql, (&key.0, &key.1, &key.2))?;
+    }
+    drop_rows("tool_schemas", tools.len() as u64);
     for (name, without) in ORPHANS {
         drop_rows(name, change(&transaction, without, [])?);
     }

@@ -2,7 +2,7 @@
 
 use plimsoll_core::MillisSinceEpoch;
 use plimsoll_engine::{TenantId, ToolSchema};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::failure::SqliteFailure;
 use super::query::{change, rows};
@@ -30,6 +30,14 @@ pub(super) fn put(connection: &Connection, schema: &ToolSchema) -> Result<(), Sq
     Ok(())
 }
 
+/// Columns of a schema as [`read`] expects them.
+macro_rules! tool_columns {
+    () => {
+        "server_name, tool_name, schema_json, version, schema_hash, token_count, updated_at"
+    };
+}
+pub(super) use tool_columns;
+
 /// Returns all schemas in the order of server and name.
 pub(super) fn list(
     connection: &Connection,
@@ -37,20 +45,33 @@ pub(super) fn list(
 ) -> Result<Vec<ToolSchema>, SqliteFailure> {
     rows(
         connection,
-        "SELECT server_name, tool_name, schema_json, version, schema_hash, token_count, updated_at
-         FROM tool_schemas WHERE tenant = ?1 ORDER BY server_name, tool_name",
+        concat!(
+            "SELECT ",
+            tool_columns!(),
+            " FROM tool_schemas WHERE tenant = ?1 ORDER BY server_name, tool_name"
+        ),
         [tenant.as_str()],
-        |row| {
-            Ok(ToolSchema {
-                tenant: tenant.clone(),
-                server_name: row.get(0)?,
-                tool_name: row.get(1)?,
-                schema_json: row.get(2)?,
-                version: row.get(3)?,
-                schema_hash: row.get(4)?,
-                token_count: row.get(5)?,
-                updated_at: MillisSinceEpoch(row.get(6)?),
-            })
-        },
+        |row| read(tenant, row),
     )
+}
+
+/// Reads a schema, which must still have its hash.
+pub(super) fn read(tenant: &TenantId, row: &Row<'_>) -> Result<ToolSchema, SqliteFailure> {
+    let schema = ToolSchema {
+        tenant: tenant.clone(),
+        server_name: row.get(0)?,
+        tool_name: row.get(1)?,
+        schema_json: row.get(2)?,
+        version: row.get(3)?,
+        schema_hash: row.get(4)?,
+        token_count: row.get(5)?,
+        updated_at: MillisSinceEpoch(row.get(6)?),
+    };
+    if schema.has_its_hash() {
+        return Ok(schema);
+    }
+    let ToolSchema { tool_name, server_name, .. } = schema;
+    let what =
+        format!("the schema of the tool {tool_name} of {server_name} is not as it was stored");
+    Err(SqliteFailure::Mismatch(what))
 }

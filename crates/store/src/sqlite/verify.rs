@@ -12,6 +12,7 @@ use super::messages::{self, message_columns};
 use super::query::rows;
 use super::receipts::{self, receipt_columns};
 use super::tenants::TenantNumber;
+use super::tool_schemas::{self, tool_columns};
 
 /// Rows of a kind whose hash is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +107,22 @@ pub(super) fn wrong(
         let right = TenantId::new(&tenant).is_ok_and(|tenant| table.check(&tenant, row).is_ok());
         let number = row.get(end - 1)?;
         Ok((!right).then_some((tenant, number)))
+    })?;
+    Ok(checked.into_iter().flatten().collect())
+}
+
+/// Returns tenant, server and name of the tools whose schema is not as it was stored. Their table has no row numbers.
+pub(super) fn wrong_tools(
+    connection: &Connection,
+) -> Result<Vec<(String, String, String)>, SqliteFailure> {
+    let sql = concat!("SELECT ", tool_columns!(), ", tenant FROM tool_schemas");
+    let checked = rows(connection, sql, [], |row| {
+        let tenant: String = row.get(row.as_ref().column_count() - 1)?;
+        let read = TenantId::new(&tenant).map(|tenant| tool_schemas::read(&tenant, row));
+        Ok(match read {
+            Ok(Ok(_)) => None,
+            _ => Some((tenant, row.get(0)?, row.get(1)?)),
+        })
     })?;
     Ok(checked.into_iter().flatten().collect())
 }

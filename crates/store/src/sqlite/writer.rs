@@ -13,9 +13,10 @@ use rusqlite::Connection;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::{self, Checkpoints};
 use super::connection;
 use super::failure::SqliteFailure;
+use super::log_file::LogState;
 use super::place::StoreFile;
 use super::word_index;
 
@@ -82,11 +83,14 @@ impl Writer {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let checkpoints = Checkpoints::start(file.clone())?;
         checkpoints.follow(&mut connection)?;
+        file.log.remember(&file.path);
         let thread = std::thread::Builder::new()
             .name("plimsoll-store".to_owned())
             .spawn(move || {
                 let mut database = Database { file, connection: Some(connection), checkpoints };
                 run(&mut database, receiver);
+                // Another file is not left beside the log of this one, and a log without a name is copied.
+                let _nobody_hears = database.ready();
                 database.checkpoints.end(database.connection.as_mut());
             })
             .map_err(|error| StoreError::Other(Box::new(error)))?;
@@ -188,7 +192,7 @@ impl Database {
                 }
             }
             Err(Stopped::BeforeAny(failure)) => {
-                self.connection = None;
+                self.close();
                 let error = StoreError::from(failure);
                 for request in group {
                     request.answer(Err(repeated(&error)));
@@ -251,13 +255,49 @@ impl Database {
     /// connection closes then, since it may have a transaction open, or commit without a sync.
     fn index(&mut self) -> bool {
         self.try_to_index().unwrap_or_else(|_| {
-            self.connection = None;
+            self.close();
             false
         })
     }
 
-    fn try_to_index(&self) -> Result<bool, SqliteFailure> {
-        self.file.check()?;
+    /// Closes the connection, unless it may be the last that has a log open which has lost its name.
+    fn close(&mut self) {
+        let is_lost = self.file.log.state(&self.file.path) != LogState::Ours;
+        if !(is_lost && self.connection.as_ref().is_some_and(Connection::is_autocommit)) {
+            self.connection = None;
+        }
+    }
+
+    /// Makes sure that what is committed now stays.
+    fn ready(&mut self) -> Result<(), SqliteFailure> {
+        self.file.check_file()?;
+        match self.file.log.state(&self.file.path) {
+            LogState::Ours => Ok(()),
+            state => self.leave_log(state),
+        }
+    }
+
+    /// Copies a log that has lost its name and closes all connections to it, so that the next one begins another.
+    ///
+    /// Without a connection there is nothing to copy: the one that was closed last has removed the log itself.
+    fn leave_log(&mut self, state: LogState) -> Result<(), SqliteFailure> {
+        let mut others = self.file.others.alone();
+        match self.connection.as_ref().or(others.any()) {
+            // Who put it there may have changes in it that are newer.
+            Some(_) if state == LogState::Another => return Ok(self.file.check_log(state)?),
+            Some(connection) => {
+                checkpoint::copy_all(connection)?;
+                others.close();
+                self.connection = None;
+                self.file.log.end_copied(&self.file.path);
+            }
+            None => self.file.log.end(&self.file.path),
+        }
+        Ok(())
+    }
+
+    fn try_to_index(&mut self) -> Result<bool, SqliteFailure> {
+        self.ready()?;
         let Some(connection) = &self.connection else { return Ok(false) };
         if !word_index::is_behind(connection)? {
             return Ok(false);
@@ -273,17 +313,23 @@ impl Database {
     }
 
     fn begin(&mut self) -> Result<&Connection, SqliteFailure> {
-        self.file.check()?;
+        self.ready()?;
+        let begin = "BEGIN IMMEDIATE";
         let connection = match &mut self.connection {
-            Some(connection) => connection,
+            Some(connection) => {
+                connection.execute_batch(begin)?;
+                connection
+            }
             empty => {
                 let mut connection = connection::open(&self.file.path)?;
                 connection::restrict(&mut connection)?;
                 self.checkpoints.follow(&mut connection)?;
+                connection.execute_batch(begin)?;
+                // Only now is the log open.
+                self.file.log.remember(&self.file.path);
                 empty.insert(connection)
             }
         };
-        connection.execute_batch("BEGIN IMMEDIATE")?;
         Ok(connection)
     }
 }

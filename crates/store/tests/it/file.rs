@@ -73,6 +73,8 @@ async fn what_is_no_store_is_refused_and_left_alone() {
     drop(database);
     let StoreError::Corrupt { what } = refused(&other).await else { panic!("corrupt") };
     assert!(what.contains("not a store"), "{what}");
+    let text_error = refused(&text).await.to_string();
+    assert!(text_error.contains(&text.display().to_string()), "{text_error}");
     assert!(matches!(refused(folder.path()).await, StoreError::Unavailable { .. }));
 }
 
@@ -273,4 +275,19 @@ async fn a_record_that_was_changed_in_the_file_is_not_returned() {
     let store = SqliteStore::open(&path).await.expect("a store");
     let read = store.memory(&tenant("a"), &record.id, None).await;
     assert!(matches!(read, Err(plimsoll_engine::StoreError::Corrupt { .. })), "{read:?}");
+}
+
+#[tokio::test]
+async fn an_empty_file_stays_empty_for_who_reads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("empty.db");
+    std::fs::write(&path, "").expect("written");
+    let address = StoreAddress::new(path.to_str().expect("text"));
+    assert!(!plimsoll_store::exists(&address));
+    let error = plimsoll_store::open_existing(&address).await.expect_err("no store");
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
+    assert!(error.to_string().contains("empty.db"), "{error}");
+    assert_eq!(path.metadata().expect("it is there").len(), 0);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    plimsoll_store::open(&address).await.expect("who writes makes a store of it");
 }

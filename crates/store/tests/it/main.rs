@@ -6,12 +6,15 @@ mod branches;
 mod clickhouse;
 mod conformance;
 mod damage;
+mod erasure;
 mod failed_sync;
 mod file;
 mod full_disk;
 mod isolation;
 mod join;
 mod kill;
+#[cfg(unix)]
+mod lost_log;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod power_cut;

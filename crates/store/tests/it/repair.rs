@@ -218,3 +218,81 @@ async fn an_address_is_opened_for_reading_where_it_cannot_be_changed() {
     let (history, _) = plimsoll_store::open_existing(&address).await.expect("it is read");
     assert!(history.sessions(&tenant("a"), 1).await.expect("sessions").is_empty());
 }
+
+/// Returns the bytes of a store with 600 messages.
+async fn filled(path: &Path) -> Vec<u8> {
+    let store = SqliteStore::open(path).await.expect("a store");
+    let text = |number: u32| format!("message {number} ").repeat(20);
+    let messages = (0..600).map(|number| message("s", number, &text(number))).collect();
+    store.append(&tenant("a"), batch(messages)).await.expect("appended");
+    drop(store);
+    std::fs::read(path).expect("the file")
+}
+
+#[tokio::test]
+async fn a_file_that_was_cut_short_is_repaired() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bytes = filled(&folder.path().join("whole.db")).await;
+    for (name, length, least) in
+        [("page", bytes.len() - 4096, 590), ("share", bytes.len() * 6 / 10, 150)]
+    {
+        let path = folder.path().join(format!("{name}.db"));
+        std::fs::write(&path, &bytes[..length]).expect("written");
+        let error = SqliteStore::open(&path).await.expect_err("cut short").to_string();
+        assert!(error.contains(&path.display().to_string()), "{error}");
+        let repair = SqliteStore::repair(&path).await.expect("repaired");
+        let damaged = std::fs::read(repair.damaged).expect("it is kept");
+        assert!(damaged == bytes[..length], "it is kept as it was");
+        let store = SqliteStore::open(&path).await.expect("a store");
+        assert_eq!(store.check().await.expect("checked"), Vec::<String>::new());
+        let kept = store.messages(&tenant("a"), &session("s"), 0, 999).await.expect("messages");
+        assert!(kept.len() >= least, "{name}: {} messages", kept.len());
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_no_file_is_named_and_nothing_is_made_beside_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (within, pipe) = (folder.path().join("folder"), folder.path().join("pipe"));
+    std::fs::create_dir(&within).expect("made");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+    assert!(made.success());
+    for path in [&within, &pipe] {
+        unavailable(SqliteStore::repair(path).await, path, "it is no file");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
+}
+
+#[tokio::test]
+async fn a_tool_s_schema_that_was_changed_is_not_returned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).await.expect("a store");
+    let definition = plimsoll_core::lazy_tools::ToolDefinition {
+        name: "read_file".into(),
+        description: "Reads a file.".into(),
+        schema: "{}".into(),
+    };
+    let tools = [definition];
+    let a = tenant("a");
+    let tokenizer = plimsoll_core::Tokenizer::O200k { factor: 1.0 };
+    plimsoll_engine::tool_registry::register_tools(&store, &a, "files", &tools, tokenizer, NOW)
+        .await
+        .expect("registered");
+    assert_eq!(store.tool_schemas(&a).await.expect("schemas").len(), 1);
+    drop(store);
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    let sql = "UPDATE tool_schemas SET schema_json = replace(schema_json, 'Reads', 'Erases')";
+    assert_eq!(database.execute(sql, []).expect("changed"), 1);
+    drop(database);
+    let store = SqliteStore::open(&path).await.expect("a store");
+    let read = store.tool_schemas(&a).await;
+    assert!(matches!(read, Err(StoreError::Corrupt { .. })), "{read:?}");
+    let faults = store.check().await.expect("checked");
+    assert!(faults.iter().any(|fault| fault.contains("schema of read_file")), "{faults:?}");
+    drop(store);
+    let repair = SqliteStore::repair(&path).await.expect("repaired");
+    let table = repair.tables.iter().find(|table| table.table == "tool_schemas").expect("a table");
+    assert_eq!((table.kept, table.dropped), (0, 1));
+}
