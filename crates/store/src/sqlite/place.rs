@@ -101,7 +101,7 @@ impl StoreFile {
 pub(super) fn named(path: &Path, error: StoreError) -> StoreError {
     let name = path.display().to_string();
     let with_name = |text: String| {
-        if text.contains(&name) { text } else { format!("{name}: {text}{}", cause(path, &text)) }
+        if says(&text, &name) { text } else { format!("{name}: {text}{}", cause(path, &text)) }
     };
     match error {
         StoreError::Unavailable { why, retry_after } => {
@@ -110,6 +110,16 @@ pub(super) fn named(path: &Path, error: StoreError) -> StoreError {
         StoreError::Corrupt { what } => StoreError::Corrupt { what: with_name(what) },
         error => error,
     }
+}
+
+/// Returns whether a text names a path; a short one such as `p` may also be a part of a word.
+fn says(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        before.is_none_or(char::is_whitespace)
+            && after.is_none_or(|end| end.is_whitespace() || ":;,".contains(end))
+    })
 }
 
 /// Returns why a file cannot be opened or written, which SQLite does not say.
@@ -152,4 +162,25 @@ pub(super) fn identity(found: &Metadata) -> Option<Identity> {
 #[cfg(not(unix))]
 pub(super) fn identity(_: &Metadata) -> Option<Identity> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_its_file_once() {
+        let check = |path: &str, what: &str, expected: &str| {
+            let error = named(Path::new(path), StoreError::Corrupt { what: what.to_owned() });
+            let StoreError::Corrupt { what } = error else { panic!("{error:?}") };
+            assert_eq!(what, expected);
+        };
+        check("p", "a page is damaged", "p: a page is damaged");
+        check("p", "p: it is no file", "p: it is no file");
+        check("a b.db", "a b.db is damaged", "a b.db is damaged");
+        let none = Path::new("none/store.db");
+        let why = CANNOT_OPEN.to_owned();
+        let error = named(none, StoreError::Unavailable { why, retry_after: None }).to_string();
+        assert!(error.contains("none/store.db: the file cannot be opened: "), "{error}");
+    }
 }
