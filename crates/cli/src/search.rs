@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &SearchArguments) -> Result<(), CommandError> {
     })?;
     if left_out > 0 {
         output::warning(&format!(
-            "{} no longer as stored and left out; `plimsoll store check` lists the faults",
+            "{} damaged and missing here; `plimsoll store check` lists the faults",
             if left_out == 1 {
                 "1 message is".to_owned()
             } else {

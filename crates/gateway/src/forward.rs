@@ -199,11 +199,13 @@ impl Outbound {
         let mut trace = gateway.traces.begin(wire, &preparation.headers);
         let mut task = tokio::spawn(preparation.prepare());
         let timeouts = &gateway.config.timeouts;
+        let counted = gateway.work.prepares();
         let prepared = tokio::select! {
             biased;
             prepared = &mut task => Some(prepared.unwrap_or(Err(FailOpen::BrokeOff(BrokeOff)))),
             () = deadline(&gateway, &is_rebuilt) => None,
         };
+        drop(counted);
         gateway.metrics.overhead(begun.elapsed());
         headers::plain(&mut self.request.headers, false);
         let (mut asked, mut place, mut awaited) = (None, None, None);

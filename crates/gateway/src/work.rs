@@ -11,12 +11,18 @@ const SMALL: usize = 8 << 10;
 /// Reading a body takes this part of the time that the decisions about it take (measured on bodies of 50 and 400 KB).
 const READING: usize = 8;
 
+/// Requests for each processor that are prepared at a time before others are refused: whoever is refused waits behind the work on
+/// these (chosen: a few milliseconds of small ones).
+const PREPARED: usize = 16;
+
 /// The processors that work on requests, and the number of requests that wait for one.
 #[derive(Debug)]
 pub(crate) struct Work {
     processors: Arc<Semaphore>,
     waiting: AtomicUsize,
     most: usize,
+    prepared: AtomicUsize,
+    most_prepared: usize,
 }
 
 /// The work broke off by a panic, which its thread has reported.
@@ -32,12 +38,20 @@ impl Work {
             processors: Arc::new(Semaphore::new(processors)),
             waiting: AtomicUsize::new(0),
             most,
+            prepared: AtomicUsize::new(0),
+            most_prepared: PREPARED * processors,
         }
     }
 
-    /// Returns whether so many requests wait that one more would wait in vain.
+    /// Returns whether so many requests wait or are prepared that one more would wait in vain.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) >= self.most
+            || self.prepared.load(Ordering::Relaxed) >= self.most_prepared
+    }
+
+    /// Counts a request that is prepared, until the result is dropped.
+    pub(crate) fn prepares(&self) -> impl Drop + '_ {
+        Counted::new(&self.prepared)
     }
 
     /// Reads so many bytes: the same as [`Work::run`], with less work for each.
@@ -58,7 +72,7 @@ impl Work {
         if size <= SMALL {
             return Ok(work());
         }
-        let waits = Waits::new(&self.waiting);
+        let waits = Counted::new(&self.waiting);
         let processor = self.processors.clone().acquire_owned().await.map_err(|_| BrokeOff)?;
         drop(waits);
         let done = tokio::task::spawn_blocking(move || {
@@ -70,17 +84,17 @@ impl Work {
     }
 }
 
-/// One that waits, also where its client leaves meanwhile.
-struct Waits<'a>(&'a AtomicUsize);
+/// One that is counted, also where its client leaves meanwhile.
+struct Counted<'a>(&'a AtomicUsize);
 
-impl<'a> Waits<'a> {
+impl<'a> Counted<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -104,6 +118,10 @@ mod tests {
         assert!(work.is_full());
         assert_eq!(work.run(SMALL, || 8).await.expect("done"), 8, "little work waits for nobody");
         drop(waiting);
+        assert!(!work.is_full());
+        let prepared: Vec<_> = (0..PREPARED * all as usize).map(|_| work.prepares()).collect();
+        assert!(work.is_full());
+        drop(prepared);
         assert!(!work.is_full());
         drop(busy);
         assert_eq!(work.run(SMALL + 1, || 9).await.expect("done"), 9);

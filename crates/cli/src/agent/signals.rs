@@ -5,8 +5,7 @@ use rustix::process::Signal;
 
 /// The signals that ask us to end, from now on; without somebody who takes them they would end us, and the client would be left
 /// with an address where nobody answers.
-#[cfg(unix)]
-pub(super) struct Signals(Vec<(Signal, tokio::signal::unix::Signal)>);
+pub(super) struct Signals(#[cfg(unix)] Vec<(Signal, tokio::signal::unix::Signal)>);
 
 #[cfg(unix)]
 impl Signals {
@@ -48,12 +47,9 @@ fn is_from_terminal() -> bool {
 }
 
 #[cfg(not(unix))]
-pub(super) struct Signals;
-
-#[cfg(not(unix))]
 impl Signals {
     pub(super) fn take() -> std::io::Result<Self> {
-        Ok(Self)
+        Ok(Self())
     }
 
     pub(super) async fn pass_on(self, _process: u32) {

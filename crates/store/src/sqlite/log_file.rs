@@ -19,10 +19,10 @@ pub(super) enum LogState {
 
 /// The log that was opened.
 #[derive(Debug, Default)]
-pub(super) struct LogFile(Mutex<Known>);
+pub(super) struct LogFile(Mutex<OpenedLog>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct OpenedLog {
     /// The file stays open: else the system may give its number to the log of another store. SQLite locks the database and
     /// the index of the log, never the log, so to close it takes no lock away.
     log: Option<(File, Identity)>,
@@ -30,7 +30,7 @@ struct Known {
 }
 
 impl LogFile {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, OpenedLog> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -75,12 +75,12 @@ impl LogFile {
     /// Its index goes too: another process that still has it must not take it for the index of the next log.
     pub(super) fn end_copied(&self, path: &Path) {
         let _ = std::fs::remove_file(beside(path, "-shm"));
-        *self.known() = Known::default();
+        *self.known() = OpenedLog::default();
     }
 
     /// Forgets a log that no connection has open any more, and puts back one that was set aside.
     pub(super) fn end(&self, path: &Path) {
-        let Known { aside, .. } = std::mem::take(&mut *self.known());
+        let OpenedLog { aside, .. } = std::mem::take(&mut *self.known());
         if let Some(aside) = aside
             && !log_of(path).exists()
         {
