@@ -129,18 +129,17 @@ async fn expanded(
 ) -> Result<Expansion, ExpandError> {
     let original = place.branch.read(|session| session.original(&Ref::prefix(reference)?)).await;
     let redacts = gateway.config.add.redact;
-    let original = match original.flatten() {
-        Some(original) => original,
-        None => {
-            let (tenant, history) = (&place.branch.key.0, &*gateway.history);
-            let originals = Originals { history, knowledge: None, tenant, asker: None };
-            let now = gateway.clock.now();
-            if !redacts {
-                return expand::expand(&originals, reference, options, now).await;
-            }
-            let whole = ExpandOptions::default();
-            expand::expand(&originals, reference, &whole, now).await?.text
+    let original = if let Some(original) = original.flatten() {
+        original
+    } else {
+        let (tenant, history) = (&place.branch.key.0, &*gateway.history);
+        let originals = Originals { history, knowledge: None, tenant, asker: None };
+        let now = gateway.clock.now();
+        if !redacts {
+            return expand::expand(&originals, reference, options, now).await;
         }
+        let whole = ExpandOptions::default();
+        expand::expand(&originals, reference, &whole, now).await?.text
     };
     if !redacts {
         return expand_text(&original, options);

@@ -128,7 +128,7 @@ fn a_store_is_checked_and_copied() {
     let found = environment.run(&["search", "fourteen", "--tenant", "ann", "--store", "copy.db"]);
     let of_bob = environment.run(&["search", "fourteen", "--tenant", "bob", "--store", "copy.db"]);
     let told = format!("{}{}", found.stderr, of_bob.stderr);
-    assert!(told.contains("1 message is no longer as stored and left out"), "{told}");
+    assert!(told.contains("1 message is damaged and missing here"), "{told}");
     assert!(told.contains("plimsoll store check"), "{told}");
     let ran = environment.run(&["store", "check", "--store", "copy.db"]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
