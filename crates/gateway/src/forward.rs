@@ -279,7 +279,7 @@ impl Outbound {
             return failed(&gateway, &self.request, answer, response).await;
         }
         let streams = asked.as_ref().is_some_and(|(request, _)| request.streams());
-        // Where nothing of ours is offered, nothing is looked up, and no request is kept for that.
+        // Only a request that offers tools of ours is asked further, so only that one is kept.
         let offers = asked.filter(|(_, edits)| !edits.add_tools.is_empty());
         let follow_up = offers.zip(place).map(|((request, edits), place)| FollowUp {
             upstream: self.further(),

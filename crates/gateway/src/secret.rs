@@ -28,7 +28,7 @@ impl Secret {
 
     /// Returns `bytes` with a mark in each place of the secret, in whatever encoding an error page repeats it.
     pub(crate) fn removed_from(&self, bytes: Bytes) -> Bytes {
-        let places = self.places(&bytes);
+        let places = self.places(&bytes, &self.encoded());
         if places.is_empty() {
             return bytes;
         }
@@ -47,7 +47,8 @@ impl Secret {
 
     /// Removes the headers that show the secret.
     pub(crate) fn removed_from_headers(&self, headers: &mut HeaderMap) {
-        let shows = |value: &HeaderValue| !self.places(value.as_bytes()).is_empty();
+        let encoded = self.encoded();
+        let shows = |value: &HeaderValue| !self.places(value.as_bytes(), &encoded).is_empty();
         let shown = headers.iter().filter(|(_, value)| shows(value));
         let shown: Vec<_> = shown.map(|(name, _)| name.clone()).collect();
         for name in shown {
@@ -55,33 +56,43 @@ impl Secret {
         }
     }
 
+    /// Returns the secret in encodings of whole groups of bytes.
+    fn encoded(&self) -> EncodedSecret {
+        let key = self.0.as_bytes();
+        let hex = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        // Text before the key moves the groups of three bytes, so that one of three beginnings fits.
+        let groups =
+            (0..3.min(key.len())).map(|first| &key[first..][..(key.len() - first) / 3 * 3]);
+        // Fewer characters would stand in other words too.
+        let groups = groups.filter(|groups| groups.len() >= LEAST_ENCODED);
+        let engines = [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD];
+        let base64 = groups.flat_map(|groups| engines.map(|engine| engine.encode(groups)));
+        EncodedSecret { hex, base64: base64.collect() }
+    }
+
     /// Returns where the secret stands in a text, in ascending order.
-    fn places(&self, text: &[u8]) -> Vec<Range<usize>> {
+    fn places(&self, text: &[u8], encoded: &EncodedSecret) -> Vec<Range<usize>> {
         let key = self.0.as_bytes();
         if key.is_empty() {
             return Vec::new();
         }
         let characters = (0..text.len()).filter_map(|at| Some(at..spelled(text, at, key)?));
         let mut places: Vec<Range<usize>> = characters.collect();
-        let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        places.extend(runs(&text.to_ascii_lowercase(), hex.as_bytes(), |byte| {
-            byte.is_ascii_hexdigit()
-        }));
-        // Text before the key moves the groups of three bytes, so that one of three beginnings fits.
-        for first in 0..3.min(key.len()) {
-            let groups = &key[first..first + (key.len() - first) / 3 * 3];
-            // Fewer characters would stand in other words too.
-            if groups.len() < LEAST_ENCODED {
-                continue;
-            }
-            let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
-            for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
-                places.extend(runs(text, engine.encode(groups).as_bytes(), is_base64));
-            }
+        let is_hex = |byte: u8| byte.is_ascii_hexdigit();
+        places.extend(runs(&text.to_ascii_lowercase(), encoded.hex.as_bytes(), is_hex));
+        let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
+        for wanted in &encoded.base64 {
+            places.extend(runs(text, wanted.as_bytes(), is_base64));
         }
         places.sort_by_key(|place| (place.start, place.end));
         places
     }
+}
+
+/// A secret as hexadecimal digits, and in base64 at each of the places that it can have in a longer text.
+struct EncodedSecret {
+    hex: String,
+    base64: Vec<String>,
 }
 
 /// The fewest bytes of a secret that are looked for in base64 (chosen: eight characters of it).

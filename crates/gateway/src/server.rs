@@ -105,7 +105,7 @@ pub async fn serve(
             () = gateway.clock.sleep(Duration::from_secs(1)) => {}
         }
     }
-    // What works behind answers ends too, unless the store hangs; turns that wait for the store have more time.
+    // Background work has a second to end, and turns that wait for the store have more time.
     let most = if gateway.backlog.is_behind() { LAST_ATTEMPT } else { Duration::from_secs(1) };
     tokio::select! {
         biased;

@@ -8,7 +8,8 @@ use tokio::sync::Semaphore;
 /// Bodies up to this size are worked on where they came in (measured: 8 KiB take about as long as to hand them to a thread).
 const SMALL: usize = 8 << 10;
 
-/// Reading a body takes this part of the time that the decisions about it take (measured on bodies of 50 and 400 KB).
+/// Bodies up to so many times [`SMALL`] are read where they came in (measured: to read 64 KiB takes 0.12 ms, about as long as to hand
+/// them to a thread).
 const READING: usize = 8;
 
 /// Requests for each processor that are prepared at a time before others are refused: whoever is refused waits behind the work on

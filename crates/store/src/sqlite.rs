@@ -206,7 +206,7 @@ impl SqliteStore {
     {
         let forgotten = self.write(act).await?;
         if forgotten != Forgotten::default() {
-            // What is forgotten is so in any case; who must know whether a copy is left asks for a purge.
+            // The rows are gone in any case; a caller that must know whether a copy is left asks for a purge.
             let _is_empty = self.clear_log().await;
         }
         Ok(forgotten)

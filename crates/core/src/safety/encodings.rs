@@ -79,7 +79,7 @@ impl Decoded {
     pub(super) fn original(&self, finding: &Finding) -> Finding {
         let (start, end) = (finding.bytes.start, finding.bytes.end);
         let is_before = |piece: &EncodedCharacter| {
-            // What was left out directly before a finding is no part of it.
+            // A hidden character directly before a finding is not a part of it.
             piece.at < start || (piece.at == start && piece.length == 0)
         };
         let first = self.pieces.partition_point(is_before);

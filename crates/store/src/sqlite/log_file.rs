@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::place::{Identity, beside, identity, log_of};
 
-/// What is at the path of the log.
+/// The state of the path of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogState {
     /// The log that was opened, or one of which nothing is known.

@@ -283,7 +283,7 @@ impl Database {
     fn leave_log(&mut self, state: LogState) -> Result<(), SqliteFailure> {
         let mut others = self.file.others.alone();
         match self.connection.as_ref().or(others.any()) {
-            // Who put it there may have changes in it that are newer.
+            // The process that put it there may have newer changes in it.
             Some(_) if state == LogState::Another => return Ok(self.file.check_log(state)?),
             Some(connection) => {
                 checkpoint::copy_all(connection)?;

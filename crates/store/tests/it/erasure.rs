@@ -1,4 +1,4 @@
-//! What was erased or forgotten is in no file of the store, also while another program has it open.
+//! Erased and forgotten text is in no file of the store, also while another program has the store open.
 
 use std::path::Path;
 
